@@ -69,7 +69,7 @@ test-backends: $(BACKENDS_VENV)/.installed
 
 # Generation as an Apache Beam pipeline.
 test-beam: $(BEAM_VENV)/.installed
-	$(BEAM_VENV)/bin/pytest tests/beam
+	$(BEAM_VENV)/bin/pytest tests/extras/beam
 
 # Against PyTorch and Hugging Face on the same weights.
 test-peers: $(PEERS_VENV)/.installed

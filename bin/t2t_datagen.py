@@ -29,11 +29,11 @@ def modes():
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_string("problem", None, "What to generate: a name, a comma list, or a prefix ending in *.")
+    flags.DEFINE_string("problem", None, "Problems to generate: names separated by commas, or a prefix ending in *.")
     flags.DEFINE_path("data_dir", None, "Folder to write vocabulary and records to.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder of downloads and source files.")
     define_settings(flags, OWN_FLAGS)
-    flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
+    flags.DEFINE_list("exclude_problems", [], "Skip problems whose names contain one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
     define_settings(flags, GenerationSettings)
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
@@ -45,7 +45,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be seen without imports."""
+    """Raises `UserError` for mistakes that can be found without imports."""
     require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
     every = modes()
     check_mode(flags, chosen_mode(flags, every), every)

@@ -1,6 +1,6 @@
 """Translates a file, standard input, a problem's records, or what you type, with a trained model.
 
-A language model continues texts, and an encoder says of them what it was trained for: labels, tags, answers.
+A language model continues texts, and an encoder predicts labels, tags or answers.
 
     t2t-decoder --output_dir=train --decode_from_file=test.en --decode_to_file=test.de
     t2t-decoder --output_dir=train < test.en > test.de
@@ -29,45 +29,47 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_integer("worker_gpu", 1, "GPUs that share the input; 1 falls back to the CPU.", limits=GPUS)
-    flags.DEFINE_integer("logical_cpus", 0, "Share the input over that many replicas on the CPU instead; 0: off.",
+    flags.DEFINE_integer("worker_gpu", 1, "Number of GPUs that share the input; 1 falls back to the CPU.", limits=GPUS)
+    flags.DEFINE_integer("logical_cpus", 0, "Number of replicas on the CPU that share the input instead; 0: off.",
                          limits=LOGICAL_CPUS)  # fmt: skip
     _trained.define_flags(flags)
     flags.DEFINE_path("decode_from_file", "", "File to translate, one sentence per line; - is standard input.")
     flags.DEFINE_path("decode_to_file", "", "Where to write; - is standard output. Default: <input>.<model>….decodes.")
-    flags.DEFINE_path("decode_reference", "", "A reference translation: BLEU is shown at the end.")
+    flags.DEFINE_path(
+        "decode_reference", "", "File with a reference translation of each line: BLEU is shown at the end."
+    )
     define_tokenization(flags)
     flags.DEFINE_string("decode_hparams", "", HELP)
     flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "bfloat16: faster on CPUs with AVX512-BF16 or AMX, 8 "
                       "significant bits; elsewhere float32 is used. Default: as the model was trained.")  # fmt: skip
     flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
     flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "Lines that are too long for the model: "
-                      "split them at ends of sentences, cut them off, or stop. Default, of translation: split, but "
-                      "truncate where max_input_size is set; of other tasks see docs/decoding.md.")  # fmt: skip
+                      "split them at ends of sentences, cut them off, or stop. Default for translation: split, but "
+                      "truncate if max_input_size is set; for other tasks see docs/decoding.md.")  # fmt: skip
     flags.DEFINE_enum("split_sentences", None, SPLIT_SENTENCES, "Translate a line's sentences one by one. "
-                      "Default: auto, where the model was trained on single sentences, of which it would translate the "
-                      "first few of many; but never where --long_input does not split.")  # fmt: skip
-    flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "Lines that cannot be translated (not UTF-8, too long for "
-                      "--long_input=refuse): stop, or leave their outputs empty.")  # fmt: skip
-    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: outputs of a line are separated by tabs; json: "
-                      "a line of JSON for each line, with tokens and their scores.")  # fmt: skip
-    flags.DEFINE_path("prefix_file", "", "For each line, what its output has to begin with.")
-    flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, a line for each line.")
+                      "Default: auto, that is if the model was trained on single sentences, since it would translate "
+                      "only the first of several; never if --long_input does not split.")  # fmt: skip
+    flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "Lines that cannot be translated (not UTF-8, or too long "
+                      "with --long_input=refuse): stop, or leave their outputs empty.")  # fmt: skip
+    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: the outputs of a line, separated by tabs; "
+                      "json: one line of JSON per input line, with tokens and their scores.")  # fmt: skip
+    flags.DEFINE_path("prefix_file", "", "File with the beginning of each line's output.")
+    flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, one line per input line.")
     for teller in flag_checks.TOLD.values():
         flags.DEFINE_path(teller.flag, "", teller.help)
-    flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Draw num_samples=32 outputs of a line, and write the one that is "
-                      "most like the others by this measure (minimum Bayes risk).")  # fmt: skip
-    flags.DEFINE_path("score_file", "", "Lines of input<TAB>target: write the mean loss of a target piece for each.")
+    flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Sample num_samples=32 outputs per line, and write the one that "
+                      "is most similar to the others by this measure (minimum Bayes risk).")  # fmt: skip
+    flags.DEFINE_path("score_file", "", "File of lines input<TAB>target: write the mean loss per target piece of each.")
     flags.DEFINE_string("tune", "", "Try beam_size=1,4,8;alpha=0,0.6,1 (or another such grid) on a dev set: "
                         "--decode_from_file and --decode_reference, or the problem's records.")  # fmt: skip
-    flags.values["tune"].boolean = True  # --tune alone is the grid above
+    flags.values["tune"].boolean = True  # --tune without a value is the grid above
     flags.DEFINE_path("features_file", "", "Where to write an encoder's hidden states of --decode_from_file, as .npz.")
     _trained.define_features_flags(flags)
-    flags.DEFINE_bool("eval_use_test_set", False, "Of the problem's records, take the test ones.")
+    flags.DEFINE_bool("eval_use_test_set", False, "Decode the problem's test records, not the dev ones.")
     flags.DEFINE_bool("keep_timestamp", False, "Give the output file the checkpoint's time.")
-    flags.DEFINE_integer("decode_shards", 1, "Commands that share the input; this one has part --worker_id.",
+    flags.DEFINE_integer("decode_shards", 1, "Number of commands that share the input; this one has part --worker_id.",
                          limits=SHARDS)  # fmt: skip
-    flags.DEFINE_integer("worker_id", 0, "Which part of --decode_shards.", 0, SHARDS.most - 1)
+    flags.DEFINE_integer("worker_id", 0, "The part of this command, from 0, of --decode_shards.", 0, SHARDS.most - 1)
     flags.no_effect("decode_in_memory", "outputs go to a file or to standard output; in Python: "
                     "t2t_lite.Translator.load(output_dir).translate(texts)", is_bool=True)  # fmt: skip
     _app.define_tf1_flags(flags)

@@ -1,10 +1,9 @@
 """Trains a model, with an evaluation every --local_eval_frequency steps.
 
-Running the same command again continues from the last checkpoint in --output_dir; --train_steps counts from
-the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then; the name of its
-set stands for all hyperparameters as the run has them. What contradicts the run is an error. It also remembers what it
-was asked to do, such as --train_steps, --keep_checkpoint_max or --best_checkpoint_metric: what is not given is as it
-was, and what is given anew may differ.
+Running the same command again continues from the last checkpoint in --output_dir; --train_steps counts from the start
+of the run. A run remembers its problem, model and hyperparameters, so that they need not be given again; the name of
+its set means the hyperparameters that the run has. Contradicting them is an error. A run also remembers flags such as
+--train_steps, --keep_checkpoint_max or --best_checkpoint_metric; they may be given again with other values.
 
 --random_seeds=1,2,3 trains a run for each, in --output_dir/seed_1, …, and prints their mean and standard deviation.
 
@@ -21,7 +20,7 @@ from t2t_lite.cli.commands import chosen_mode
 
 
 def run(flags):
-    """Does what the flags ask for: trains, or evaluates and prints the metrics; returns the exit status."""
+    """Trains, or evaluates and prints the metrics, according to the flags; returns the exit status."""
     return chosen_mode(flags, modes()).run(flags)
 
 

@@ -3,8 +3,8 @@
     t2t-datagen --problem=classify_own --train_files=train.tsv --dev_files=dev.tsv --vocab_size=8000 --data_dir=D
 
 A line of a file is `label<TAB>text`; for pairs it is `label<TAB>first<TAB>second`. The classes are the labels of the
-training files; what `regress_own` learns are numbers, such as similarities of pairs. `D/<problem>.json` stores
-everything that was asked for, so that later commands need only `--data_dir=D`.
+training files. `regress_own` learns numbers, such as similarities of pairs. `D/<problem>.json` stores the request, so
+later commands need only `--data_dir=D`.
 """
 
 import collections
@@ -21,7 +21,7 @@ from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FEW_LABELS = 10  # may be as many as the lines of a small file
+_FEW_LABELS = 10  # a small file may have as many labels as lines
 
 
 @registry.register_problem
@@ -41,7 +41,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         return self.determined("class_labels", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the classes, and warns of those that other files lack; see `OwnCorpus.check_corpus`."""
+        """Finds the classes, and warns of classes that other files lack; see `OwnCorpus.check_corpus`."""
         counts = {
             split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
         }
@@ -61,12 +61,12 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
             if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
                 _LOGGER.warning(
                     f"--{FLAGS[split]}: {self.paths_of(split)}: no example of {shown(', '.join(sorted(missing)))}, so "
-                    "that evaluations say nothing of it."
+                    "evaluations cannot measure it."
                 )
         super().check_corpus(data_dir, tmp_dir)
 
     def _check_first_lines(self, counts):
-        """Refuses a first line that may be a header: only its label is unique."""
+        """Refuses a first line that may be a header, which is one whose label is unique."""
         if self.layout.has_header is not None:
             return
         paths = [facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)]
@@ -83,7 +83,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         for (label, *texts), where in self.rows(dataset_split):
             if label not in numbers:
                 raise UserError(
-                    f"{where}: the label {shown(label)} is in no training file. Expected one of "
+                    f"{where}: the label {shown(label)} occurs in no training file. Expected one of "
                     f"{shown(', '.join(numbers))}."
                 )
             yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
@@ -124,7 +124,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
         lowest, highest = min(numbers), max(numbers)
         if lowest == highest:
             raise UserError(
-                f"{self.paths_of(DatasetSplit.TRAIN)}: all numbers are {lowest:g}. Expected different ones to learn."
+                f"{self.paths_of(DatasetSplit.TRAIN)}: all numbers are {lowest:g}. Expected different numbers."
             )
         encode = RealEncoder(lowest, highest).encode
         steps = len({encode(number)[0] for number in numbers})
@@ -134,7 +134,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
             raise UserError(
                 f"{where}: {far:.15g} is so far from the other numbers that {len(numbers):,} different ones become "
                 f"{steps}: {RealEncoder.STEPS:,} steps are between {lowest:.15g} and {highest:.15g}. Expected numbers "
-                "of one scale: leave out what is no measurement, or give their logarithms."
+                "on one scale: remove those that are not measurements, or use logarithms."
             )
         self.config["label_range"] = [lowest, highest]
         super().check_corpus(data_dir, tmp_dir)

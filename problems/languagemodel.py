@@ -1,11 +1,11 @@
-"""Language models of published texts, under tensor2tensor's names and from its addresses; and of the user's own.
+"""Language models of published texts, with tensor2tensor's names and addresses, and of the user's own texts.
 
-docs/language_models.md says what is in them, and where they differ.
+docs/language_models.md describes the texts and the differences from tensor2tensor.
 
     t2t-datagen --problem=languagemodel_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
 A file of `languagemodel_own` and `languagemodel_own_characters` is a document; a line `<|endoftext|>` in it ends one
-and begins another. `D/<problem>.json` stores everything that was asked for: later commands need only `--data_dir=D`.
+and begins another. `D/<problem>.json` stores the whole request, so later commands need only `--data_dir=D`.
 """
 
 import collections
@@ -48,7 +48,7 @@ class PublishedText(PublishedFiles, Text2SelfProblem):
 
 
 class PublishedWords(PublishedText):
-    """As `PublishedText`, with the words of the training set as vocabulary; rare ones are `<unk>` there.
+    """As `PublishedText`, with the words of the training set as vocabulary; rare words become `<unk>`.
 
     Attributes:
         most_words: int, size of the vocabulary, without padding and end; None: all words.

@@ -22,7 +22,6 @@ from t2t_lite import registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, VocabType
 from t2t_lite.errors import UserError, counted, located
-from t2t_lite.problems import masking_settings as masking_settings
 from t2t_lite.problems.languagemodel import LanguagemodelOwn
 from t2t_lite.problems.own_settings import OwnSetting, own_settings
 from t2t_lite.text import vocabulary_files
@@ -36,7 +35,7 @@ _SHORTEST_ROW = 4  # two texts of one id, each with its end
 
 @registry.register_problem
 class MaskedLmOwn(LanguagemodelOwn):
-    """Text files given to `configure`, of which a model sees a part and predicts the rest."""
+    """Text files given to `configure`; a model sees a part of the text and predicts the rest."""
 
     task = "masked_language_model"
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
@@ -55,7 +54,7 @@ class MaskedLmOwn(LanguagemodelOwn):
         if values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
             raise UserError(
                 f"--vocab_type={VocabType.BYTE_LEVEL_BPE.value}: such a vocabulary is learned without {_MASK}. "
-                "Expected subwords, or --vocab_from with a published vocabulary, such as RoBERTa's, that has a mask."
+                "Expected subwords, or --vocab_from with a published vocabulary that has a mask, such as RoBERTa's."
             )
         for path in (values["vocab_from"] or {}).values():
             with located(f"--vocab_from: {path}"):
@@ -64,14 +63,14 @@ class MaskedLmOwn(LanguagemodelOwn):
         if (unit == "phrase") != bool(phrase_file):
             flag = f"and --phrase_file={phrase_file}" if phrase_file else "without --phrase_file"
             raise UserError(
-                f"--mask_unit={unit} {flag}: expected --mask_unit=phrase --phrase_file=FILE, with a phrase per line, "
-                "or neither."
+                f"--mask_unit={unit} {flag}: expected --mask_unit=phrase --phrase_file=FILE, with one phrase per line, "
+                "or neither flag."
             )
         if phrase_file:
             lines = plain_text.read_lines(phrase_file, self.on_bad_line)
             values["phrases"] = sorted({plain_text.clean(line) for line in lines if line} - {""})
             if not values["phrases"]:
-                raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected a phrase per line.")
+                raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected one phrase per line.")
 
     def generation_settings(self):
         """See `OwnCorpus.generation_settings`; phrases are represented by their hash."""
@@ -106,8 +105,8 @@ class MaskedLmOwn(LanguagemodelOwn):
         if count and mask_id in encoder.encode(mask):
             _LOGGER.warning(
                 f"{self.name}: {mask} stands in the text of the {FILE_TAGS[dataset_split]} set "
-                f"({counted(count, 'time')}): it is read as a mask, of which nothing is learned. Take it "
-                "out of the text if it is not meant so."
+                f"({counted(count, 'time')}): it is read as a mask, from which nothing is learned. Remove it "
+                "from the text unless this is intended."
             )
 
     def corrupt(self, batch, seeds):
@@ -144,7 +143,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
                 begins = not line
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields and counts all samples, each a text of its own."""
+        """Yields and counts all samples; each is a separate text."""
         return super(ChoppedTextProblem, self).nonblank_samples(data_dir, tmp_dir, dataset_split)
 
     def sample_encoder(self, data_dir):

@@ -1,6 +1,6 @@
-"""What the problems on the user's own texts share beside `own_problem`: vocabulary and tables.
+"""The base class of problems on the user's own texts: it adds a vocabulary and tables to `own_problem`.
 
-The vocabulary that `--vocab_from` names may be files of one of the kinds in `vocabulary_files`, or a folder.
+`--vocab_from` may name vocabulary files of one of the kinds in `vocabulary_files`, or a folder.
 """
 
 import itertools
@@ -17,11 +17,11 @@ from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
-_MOST_LABELS = 10_000  # more are texts in the wrong column
+_MOST_LABELS = 10_000  # more labels are texts from the wrong column
 
 
 def _learned_with(name, meaning):
-    """Returns the property of a setting of the vocabulary's learner, by default that of all problems."""
+    """Returns a property: a setting of the vocabulary's learner, with the default of `Text2TextProblem`."""
 
     def value(problem):
         configured = (problem._config or {}).get(name)
@@ -39,17 +39,17 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     usual_vocab_sizes = "1000 to 50000"
     vocab_size_is_approximate = False
-    vocab_size_is_limit = False  # of a data folder, which keeps the size that was typed
+    vocab_size_is_limit = False  # a data folder keeps the requested size
 
     @property
     def expected_lines(self):
-        """What a file holds, for messages."""
+        """A description of a file's content, for messages."""
         return f"lines of {'<TAB>'.join(self.columns)}"
 
-    # What is asked for.
+    # The request.
 
     def check_settings(self, values, paths):
-        """See `OwnProblem.check_settings`: also finds or checks the vocabulary."""
+        """See `OwnProblem.check_settings`; also finds or checks the vocabulary."""
         if "columns" in values:
             self._layout_of(values).check()
             self._check_tables(values, [*itertools.chain(*paths.values())])
@@ -61,20 +61,20 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         super().check_settings(values, paths)
 
     def _check_tables(self, values, paths):
-        """Raises `UserError` for settings of tables that no file has; `paths` may be of another kind than tables."""
+        """Raises `UserError` for settings of tables that apply to no file; `paths` need not be tables."""
         is_json = [kind(path) in JSON_LINES for path in paths]
         if values["fields"] and not any(is_json):
-            raise UserError("--fields: for .jsonl files alone, and there is none. Leave it out.")
+            raise UserError("--fields: only for .jsonl files, and no file is one. Remove the flag.")
         for name in ("header", "separator"):
             if values[name] is not None and all(is_json):
-                raise UserError(f"--{name}: lines of JSON name their fields themselves. Leave it out.")
+                raise UserError(f"--{name}: lines of JSON contain the names of their fields. Remove the flag.")
 
     def with_defaults(self, values):
-        """Returns all keys, but of a vocabulary that is taken as it is none."""
+        """Returns all keys, except those of a learned vocabulary if an existing one is used."""
         return self.settings.keys() - ({*VOCABULARY} if values.get("vocab_from") else {})
 
     def fits(self, key, value):
-        """Returns whether a vocabulary that is taken as it is has the features of this problem."""
+        """Returns whether an existing vocabulary is for the features of this problem."""
         return key != "vocab_from" or not value or {*value} == {*self.text_features}
 
     def _find_vocabulary(self, values):
@@ -82,8 +82,8 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         sources = values["vocab_from"]
         if both := [name for name in VOCABULARY if values.get(name) is not None]:
             raise UserError(
-                f"--{both[0]} together with --vocab_from={','.join(sources)}: that vocabulary is taken as it is. "
-                "Leave out one of the two."
+                f"--{both[0]} together with --vocab_from={','.join(sources)}: an existing vocabulary is used unchanged."
+                " Remove one of the two flags."
             )
         paths = find_vocabularies(sources, values.get("languages") or ())
         pieces = {side: count_pieces(path) for side, path in paths.items()}
@@ -99,22 +99,22 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         for name in ("vocab_size", "target_vocab_size"):
             if values.get(name) is not None and values[name] < 300:
                 raise UserError(
-                    f"--{name}={values[name]}: too small; bytes alone take 256. Expected 300 or more; usual are "
-                    f"{self.usual_vocab_sizes}."
+                    f"--{name}={values[name]}: too small, since bytes alone take 256 pieces. Expected 300 or more; "
+                    f"{self.usual_vocab_sizes} is usual."
                 )
         vocab_type = values.get("vocab_type") or self.settings["vocab_type"].default if "vocab_type" in values else None
         for name in SENTENCEPIECE:
             if values.get(name) == getattr(Text2TextProblem, name):
-                values[name] = None  # the default, which data of earlier versions have without saying so
+                values[name] = None  # the default, which data of earlier versions do not mention
             if values.get(name) is not None and vocab_type == VocabType.BYTE_LEVEL_BPE.value:
                 raise UserError(
-                    f"--{name} together with --vocab_type={vocab_type}, which has none: it keeps texts as they are. "
-                    f"Leave it out, or learn --vocab_type={VocabType.SUBWORD.value}."
+                    f"--{name} together with --vocab_type={vocab_type}, which keeps texts unchanged. Remove --{name}, "
+                    f"or use --vocab_type={VocabType.SUBWORD.value}."
                 )
         flag, symbols = "--user_defined_symbols", values.get("user_defined_symbols") or ()
         if symbols and values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
             raise UserError(
-                f"{flag} together with --vocab_type={values['vocab_type']}, which has none. Leave out one of the two."
+                f"{flag} together with --vocab_type={values['vocab_type']}, which does not support them. Remove one."
             )
         for symbol in symbols:
             if not is_symbol(symbol):
@@ -123,13 +123,11 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                     f"{LONGEST_SYMBOL} characters."
                 )
             if RESERVED.fullmatch(symbol) or symbols.count(symbol) > 1:
-                raise UserError(
-                    f"{flag}: {symbol} is in the vocabulary already. Choose another symbol, or leave it out."
-                )
+                raise UserError(f"{flag}: {symbol} is already in the vocabulary. Choose another symbol, or remove it.")
 
-    # What the data folder keeps.
+    # The values in the data folder.
 
-    approx_vocab_size = kept("vocab_size", "The requested size of the vocabulary; None: it has none of its own.")
+    approx_vocab_size = kept("vocab_size", "The requested size of the vocabulary; None: an existing one is used.")
 
     @property
     def vocab_type(self):
@@ -138,7 +136,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     normalization = _learned_with("normalization", "SentencePiece's rule that the vocabulary is learned with.")
     character_coverage = _learned_with(
-        "character_coverage", "The share of the text's characters that get pieces of their own."
+        "character_coverage", "The share of the text's characters that become single pieces."
     )
     split_digits = _learned_with("split_digits", "Whether no piece has more than one digit.")
 
@@ -151,7 +149,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     @property
     def layout(self):
-        """How the columns of tables are found, a `Layout`."""
+        """The `Layout` that finds the columns of tables."""
         return self._layout_of(self.config)._replace(languages=self.language_pair or ())
 
     def _layout_of(self, settings):
@@ -172,7 +170,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
             )
         return found
 
-    # What is read from the data folder.
+    # The files in the data folder.
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
         """See `Text2TextProblem.get_or_create_vocab`."""
@@ -190,10 +188,10 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         Args:
             folder: str, which exists.
             path: str, of the vocabulary, of any kind that `vocabulary_files` lists; or {feature: path}.
-            **remembered: what else the configuration has, such as `class_labels`.
+            **remembered: further values of the configuration, such as `class_labels`.
 
         Raises:
-            UserError: not such a vocabulary.
+            UserError: the file is not such a vocabulary.
         """
         paths = path if isinstance(path, dict) else {self.text_features[0]: path}
         config = {
@@ -219,7 +217,7 @@ def find_vocabularies(paths, languages):
             swapped.
 
     Raises:
-        UserError: there is no vocabulary, several, or one of another kind.
+        UserError: no vocabulary is found, or several, or one of another kind.
     """
     flag = f"--vocab_from={','.join(paths)}"
     if len(paths) > 2:
@@ -257,7 +255,7 @@ def _in_folder(flag, folder, languages):
     encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}  # the same if there is only one text
     for encoder in encoders.values():
         if not vocabulary_files.has_pieces(encoder):
-            raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")
+            raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one with pieces.")
     sides = ["inputs", "targets"]
     if problem.languages and tuple(languages) == tuple(reversed(problem.languages)):
         sides.reverse()
@@ -276,7 +274,7 @@ def _problem_name(flag, folder):
     if len(names) == 1:
         return names[0]
     if names:
-        raise UserError(f"{flag}: holds the data of {', '.join(names)}. Expected a .model file in it.")
+        raise UserError(f"{flag}: contains the data of {', '.join(names)}. Expected a .model file in the folder.")
     raise UserError(
         f"{flag}: neither data of t2t-datagen nor a run of t2t-trainer. Expected such a folder, or a .model file."
     )

@@ -1,4 +1,4 @@
-"""What the problems on the user's own files share: `configure`, the JSON file in the data folder, the splits.
+"""The base class of problems on the user's own files: `configure`, the JSON file in the data folder, the splits.
 
 The configuration is a dict of JSON values with the keys of `settings`. Generation writes it into the data folder, so
 that later commands need only the folder.
@@ -20,15 +20,15 @@ from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 _LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
-_MOST_WARNINGS = 5  # of files of images, there may be thousands
+_MOST_WARNINGS = 5  # since there may be thousands of files of images
 
 
 def kept(key, meaning, default=None):
-    """Returns a property: what a problem's configuration has for a key, or `default` if that is None or missing.
+    """Returns a property: a problem's configured value of a key, or `default` if it is None or missing.
 
     Args:
         key, meaning: str.
-        default: a value that nothing changes.
+        default: an immutable value.
     """
     return property(lambda problem: default if (value := problem.config.get(key)) is None else value, doc=meaning)
 
@@ -39,11 +39,11 @@ class OwnProblem(Problem):
     Attributes:
         settings: {key: OwnSetting} of the configuration, in this order; see `own_settings`.
         config_filename: name of the configuration in the data folder; by default `<problem>.json`.
-        columns: names of the columns of a file that is a table; or of what else it is made of, for messages.
-        file_endings: of the files that a folder stands for, such as (".png",); (): files are named.
-        example_flags: flags shown in the error for a user who has given none.
-        expected_lines: what a file holds, for messages.
-        sample_unit: what a file has many of, for messages.
+        columns: names of the columns of a table, or of the parts of another file, for messages.
+        file_endings: endings of the files that a folder stands for, such as (".png",); (): folders are refused.
+        example_flags: flags that an error shows to a user who has given none.
+        expected_lines: description of a file's content, for messages.
+        sample_unit: name of the parts of a file, for messages.
     """
 
     is_generate_per_split = True
@@ -64,7 +64,7 @@ class OwnProblem(Problem):
         """Name of the file in the data folder."""
         return f"{self.name}.json"
 
-    # What is asked for.
+    # The request.
 
     @property
     def flags(self):
@@ -85,7 +85,7 @@ class OwnProblem(Problem):
 
         Raises:
             UserError: a setting is missing, malformed or contradicts another, or a file does not exist.
-            TypeError: not a setting of this problem.
+            TypeError: an argument is not a setting of this problem.
         """
         if wrong := given.keys() - set(self.flags):
             raise TypeError(f"{self.name}: configure got {', '.join(sorted(wrong))}. Expected {', '.join(self.flags)}.")
@@ -102,7 +102,7 @@ class OwnProblem(Problem):
         )
 
     def _files(self, split, paths):
-        """Returns paths with the files of each folder in its place."""
+        """Returns the paths, in which each folder is replaced by its files."""
         found = []
         for path in paths:
             if not (self.file_endings and files.is_folder(path)):
@@ -116,7 +116,7 @@ class OwnProblem(Problem):
                 )
             if others := sorted({*every} - {*inside}):
                 _LOGGER.warning(
-                    f"--{FLAGS[split]}: {path}: {counted(len(others), 'file')} without the ending {endings} left out, "
+                    f"--{FLAGS[split]}: {path}: skipped {counted(len(others), 'file')} without the ending {endings}, "
                     f"such as {others[0]}."
                 )
             found += inside
@@ -126,7 +126,7 @@ class OwnProblem(Problem):
         """Raises `UserError` for splits without files.
 
         Args:
-            paths: {split: list of paths}; those of the test set may be left out.
+            paths: {split: list of paths}; the test set is optional.
         """
         for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
             if not paths[split]:
@@ -135,10 +135,10 @@ class OwnProblem(Problem):
                 )
 
     def check_settings(self, values, paths):
-        """Checks the settings together and turns them, in place, into the values that the configuration keeps.
+        """Checks the settings together and converts them, in place, into the values of the configuration.
 
         Args:
-            values: {name: value, or None where it is left out}; defaults are filled in.
+            values: {name: value, or None for a missing one}; defaults are filled in.
             paths: {split: list of paths}.
 
         Raises:
@@ -148,17 +148,17 @@ class OwnProblem(Problem):
         values |= {key: self.settings[key].default for key in keys}
 
     def with_defaults(self, values):
-        """Returns the keys of the settings that get their defaults where they are left out."""
+        """Returns the keys of the settings whose missing values become the defaults."""
         return self.settings.keys()
 
-    # What the data folder keeps.
+    # The values in the data folder.
 
     def remember(self, config):
         """Stores a configuration."""
         self._config, self._config_from = config, None
 
     def read_config(self, data_dir):
-        """Returns the configuration of `configure` or of the data folder. Raises `UserError` if there is neither."""
+        """Returns the configuration of `configure` or of the data folder. Raises `UserError` if both are missing."""
         if self._config is None or self._config_from not in (None, data_dir):
             path = os.path.join(data_dir, self.config_filename)
             if not files.exists(path):
@@ -180,12 +180,12 @@ class OwnProblem(Problem):
         return config
 
     def fits(self, key, value):
-        """Returns whether a setting's value, which is right in itself, fits this problem."""
+        """Returns whether a setting's value, which is valid in itself, is valid for this problem."""
         return True
 
     @property
     def config(self):
-        """The configuration. Raises `UserError` if there is none yet."""
+        """The configuration. Raises `UserError` before it is known."""
         if self._config is None:
             raise UserError(f"{self.name}: no corpus yet. Call configure(), or a method that takes the data folder.")
         return self._config
@@ -198,7 +198,7 @@ class OwnProblem(Problem):
             data_dir: str; None: the configuration is known.
 
         Raises:
-            UserError: there is no such value yet.
+            UserError: generation has not determined it yet.
         """
         config = self.config if data_dir is None else self.read_config(data_dir)
         if config.get(key) is None:
@@ -209,7 +209,7 @@ class OwnProblem(Problem):
         return config[key]
 
     def files_of(self, split):
-        """Returns the files [{"path", "bytes"}, …] of a split, which may be []."""
+        """Returns the files [{"path", "bytes"}, …] of a split; [] if it has none."""
         return listed(self.config["files"].get(split, []))
 
     def paths_of(self, split):
@@ -222,7 +222,7 @@ class OwnProblem(Problem):
 
     @property
     def dataset_splits(self):
-        """The splits that have files; one shard for every 16 MiB of them, 100 at most; one where order is kept."""
+        """The splits that have files, with one shard for every 16 MiB, 100 at most; one if the order is kept."""
         return [
             {
                 "split": split,
@@ -241,7 +241,7 @@ class OwnProblem(Problem):
         return (*super().newer_settings, *(key for key, setting in self.settings.items() if setting.is_newer))
 
     def generation_settings(self):
-        """Returns the settings that the files depend on; finished data refuse a change of these."""
+        """Returns the settings that the files depend on; with finished data, changing them is an error."""
         described = {FLAGS[split]: list(map(_content, self.files_of(split))) for split in self.config["files"]}
         fixed = {
             key: self.config.get(key)
@@ -282,20 +282,20 @@ class OwnProblem(Problem):
         for split, path, same in repeated[:_MOST_WARNINGS]:
             what = "is" if same == path else f"has the same content as {same},"
             _LOGGER.warning(
-                f"--{FLAGS[split]}: {path} {what} a training corpus: evaluations will measure what was learned by "
-                "heart. Expected what is not in --train_files."
+                f"--{FLAGS[split]}: {path} {what} a training corpus, so scores will reflect memorized samples. "
+                "Expected files that are not in --train_files."
             )
         if len(repeated) > _MOST_WARNINGS:
             _LOGGER.warning(f"{len(repeated) - _MOST_WARNINGS:,} more such files.")
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Reads all files, prepares what the kind of problem needs, then writes the configuration."""
+        """Reads all files, prepares the vocabulary and the like, then writes the configuration."""
         self.check_corpus(data_dir, tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
         files.write_json(os.path.join(data_dir, self.config_filename), self.config)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Reads all files once, so that a fault is found before any work."""
+        """Reads all files once, so that faults are found before any work."""
         for split in self.config["files"]:
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", self.sample_unit)
             self.check_split(split, progress.watch, data_dir, tmp_dir)
@@ -306,7 +306,7 @@ class OwnProblem(Problem):
         for _ in watch(self.generate_samples(data_dir, tmp_dir, split)):
             pass
 
-    # What is read from the data folder.
+    # The files in the data folder.
 
     def feature_encoders(self, data_dir):
         """See `Problem.feature_encoders`."""
@@ -324,5 +324,5 @@ class OwnProblem(Problem):
 
 
 def _content(facts):
-    """Returns the facts of a file that depend on its content, not on when it was written."""
+    """Returns the facts of a file that depend only on its content."""
     return {name: value for name, value in facts.items() if name != "changed"}

@@ -1,9 +1,8 @@
-"""The settings of problems on the user's own files: what such a setting is, and those that several problems share.
+"""The settings of problems on the user's own files, and the class of such a setting.
 
 A setting with a meaning is a flag of t2t-datagen and an argument of `OwnCorpus.configure`. Its value is stored in a
-JSON file in the data folder, under its name or `key`. A problem lists the keys of its file, and their defaults. What
-one problem alone has is declared beside it by `declare_settings`, in a module that costs no time to import, since
-`t2t-datagen --help` reads it.
+JSON file in the data folder, under its name or `key`. A problem lists the keys of its file and their defaults. An extra
+declares further settings by `declare_settings`, in a module that is quick to import: `t2t-datagen --help` does so.
 """
 
 import dataclasses
@@ -13,8 +12,9 @@ from t2t_lite import registry
 from t2t_lite.data.splits import FILE_TAGS, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.settings import ranges
-from t2t_lite.settings.ranges import Choices, Setting, typed_value
+from t2t_lite.settings.ranges import Choices, Range, Setting, typed_value
 
+WEIGHT = Range(most=1000, above=0)  # of a corpus
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
 # Settings that --vocab_from determines and that must not be combined with it.
 SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
@@ -28,15 +28,15 @@ LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", *
 
 @dataclasses.dataclass(frozen=True)
 class OwnSetting(Setting):
-    """A setting of problems on the user's own files. `fixed`: it cannot change once data exist.
+    """A setting of problems on the user's own files. With `fixed`, it cannot change once data exist.
 
     Attributes:
         key: str, its key in the data folder; "": its name.
         is_path: bool, whether it is a path, or a list of paths.
         is_required: bool, whether the data folder always has a value.
-        is_newer: bool, whether manifests omit it if it has no value, like those of earlier versions.
-        fits: function of a JSON value that returns whether it is valid in the data folder; None: by kind and limits.
-        problems: names of the problems that take it without listing it: it is of another folder than they are.
+        is_newer: bool, whether manifests omit it if it has no value, as earlier versions did.
+        fits: function that returns whether a JSON value is valid in the data folder; None: kind and limits decide.
+        problems: names of the problems that take it without listing it, because it is declared in another folder.
     """
 
     key: str = ""
@@ -53,11 +53,11 @@ class OwnSetting(Setting):
         return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
 
     def checked(self, values):
-        """Returns its value in `values`, see `OwnProblem.check_settings`. Raises `UserError` if it contradicts one."""
+        """Returns its value in `values`, see `OwnProblem.check_settings`. Raises `UserError` for a contradiction."""
         return values.get(self.name)
 
     def substitution(self, value):
-        """Returns the `Problem.substitution` that its value in the data folder makes; by default None."""
+        """Returns the `Problem.substitution` for its value in the data folder; by default None."""
 
     def is_kept(self, value):
         """Returns whether a JSON value is valid for the key in a data folder."""
@@ -76,7 +76,7 @@ def are_strings(value):
 
 
 def listed(described):
-    """Returns the files of a split as a list; where a split has one file, the JSON value may be a dict."""
+    """Returns the files of a split as a list; if a split has one file, the JSON value may be a dict."""
     return [described] if isinstance(described, dict) else described
 
 
@@ -100,7 +100,7 @@ def _are_paths(paths):
     return not paths or (isinstance(paths, dict) and are_strings([*paths, *paths.values()]))
 
 
-SETTINGS = {}  # {name: OwnSetting} of those that several problems share, or that are declared beside one
+SETTINGS = {}  # {name: OwnSetting} of all declared settings
 
 
 def declare_settings(*settings):
@@ -111,13 +111,13 @@ def declare_settings(*settings):
 
 
 def explain_settings(**sentences):
-    """Adds a sentence to the meaning of shared settings, by their names: what they are for a problem of an extra."""
+    """Adds a sentence to the meaning of settings, by their names: their meaning for a problem of an extra."""
     for name, sentence in sentences.items():
         SETTINGS[name] = dataclasses.replace(SETTINGS[name], meaning=f"{SETTINGS[name].meaning} {sentence}")
 
 
 def own_flags():
-    """Returns {name: OwnSetting} of the flags of all problems; without defaults, which the problems set."""
+    """Returns {name: OwnSetting} of the flags of all problems, without defaults, which the problems set."""
     _MODULES.names()
     return {name: dataclasses.replace(setting, default=None) for name, setting in SETTINGS.items() if setting.meaning}
 
@@ -126,9 +126,9 @@ def own_settings(*settings, problem="", **defaults):
     """Returns {key: OwnSetting} that a problem stores in its data folder, in this order.
 
     Args:
-        settings: of those with an entry in `SETTINGS` the key, of others the OwnSetting.
-        problem: str, name of a problem that other folders may have a setting for.
-        defaults: the problem's own, by key.
+        settings: keys of `SETTINGS`, and OwnSettings that it lacks.
+        problem: str, name of a problem for which other folders may declare settings.
+        defaults: the problem's own defaults, by key.
     """
     if problem:
         _MODULES.names()
@@ -144,42 +144,41 @@ declare_settings(
     OwnSetting(
         "train_files",
         **_FILES,
-        meaning="translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz, .zst), a .tsv, .csv, "
-        ".jsonl or .tmx, or a .zip with one of inputs,targets or .tmx: a.en,a.de,b.tsv. languagemodel_own, "
-        "masked_lm_own: texts; next_sentence_own, sentence_order_own: a sentence per line, a blank line between "
-        "documents. classify_own, classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, "
-        "label<TAB>first<TAB>second.",
+        meaning="translate_own: the training corpora, such as a.en,a.de,b.tsv: each is two files inputs,targets (which "
+        "may end in .gz, .bz2, .xz, .zst), a .tsv, .csv, .jsonl or .tmx, or a .zip that contains two such files or a "
+        ".tmx. languagemodel_own, masked_lm_own: texts; next_sentence_own, sentence_order_own: one sentence per line, "
+        "a blank line between documents. classify_own, classify_pair_own, regress_own, regress_pair_own: lines of "
+        "label<TAB>text or label<TAB>first<TAB>second.",
     ),
     OwnSetting(
         "dev_files", **_FILES,
-        meaning="Likewise, to evaluate on while training; translate_own: or see --held_out.",
+        meaning="Likewise, for evaluation during training; for translate_own, --held_out is an alternative.",
     ),
-    OwnSetting("test_files", **_FILES, meaning="Likewise, for the end; may be left out."),
+    OwnSetting("test_files", **_FILES, meaning="Likewise, for the final evaluation; optional."),
     OwnSetting(
         "vocab_size", int, 32000, ranges.VOCAB_SIZE, is_required=True,
-        meaning="Pieces of the vocabulary (translate_own: of the shared one). When left out, the corpus determines "
-        "the number: about one for every four distinct words, 32000 at most.",
+        meaning="Number of pieces in the vocabulary (translate_own: in the shared one). Default: the corpus determines "
+        "it, about one piece for every four distinct words, 32000 at most.",
     ),
     OwnSetting(
         "vocab_type", str, None, Choices(VOCAB_TYPES),
-        meaning="What to learn: SentencePiece's pieces, or byte-level BPE as GPT-2's. Default: subwords; of "
-        "languagemodel_own byte-level BPE, which keeps all white space.",
+        meaning="The kind of vocabulary to learn: SentencePiece's pieces, or byte-level BPE like GPT-2's. Default: "
+        "subwords; for languagemodel_own byte-level BPE, which keeps all white space.",
     ),
     OwnSetting(
         "vocab_from", list, None, is_path=True, fits=_are_paths,
-        meaning="An existing vocabulary: a SentencePiece .model, vocab.json (with merges.txt), vocab.txt, two "
+        meaning="An existing vocabulary: a SentencePiece .model, vocab.json (with merges.txt), vocab.txt, two of these "
         "(inputs,targets), a data_dir, or the output_dir of a model to train further.",
     ),
     OwnSetting(
         "normalization", str, None, Choices(ranges.NORMALIZATIONS),
-        meaning="SentencePiece's rule for texts before they become pieces, in training, decoding and exports: nfkc "
-        "(Unicode's compatible forms become one), nmt_nfkc (also spaces and control characters), nfkc_cf and "
-        "nmt_nfkc_cf (lower case, too). Default: identity, none.",
+        meaning="SentencePiece's normalization of texts, in training, decoding and exports: nfkc (Unicode's compatible "
+        "forms become one), nmt_nfkc (also normalizes spaces and control characters), nfkc_cf and nmt_nfkc_cf (also "
+        "lowercase). Default: identity, which changes nothing.",
     ),
     OwnSetting(
         "character_coverage", float, None, ranges.CHARACTER_COVERAGE,
-        meaning="Share of the text's characters that get pieces of their own; bytes spell the others. Default: "
-        "0.9999.",
+        meaning="Share of the text's characters that become single pieces; bytes spell the others. Default: 0.9999.",
     ),
     OwnSetting(
         "split_digits", bool, None,
@@ -187,34 +186,95 @@ declare_settings(
     ),
     OwnSetting(
         "max_samples_for_vocab", int, None, ranges.PAIRS,
-        meaning="translate_own: pairs the vocabulary is learned from, 2000000. languagemodel_own: thousands of "
-        "characters, 100000.",
+        meaning="translate_own: number of pairs from which the vocabulary is learned, 2000000. languagemodel_own: "
+        "thousands of characters, 100000.",
     ),
     OwnSetting(
         "sequence_length", int, None, ranges.SEQUENCE_LENGTH, is_required=True,
-        meaning="Ids in a row: of languagemodel_own 1024 when left out, of masked_lm_own, next_sentence_own and "
-        "sentence_order_own 511.",
+        meaning="Number of ids in a row. Default: 1024 for languagemodel_own, 511 for masked_lm_own, next_sentence_own "
+        "and sentence_order_own.",
     ),
     OwnSetting(
         "columns", list, None, fixed=True, is_newer=True,
-        meaning="Of tables: the columns to read, by number from 1 or by name in the first line, such as label,text or "
-        "inputs,targets. Default: the table has no others.",
+        meaning="Columns of tables to read, by number from 1 or by name in the first line, such as label,text or "
+        "inputs,targets. Default: all columns, if there are no others than those.",
     ),
     OwnSetting(
         "header", bool, None, fixed=True, is_newer=True,
-        meaning="Whether the first line of tables names the columns; left out, one that looks like it is refused.",
+        meaning="Whether the first line of tables names the columns. Default: no, but a line that looks so is refused.",
     ),
     OwnSetting(
         "fields", list, None, fixed=True, is_newer=True,
-        meaning="Of JSON lines (.jsonl): the fields to read, such as en,de, or translation.en,translation.de for "
-        "those of an inner object. Default: --columns that are names, or the languages, or label,text etc.",
+        meaning="Fields of JSON lines (.jsonl) to read, such as en,de, or translation.en,translation.de for fields of "
+        "an inner object. Default: --columns that are names, or the languages, or label,text etc.",
     ),
     OwnSetting(
         "separator", str, None, Choices(tuple(ranges.SEPARATORS)), fixed=True, is_newer=True,
-        meaning="What separates the cells of tables. Default: tabs, and in .csv files what their first lines show.",
+        meaning="Separator of the cells of tables. Default: tab; in .csv files, the one that their first lines show.",
     ),
     # Determined by generation, so without a flag.
     OwnSetting("format", int, None, fits=lambda value: True),
     OwnSetting("problem", str, None, fits=lambda value: True),
     OwnSetting("files", dict, None, is_required=True, fits=_are_files),
+)  # fmt: skip
+# Settings of masked_lm_own and of the problems that derive from it.
+declare_settings(
+    OwnSetting(
+        "mask_rate", float, 0.15, ranges.MASK_RATE, fixed=True, is_required=True,
+        meaning="masked_lm_own, next_sentence_own, sentence_order_own: share of the ids to predict. Default: 0.15.",
+    ),
+    OwnSetting(
+        "mask_unit", str, "word", Choices(ranges.MASK_UNITS), fixed=True, is_required=True,
+        meaning="For the same problems as --mask_rate: the unit that is masked as a whole; phrase needs --phrase_file. "
+        "Default: word.",
+    ),
+    OwnSetting(
+        "phrase_file", str, None, key="phrases", is_path=True,
+        meaning="With --mask_unit=phrase: a text file with one phrase per line.",
+    ),
+)  # fmt: skip
+
+
+def _are_weights(weights):
+    return isinstance(weights, list) and all(type(weight) in (int, float) and weight in WEIGHT for weight in weights)
+
+
+def _are_filters(thresholds):
+    from t2t_lite.corpora.filters import ORDER
+
+    return isinstance(thresholds, dict) and all(
+        name in ORDER and (threshold is True or (type(threshold) in (int, float) and threshold >= 1))
+        for name, threshold in thresholds.items()
+    )
+
+
+# Settings of translate_own.
+declare_settings(
+    OwnSetting(
+        "languages", list, None, fixed=True, fits=lambda codes: are_strings(codes) and len(codes) == 2,
+        meaning="translate_own: the languages of inputs,targets, such as en,de. Default: the files' endings.",
+    ),
+    OwnSetting(
+        "corpus_weights", list, None, fixed=True, fits=_are_weights,
+        meaning="translate_own: one weight per training corpus (default 1), which says how often its pairs occur: with "
+        "2.5 twice, and half of the pairs a third time; with 0.3, 30 % of the pairs once.",
+    ),
+    OwnSetting(
+        "filters", list, None, fixed=True, fits=_are_filters,
+        meaning="translate_own: filters of the training corpora: "
+        "too_long=1000,length_ratio=3,copied,wrong_script,mojibake,duplicate, or all. Default: none.",
+    ),
+    OwnSetting(
+        "held_out", int, None, ranges.PAIRS, fixed=True,
+        meaning="translate_own without --dev_files: number of training pairs that are used for evaluation instead. "
+        "Default: 1000.",
+    ),
+    OwnSetting(
+        "target_vocab_size", int, None, ranges.VOCAB_SIZE, fixed=True,
+        meaning="translate_own: number of pieces in a separate vocabulary for the targets.",
+    ),
+    OwnSetting(
+        "user_defined_symbols", list, None, fixed=True,
+        meaning="translate_own: symbols that always are one piece, such as <2de>.",
+    ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Problems with published files: an archive in `tmp_dir`, packed or unpacked, or downloaded there.
 
-Their addresses may be in `.tsv` tables beside the modules.
+Their addresses may be in `.tsv` tables in the folders of the modules.
 """
 
 import collections

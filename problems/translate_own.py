@@ -2,8 +2,8 @@
 
     t2t-datagen --problem=translate_own --train_files=a.en,a.de --vocab_size=8000 --data_dir=D
 
-`D/problem.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
-docs/own_corpora.md has every flag.
+`D/problem.json` stores the whole request, so later commands need only `--data_dir=D`. For all flags, see
+docs/own_corpora.md.
 """
 
 import collections
@@ -24,8 +24,7 @@ from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus, count_pieces
 from t2t_lite.problems.own_problem import kept
-from t2t_lite.problems.own_settings import SENTENCEPIECE, OwnSetting, own_settings
-from t2t_lite.problems.translation_settings import WEIGHT
+from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, OwnSetting, own_settings
 from t2t_lite.settings.ranges import Range, typed_value
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -66,7 +65,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         chooses_columns = values["columns"] or values["header"] is not None
         given = "--columns, --header" if chooses_columns else "--separator" if values["separator"] else None
         if given and not {*map(kind, paths)}.intersection(TABLES):
-            raise UserError(f"{given}: for .tsv, .csv and .jsonl files alone, and there is none. Leave them out.")
+            raise UserError(f"{given}: only for .tsv, .csv and .jsonl files, and no file is one. Remove these flags.")
         super()._check_tables(values, paths)
 
     def check_settings(self, values, paths):
@@ -83,8 +82,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         PairFilter(values["filters"] or {}, values["languages"], collections.Counter())
         if dev_files and values["held_out"] is not None:
             raise UserError(
-                f"--held_out={values['held_out']}: --dev_files are there to evaluate on, nothing is held out. Leave "
-                "out one of the two."
+                f"--held_out={values['held_out']}: nothing is held out, because --dev_files are used for evaluation. "
+                "Remove one of the two flags."
             )
         if not dev_files and values["held_out"] is None:
             values["held_out"] = _DEFAULT_HELD_OUT
@@ -100,7 +99,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             ending: str, extension of these files: ".model" or ".subwords".
 
         Raises:
-            UserError: these are not such vocabularies, or not two languages.
+            UserError: the files are not such vocabularies, or the languages are not two.
         """
         is_shared = vocabularies["inputs"] == vocabularies["targets"]
         sources = {side: os.path.join(folder, f"{'inputs' if is_shared else side}{ending}") for side in vocabularies}
@@ -119,8 +118,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for key in config.keys() - {*self.settings, "skip_bad_lines"}:
             if config[key]:
                 raise UserError(
-                    f"{path}: {key}={shown(config[key])}: nothing here knows that. Expected the extra of t2t_lite, or "
-                    "the later version, that wrote this folder."
+                    f"{path}: {key}={shown(config[key])}: unknown setting. Expected the extra of t2t_lite, or the "
+                    "later version, that wrote this folder."
                 )
         return config
 
@@ -145,7 +144,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     @property
     def substitution(self):
-        """What a setting of an extra puts in the place of parts of texts, or None; see `Problem.substitution`."""
+        """The substitution that a setting of an extra makes, or None; see `Problem.substitution`."""
         made = (setting.substitution((self._config or {}).get(name)) for name, setting in self.settings.items())
         return next(filter(None, made), None)
 
@@ -201,7 +200,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         return self.substitution.pairs(pairs, is_training, tell)
 
     def _tell_once(self, what, message):
-        """Logs a message about the first pass over a split, which is read for the vocabulary, too."""
+        """Logs a message about the first pass over a split only, since the vocabulary needs another pass."""
         if what not in self._told:
             self._told.add(what)
             _LOGGER.info(f"{what}: {message}")
@@ -212,8 +211,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             for paths in self._corpora(split):
                 if len(paths) == 2 and contents[paths[0]] and contents[paths[0]] == contents[paths[1]]:
                     _LOGGER.warning(
-                        f"--{FLAGS[split]}: {paths[0]} and {paths[1]} have the same text. Expected inputs, "
-                        "and their translation."
+                        f"--{FLAGS[split]}: {paths[0]} and {paths[1]} have the same text. Expected inputs and their "
+                        "translation."
                     )
 
     def _corpora(self, split):
@@ -234,7 +233,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         return read_corpus(paths, self.layout, self.language_pair, removed, on_bad_line)
 
     def _training_pairs(self, part=None):
-        """Yields the pairs that pass the filters: for training, held out (EVAL), or, by default, all of them once."""
+        """Yields the pairs that pass the filters: those to train on, those held out (EVAL), or by default all, once."""
         bound = self.config["held_out_below"] if part and self._recall("held_out") else 0
         thresholds = self._recall("filters") or {}
         if part == DatasetSplit.EVAL:
@@ -256,8 +255,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         bound, count = find_bound(pairs, most, self.random_seed)
         if bound == 2**64:
             raise UserError(
-                f"{self.name}: no pair would be left to train on, with some held out: {count:,} different ones are "
-                "in the training corpora, after filters. Expected more, or --dev_files."
+                f"{self.name}: no pair would be left to train on after some are held out: the training corpora have "
+                f"{count:,} different pairs after filters. Expected more, or --dev_files."
             )
         self.config["held_out_below"] = bound
         _LOGGER.info(
@@ -299,8 +298,8 @@ def group_files(split, paths):
         group, rest = rest[:count], rest[count:]
         if len(group) < count or any(map(holds_both, group[1:])):
             raise UserError(
-                f"{flag}: {group[0]} has no other side (found {len(paths)}). Expected two files that go together "
-                "(a.en,a.de), or one .tsv, .csv, .jsonl, .tmx or .zip file, for each corpus."
+                f"{flag}: {group[0]} has no other side (found {len(paths)}). Expected two parallel files (a.en,a.de) "
+                "or one .tsv, .csv, .jsonl, .tmx or .zip file for each corpus."
             )
         groups.append(group)
     return groups
@@ -318,18 +317,18 @@ def check_sides(files, languages):
     for split, group in pairs:
         flag = f"--{FLAGS[split]}: {','.join(group)}"
         if os.path.realpath(group[0]) == os.path.realpath(group[1]):
-            raise UserError(f"{flag}: one file for both sides. Expected inputs, and their translation.")
+            raise UserError(f"{flag}: one file for both sides. Expected inputs and their translation.")
         ends = [kind(path) for path in group]
         is_swapped = _names(group, languages[::-1]) and not _names(group, languages)
         has_swapped_ends = ends[0] != ends[1] and ends[::-1] == [kind(path) for path in trained_on]
         if is_swapped or has_swapped_ends:
             is_known = has_swapped_ends or _names(trained_on, languages)
             other = ",".join(trained_on) if is_known else f"--languages={','.join(languages)}"
-            raise UserError(f"{flag} go the other way than {other}. Swap the two.")
+            raise UserError(f"{flag} are in the opposite direction to {other}. Swap the two files.")
 
 
 def warn_of_other_languages(files, languages):
-    """Warns of files that are named after a third language; the arguments are those of `check_sides`."""
+    """Warns of files that are named after a third language; for the arguments, see `check_sides`."""
     for split, paths in files.items():
         for group in group_files(split, paths):
             for path, language in zip(group, languages, strict=False):  # a table is a group of one
@@ -357,7 +356,8 @@ def check_languages(languages, train_files):
     endings = [[os.path.splitext(without_packing(path))[1][1:] for path in paths] for paths in pairs]
     for paths, codes in zip(pairs, endings, strict=True):
         if _are_languages(endings[0]) and codes == endings[0][::-1]:
-            raise UserError(f"{flag}: {','.join(paths)} go the other way than {','.join(pairs[0])}. Swap the two.")
+            first = ",".join(pairs[0])
+            raise UserError(f"{flag}: {','.join(paths)} are in the opposite direction to {first}. Swap the two files.")
     if languages:
         if _are_languages(languages):
             return list(languages)

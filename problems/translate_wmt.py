@@ -43,7 +43,7 @@ class CorporaProblem(TranslateProblem):
         language_pair: ("en", the other language).
         train_corpora: names of rows, in the order in which they are read.
         dev_corpora: likewise.
-        test_corpora: likewise; empty if there is no test set.
+        test_corpora: likewise; empty if the problem has no test set.
         differs_from_tensor2tensor: differences from tensor2tensor's problem of this name, logged by generation.
     """
 
@@ -56,7 +56,7 @@ class CorporaProblem(TranslateProblem):
 
     @property
     def dataset_splits(self):
-        """100 training shards as in tensor2tensor, one for each other set."""
+        """100 training shards, as in tensor2tensor, and one shard for each other set."""
         shards = {DatasetSplit.TRAIN: 100, DatasetSplit.EVAL: 1, DatasetSplit.TEST: 1}
         return [{"split": split, "shards": count} for split, count in shards.items() if self.source_data_files(split)]
 

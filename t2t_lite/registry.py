@@ -122,7 +122,7 @@ register_encoder = Registries.encoders.register  # a TextEncoder, by its kind of
 register_export_format = Registries.export_formats.register  # see `t2t_lite.export.formats`
 register_export_file = Registries.export_files.register  # see `t2t_lite.export.by_task`
 register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
-register_teller = Registries.tellers.register  # of what a model tells beside its output: a `Teller`
+register_teller = Registries.tellers.register  # for values that a model reports in addition to its output: a `Teller`
 register_batches = Registries.batches.register  # of a run: a `t2t_lite.data.example_batches.ExampleBatches`
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
 teller = Registries.tellers.get  # the `Teller` subclass of a name
@@ -239,7 +239,7 @@ def model(name: str) -> type[t2t_lite.models.SequenceModel]:
 def hparams(name: str | HParams) -> HParams:
     """Returns a fresh `HParams` of that set, safe to change; given an `HParams`, returns it.
 
-    So functions that take hyperparameters take a set's name, too.
+    So functions that take hyperparameters also take the name of a set.
 
     Raises:
         UnknownName: the name is not registered; the message names the nearest ones.

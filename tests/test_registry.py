@@ -1,4 +1,5 @@
 """Names -> problems, models, hyperparameter sets; users' folders."""
+# Nearest tests of: t2t_lite/cli/registers.py, t2t_lite/cli/usr_dirs.py, t2t_lite/process/registering_modules.py
 
 import re
 import signal
@@ -279,7 +280,7 @@ def test_folders_that_no_usr_dir_can_be(tmp_path):
     (tmp_path / "json").mkdir()
     (tmp_path / "json" / "__init__.py").write_text(GOOD.format(name="my_hidden_set"))
     for path, words in (
-        *((path, "no folder can have this path") for path in (tmp_path / "loop", "n" * 5000, "a\0b")),
+        *((path, "not a possible path") for path in (tmp_path / "loop", "n" * 5000, "a\0b")),
         *((path, r"no .*__init__\.py") for path in (tmp_path, tmp_path / "nowhere")),
         (tmp_path / "json", r"another module 'json': .* Rename the folder"),
     ):

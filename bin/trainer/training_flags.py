@@ -21,7 +21,7 @@ from t2t_lite.training.settings import (
 # Remembered settings that belong to this command, not to the Trainer.
 _THREADS = ("inter_op_parallelism_threads", "intra_op_parallelism_threads")
 _OF_COMMAND = ("export_saved_model", *_THREADS)
-# The schedules (tensor2tensor: utils/trainer_lib.py), and what they do.
+# The schedules (tensor2tensor: utils/trainer_lib.py), with descriptions.
 TRAINING_SCHEDULES = {
     "continuous_train_and_eval": "train, and evaluate at every checkpoint",
     "train_and_evaluate": "the same",
@@ -45,7 +45,7 @@ _ELSEWHERE = {
     "continuous_decode_on_eval_data": _DEV + _EACH.replace("{files}", _FILES),
     "continuous_decode_on_train_data": _EACH.replace("{files}", _FILES),
     "continuous_decode_from_file": _EACH.replace("{files}", _FILES),
-    "run_std_server": "nothing: there are no parameter servers. Start the same t2t-trainer on each machine, with the "
+    "run_std_server": "nothing: parameter servers are not used. Start the same t2t-trainer on each machine, with the "
     "TF_CONFIG that t2t-make-tf-configs prints for it",
 }
 
@@ -109,8 +109,8 @@ def also_asked(flags):
 
 
 def inexact_flags(flags):
-    """Returns the flags, a list of str, with others of which the run is not reproducible, and why."""
-    return [f"--{name}: another number of threads may add in another order" for name in _THREADS if flags[name].value]
+    """Returns the flags, a list of str, on whose values the bits of the run depend, and why."""
+    return [f"--{name}: the order of additions depends on it" for name in _THREADS if flags[name].value]
 
 
 def recall(flags, output_dir, earlier):
@@ -132,12 +132,12 @@ def recall(flags, output_dir, earlier):
 
 
 def check_schedule_name(flags):
-    """Raises `UserError` for an unknown schedule, or one of another command, which it names."""
+    """Raises `UserError` for an unknown schedule, or for one of another command, which the message names."""
     name = flags.schedule
     if name in _ELSEWHERE:
         folder, source = flags.output_dir or "OUTPUT_DIR", flags.decode_from_file or "FILE"
         instead = _ELSEWHERE[name].format(output_dir=shlex.quote(folder), source=shlex.quote(source))
-        raise UserError(f"--schedule={name}: not done by t2t-trainer. Type instead: {instead}")
+        raise UserError(f"--schedule={name}: t2t-trainer does not do this. Type instead: {instead}")
     available = (*TRAINING_SCHEDULES, *EVALUATING_SCHEDULES)
     if name not in available:
         raise UserError(
@@ -150,7 +150,7 @@ def check_early_stopping(flags):
     """Raises `UserError` for early stopping in a schedule without evaluations."""
     if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
         raise UserError(
-            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
+            "--eval_early_stopping_steps: needs evaluations, but --schedule=train has none. Remove one of them."
         )
 
 

@@ -26,16 +26,16 @@ def modes():
 
 
 def check(flags):
-    """Raises `UserError` for flags that are missing or do not go together, and for unknown schedules."""
+    """Raises `UserError` for flags that are missing or contradict each other, and for unknown schedules."""
     chosen_mode(flags, modes()).check(flags)
 
 
 def check_schedule(flags):
-    """Raises `UserError` for an unknown schedule, and for what t2t-decoder does; returns whether the run remembers."""
+    """Raises `UserError` for an unknown schedule or a flag of t2t-decoder; returns whether a run may remember flags."""
     check_schedule_name(flags)
     if flags.decode_from_file:
         raise UserError(
-            f"--decode_from_file: t2t-trainer translates no files. Type instead: t2t-decoder "
+            f"--decode_from_file: t2t-trainer does not translate files. Type instead: t2t-decoder "
             f"--output_dir={shlex.quote(flags.output_dir or 'OUTPUT_DIR')} "
             f"--decode_from_file={shlex.quote(flags.decode_from_file)}"
         )
@@ -47,7 +47,7 @@ def check_training(flags, several=None):
 
     Args:
         flags: absl's FlagValues.
-        several: str, the flag that asks for several runs in the output_dir; None: it is that of one run.
+        several: str, the flag that asks for several runs in the output_dir; None: there is one run.
     """
     remembers, every = check_schedule(flags), modes()
     mode = chosen_mode(flags, every)
@@ -71,22 +71,24 @@ def _check_seeds(flags):
     """Raises `UserError` unless --random_seeds describe several runs with evaluations."""
     flag = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
     if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
-        raise UserError(f"{flag}: expected two or more different seeds, such as 1,2,3. For one there is --random_seed.")
+        raise UserError(f"{flag}: expected two or more different seeds, such as 1,2,3. For one seed use --random_seed.")
     check_training(flags, flag)
 
 
 def _check_several_runs(flag, flags):
-    """Raises `UserError` unless the flags describe several runs that are trained and evaluated on one machine."""
+    """Raises `UserError` unless the flags describe several runs, each trained and evaluated on one machine."""
     if flags.schedule not in TRAINING_SCHEDULES or flags.schedule in ("train", "test"):
         raise UserError(f"{flag}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
     if os.environ.get("TF_CONFIG"):
-        raise UserError(f"{flag}: each run is trained on one machine. Unset TF_CONFIG.")
+        raise UserError(f"{flag}: each run uses one machine. Unset TF_CONFIG.")
     if flags.output_dir and os.path.exists(_config(flags)):  # remote files are not checked yet
-        raise UserError(f"{flag}: --output_dir={flags.output_dir} is a run already. Expected a folder for several.")
+        raise UserError(
+            f"{flag}: --output_dir={flags.output_dir} is a run already. Expected a folder for several runs."
+        )
 
 
 def train_runs(flags):
-    """Trains a run, or one for each of --random_seeds, of which it prints the mean."""
+    """Trains a run, or one for each of --random_seeds, and prints a table of these."""
     prepare(flags)
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds
@@ -99,12 +101,12 @@ def train_runs(flags):
 
 
 def evaluate_run(flags):
-    """Evaluates, as --schedule says, and prints the metrics."""
+    """Evaluates according to --schedule, and prints the metrics."""
     evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data="on_train_data" in flags.schedule)
 
 
 def prepare(flags):
-    """Recalls flags that the run remembers, and checks all that no TensorFlow is needed for. Raises `UserError`."""
+    """Recalls flags that the run remembers, and checks whatever needs no TensorFlow. Raises `UserError`."""
     recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect what follows
     check_run(flags)
 

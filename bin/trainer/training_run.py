@@ -1,4 +1,4 @@
-"""A training run as the flags of t2t-trainer describe it."""
+"""A training run with the flags of t2t-trainer."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 
 
 def train_run(flags, output_dir, random_seed, **trial):
-    """Trains in an output_dir; returns why it ended, see `Trainer.ended_by`; after any signal "signal".
+    """Trains in an output_dir; returns why the run ended, see `Trainer.ended_by`; after any signal "signal".
 
     Args:
         flags: absl's FlagValues.
@@ -24,7 +24,7 @@ def train_run(flags, output_dir, random_seed, **trial):
     trainer.train(newest_step(output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
     if flags.export_saved_model and trainer.ended_by != "signal" and (path := export_best(output_dir)):
         print(path)
-    return "signal" if trainer.was_signalled else trainer.ended_by  # so that no further run begins
+    return "signal" if trainer.was_signalled else trainer.ended_by  # after a signal no further run starts
 
 
 def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, stop_when=None):
@@ -33,7 +33,7 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
     Args:
         flags, output_dir, random_seed: see `train_run`.
         changes: dict of hyperparameters that override those of the flags.
-        metric: str, the metric by which the best model is kept; None: that of the flags.
+        metric: str, the metric of the best model; None: that of the flags.
         stop_when: see `Trainer`.
     """
     from t2t_lite.runs.directory import model_name
@@ -68,18 +68,18 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
 
 
 def _begins_as(flags, earlier):
-    """Returns the settings that a run begins with, a dict as in `hparams.json`, and its problem's name."""
+    """Returns the settings with which a run starts, a dict as in `hparams.json`, and its problem's name."""
     from t2t_lite.runs.locating import find_run
 
-    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with the settings of another run
+    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # then with another run's settings
     settings = find_run(flags.warm_start_from).config if begins_as else earlier
     return settings, flags.problem or earlier.get("problem")
 
 
 def check_run(flags):
-    """Checks names, folders and hyperparameters as far as no TensorFlow is needed for it, to answer at once.
+    """Checks those names, folders and hyperparameters that need no TensorFlow, so that the answer is immediate.
 
-    `Trainer.check` does it once more, with everything else. Raises `UserError`.
+    `Trainer.check` repeats these checks together with all others. Raises `UserError`.
     """
     from t2t_lite import registry
     from t2t_lite.data.records import Records
@@ -90,7 +90,7 @@ def check_run(flags):
     earlier = directory.check_place(flags.output_dir)
     settings, name = _begins_as(flags, earlier)
     if not name:
-        raise UserError("missing --problem: there is no earlier run in --output_dir to take it from.")
+        raise UserError("missing --problem: --output_dir holds no earlier run that has one.")
     problem, model = registry.problem(name), flags.model or settings.get("model")
     of_run = {"problem": name}
     if model:  # otherwise the set or the task chooses it, which needs Keras
@@ -105,11 +105,11 @@ def check_run(flags):
     if not flags.generate_data:
         problem.get_feature_encoders(flags.data_dir)
         for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-            _ = Records(problem, flags.data_dir, split).paths  # raises if there are none
+            _ = Records(problem, flags.data_dir, split).paths  # raises an error if the files are missing
 
 
 def prepare_data(flags, trainer):
-    """Generates the data with --generate_data, after checking names and whether the model can be exported."""
+    """Generates the data for --generate_data, after checking names and whether the model can be exported."""
     from t2t_lite import registry
     from t2t_lite.data.named_problems import generate_problems, select_problems
     from t2t_lite.export import by_task

@@ -1,5 +1,5 @@
-"""--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs, in --output_dir/trial-0, …,
-with values in these ranges, and the best of them again with other seeds. It needs the extra [tune].
+"""--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs with values in these ranges,
+in --output_dir/trial-0 and so on, and the best of them again with other seeds. It needs the extra [tune].
 """
 
 import os
@@ -17,13 +17,20 @@ _FLAGS = (
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_string("hparams_range", None, "Search in these registered ranges, with Optuna: docs/training.md.")
-    flags.DEFINE_string("autotune_objective", None, "Of a search: its metric; default: --best_checkpoint_metric's.")
-    flags.DEFINE_bool("autotune_maximize", None, "Whether more of it is better; default: the metric's own.")
-    flags.DEFINE_integer("autotune_max_trials", 10, "Trials of a search.", limits=Range(1, 100_000))
-    flags.DEFINE_integer("autotune_parallel_trials", 1, "Trials trained at once, by processes.", limits=Range(1, 256))
+    flags.DEFINE_string(
+        "hparams_range", None, "Search in these registered ranges, with Optuna: docs/extras/autotune.md."
+    )
+    flags.DEFINE_string("autotune_objective", None, "Metric of a search. Default: that of --best_checkpoint_metric.")
+    flags.DEFINE_bool("autotune_maximize", None, "Whether larger values are better. Default: the metric's direction.")
+    flags.DEFINE_integer("autotune_max_trials", 10, "Number of trials of a search.", limits=Range(1, 100_000))
     flags.DEFINE_integer(
-        "autotune_seeds", 3, "Seeds with which the best trial is trained again.", limits=Range(2, 1000, also=(0,))
+        "autotune_parallel_trials", 1, "Trials that processes train at the same time.", limits=Range(1, 256)
+    )
+    flags.DEFINE_integer(
+        "autotune_seeds",
+        3,
+        "Seeds with which the best trial is trained again; 0: none.",
+        limits=Range(2, 1000, also=(0,)),
     )
 
 
@@ -33,13 +40,13 @@ def check(flags):
     check_training(flags, flag)
     if flags.output_dir and is_remote(flags.output_dir):
         raise UserError(
-            f"{flag}: --output_dir={flags.output_dir}: the processes of a search append to one file, which only local "
-            "file systems allow. Expected a local folder."
+            f"{flag}: --output_dir={flags.output_dir}: the processes of a search append to the same file, which only "
+            "local file systems allow. Expected a local folder."
         )
 
 
 def check_others(flags):
-    """Raises `UserError` where an ordinary run would be put into the folder of a search."""
+    """Raises `UserError` if an ordinary run would be written to the folder of a search."""
     folder = flags.output_dir
     if folder and not is_remote(folder) and os.path.exists(os.path.join(folder, "study.journal")):
         raise UserError(
@@ -54,7 +61,7 @@ def run(flags):
     from t2t_lite.bin.trainer.training_modes import prepare
     from t2t_lite.extras.autotune.search_command import search_hparams
 
-    registry.ranged_hparams(flags.hparams_range)  # raises if there are none of this name
+    registry.ranged_hparams(flags.hparams_range)  # raises for an unknown name
     prepare(flags)
     from t2t_lite.training.distribution import set_threads
 

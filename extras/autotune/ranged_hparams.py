@@ -1,4 +1,4 @@
-"""Ranges of hyperparameters, which a search samples (mirrors `RangedHParams` of layers/common_hparams.py)."""
+"""Ranges of hyperparameters that a search samples (mirrors `RangedHParams` of layers/common_hparams.py)."""
 
 import dataclasses
 import math
@@ -8,19 +8,19 @@ from t2t_lite.registry import register_ranged_hparams
 from t2t_lite.settings.ranges import Choices, Range
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-# They measure a run but do not improve it: with another seed or another evaluation, a value may only look better.
+# They affect how a run is measured: with another seed or another evaluation, a run may only look better.
 _MEASURE = ("random_seed", "eval_")
 
 
 @dataclasses.dataclass(frozen=True)
 class HParamRange:
-    """What one hyperparameter may be in a search.
+    """The values that one hyperparameter may have in a search.
 
     Attributes:
         name: str.
         kind: "float", "int", "discrete" or "categorical".
         least, most: bounds of a float or an int, both included.
-        points: tuple, the values of the other kinds.
+        points: tuple, the values if the kind is one of the other two.
         scale: one of the scales of `RangedHParams`.
     """
 
@@ -32,7 +32,7 @@ class HParamRange:
     scale: int = 1
 
     def facts(self):
-        """Returns the range as JSON holds it."""
+        """Returns the range as a dict of JSON values."""
         return {**dataclasses.asdict(self), "points": [*self.points]}
 
 
@@ -64,26 +64,26 @@ class RangedHParams:
         """Sets words, or any other values, without an order.
 
         Args:
-            name: of the hyperparameter.
+            name: str, the hyperparameter.
             categories: list of its values.
-            length: None; here a hyperparameter of a search has one value.
+            length: None; a hyperparameter has a single value here.
 
         Raises:
-            UserError: there is no value, or a length is given.
+            UserError: the list is empty, or a length is given.
         """
         self._set_points(name, "categorical", categories, length)
 
     def set_discrete(self, name, feasible_points, scale=None, length=None):
-        """Sets single numbers. The scale is accepted, but each number is as likely as any other.
+        """Sets single numbers. The scale is accepted, but all numbers are equally likely.
 
         Args:
-            name: of the hyperparameter.
+            name: str, the hyperparameter.
             feasible_points: list of its values.
             scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None.
             length: None.
 
         Raises:
-            UserError: there is no value, or a length or another scale is given.
+            UserError: the list is empty, or a length or another scale is given.
         """
         self._check_scale(name, scale)
         self._set_points(name, "discrete", feasible_points, length)
@@ -91,17 +91,17 @@ class RangedHParams:
     def set_float(self, name, min_val, max_val, scale=None, length=None):
         """Sets the numbers from `min_val` to `max_val`.
 
-        LOG_SCALE samples as many from 0.1 to 1 as from 1 to 10; REVERSE_LOG_SCALE does so from the upper end, for
-        numbers such as 0.9 to 0.999, of which the small steps below the maximum count.
+        LOG_SCALE samples as many values from 0.1 to 1 as from 1 to 10. REVERSE_LOG_SCALE mirrors this, for ranges such
+        as 0.9 to 0.999, where small differences from the maximum matter.
 
         Args:
-            name: of the hyperparameter.
-            min_val, max_val: both included.
-            scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None, which is linear.
+            name: str, the hyperparameter.
+            min_val, max_val: numbers, both included.
+            scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None, which means linear.
             length: None.
 
         Raises:
-            UserError: an empty range, a bound that is not a finite number, or one at most 0 on a logarithmic scale.
+            UserError: the range is empty, a bound is not a finite number, or it is not positive on a logarithmic scale.
         """
         self._set_numbers(name, "float", float, min_val, max_val, scale, length)
 
@@ -114,11 +114,11 @@ class RangedHParams:
 
         Args:
             hparams: HParams, with the settings of the model.
-            where: str, how messages begin, such as "--hparams_range=my_range".
+            where: str, the beginning of messages, such as "--hparams_range=my_range".
 
         Raises:
-            UserError: there is no range, a hyperparameter is unknown or cannot vary, or a range has values that it
-                cannot have.
+            UserError: no range is set, a hyperparameter is unknown or cannot vary, or a range has values that it cannot
+                have.
         """
         if not self.ranges:
             raise UserError(f"{where}: sets no range. Expected calls such as rhp.set_float(name, min_val, max_val).")
@@ -128,7 +128,7 @@ class RangedHParams:
                 raise UserError(f"{where}: {shown(name)} is not a hyperparameter. {answer}".rstrip())
             if name.startswith(_MEASURE):
                 raise UserError(
-                    f"{where}: {name} cannot vary: it changes how a run is measured, not how good it is. Leave it out."
+                    f"{where}: {name} cannot vary: it changes how a run is measured, not how good it is. Remove it."
                 )
             with located(where):
                 _check_values(found, hparams.settings()[name])
@@ -168,8 +168,7 @@ class RangedHParams:
     def _check_length(self, name, length):
         if length is not None:
             raise UserError(
-                f"range of {name}: length={shown(length)}: here each hyperparameter of a search has one value. Leave "
-                "length out."
+                f"range of {name}: length={shown(length)}: a hyperparameter has a single value here. Remove length."
             )
 
 
@@ -183,7 +182,7 @@ def _check_values(found, declared):
         raise UserError(f"{found.name}: is a whole number. Expected set_int or set_discrete.")
     if declared.kind not in (int, float) or isinstance(declared.limits, Choices):
         raise UserError(f"{found.name}: is not a number. Expected set_categorical.")
-    if isinstance(declared.limits, Range):  # what is allowed beside the range is allowed alone, not as a bound
+    if isinstance(declared.limits, Range):  # single values that are also allowed cannot be bounds
         declared = dataclasses.replace(declared, limits=dataclasses.replace(declared.limits, also=()))
     declared.typed(found.least)
     declared.typed(found.most)
@@ -206,7 +205,7 @@ def transformer_base_range(rhp):
 
 @register_ranged_hparams
 def transformer_regularization_range(rhp):
-    """Regularization of a Transformer for small corpora; this package's own range."""
+    """Regularization of a Transformer for small corpora; not from tensor2tensor."""
     rhp.set_float("layer_prepostprocess_dropout", 0.0, 0.5)
     rhp.set_float("attention_dropout", 0.0, 0.3)
     rhp.set_float("relu_dropout", 0.0, 0.3)

@@ -1,4 +1,4 @@
-"""A search for hyperparameters: trains the trials of a study, then the winner with other seeds; its report."""
+"""A search for hyperparameters: trains the trials of a study, then the winner with other seeds, and reports."""
 
 import dataclasses
 import logging
@@ -15,13 +15,13 @@ from t2t_lite.training.monitor import history
 from t2t_lite.training.repeated_seeds import train_seeds
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # in a row, which are not due to the hyperparameters
+_MOST_FAILURES = 5  # in a row: then the cause is not the hyperparameters
 REPORT = "tuning.json"
 
 
 @dataclasses.dataclass
 class Search:
-    """A search that resumes where it was stopped.
+    """A search, which resumes where it was stopped.
 
     Args:
         study: Study.
@@ -61,7 +61,7 @@ class Search:
             if failures == _MOST_FAILURES:
                 raise Failure(
                     f"{self.output_dir}: {failures} trials in a row have failed, the last one with: {result.reason} "
-                    "The same command goes on with the next trial."
+                    "Run the same command to continue with the next trial."
                 )
 
     def train_winner(self, trial, count):
@@ -106,7 +106,7 @@ class Search:
 
 
 def ranked(trials, objective):
-    """Returns the complete trials, the best one first; on a tie the one with the lower loss, then the earlier.
+    """Returns the complete trials, best first; ties are broken by the lower loss, then by the lower number.
 
     Args:
         trials: list of Trial.
@@ -138,7 +138,7 @@ def trials_table(trials, objective):
 
 
 def within_noise(order, deviation):
-    """Returns the trials that differ from the first by at most two standard deviations of one trial's value.
+    """Returns the trials whose values differ from the first one's by at most two standard deviations.
 
     Args:
         order: list of Trial, as `ranked` returns it.
@@ -148,7 +148,7 @@ def within_noise(order, deviation):
 
 
 def spread_text(order, objective, summary):
-    """Returns lines about the winner's results with other seeds, and the trials that may be as good.
+    """Returns lines about the winner's results with other seeds, and about trials that may be as good.
 
     Args:
         order: list of Trial, as `ranked` returns it.
@@ -184,7 +184,7 @@ def as_json(trials, objective, facts, output_dir, summary=None, command=""):
         objective: Objective.
         facts: dict of JSON values, the facts of the study.
         output_dir: str, the folder of the search.
-        summary: dict of the winner's further seeds, or None.
+        summary: dict, the results of the winner's further seeds, or None.
         command: str, a command that trains the winner again.
     """
     order = ranked(trials, objective)
@@ -214,7 +214,7 @@ def _facts(trial):
 
 
 def describe(hparams):
-    """Returns hyperparameters as text for reading: `learning_rate_constant 0.5123, num_heads 4`."""
+    """Returns hyperparameters as readable text: `learning_rate_constant 0.5123, num_heads 4`."""
     return ", ".join(f"{name} {shortened(value)}" for name, value in hparams.items())
 
 

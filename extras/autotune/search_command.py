@@ -1,4 +1,4 @@
-"""A search for hyperparameters as the flags of t2t-trainer describe it."""
+"""Runs the search for hyperparameters that the flags of t2t-trainer describe."""
 
 import gc
 import os
@@ -9,9 +9,9 @@ from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
 
-_OF_SEARCHES = ("hparams_range", "output_dir", "hparams")  # and --autotune_…; a single run has others
-
-# Flags that all trials must share, beside the hyperparameters.
+# In addition to --autotune_…, these have other values in the command of a single run.
+_OF_SEARCHES = ("hparams_range", "output_dir", "hparams")
+# Flags that all trials must share, in addition to the hyperparameters.
 _SHARED = (
     "train_steps", "warm_start_from", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_steps", "eval_stride",
     "eval_throttle_seconds", "decode_hparams", "eval_early_stopping_steps", "eval_early_stopping_metric",
@@ -45,7 +45,7 @@ def search_hparams(flags):
     trials = study.trials()
     print("\n".join(search.trials_table(trials, objective)))
     if running := [trial.name for trial in trials if trial.state == "running"]:
-        print(f"{', '.join(running)}: trained by other processes, of which the last one chooses the best trial")
+        print(f"{', '.join(running)}: trained by other processes; the last of them chooses the best trial")
         return 0
     order = search.ranked(trials, objective)
     command = search.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
@@ -62,7 +62,7 @@ def search_hparams(flags):
 
 
 def _checked(flags):
-    """Checks flags, generates data if requested; returns (Trainer common to all trials, RangedHParams, Objective)."""
+    """Checks flags, generates data if requested; returns (Trainer shared by all trials, RangedHParams, Objective)."""
     from t2t_lite import registry
     from t2t_lite.data.records import Records
     from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
@@ -73,7 +73,7 @@ def _checked(flags):
     where, ranges = f"--hparams_range={flags.hparams_range}", RangedHParams()
     registry.ranged_hparams(flags.hparams_range)(ranges)
     if both := parse_assignments(flags.hparams, "--hparams").keys() & ranges.ranges.keys():
-        raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Leave it out.")
+        raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Remove it.")
     base = make_trainer(flags, flags.output_dir, flags.random_seed)
     ranges.check(base.hparams, where)
     check_meaning(ranges.ranges, registry.model(base.model), where)
@@ -81,7 +81,7 @@ def _checked(flags):
     choice = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
     objective = choose_objective(problem, base.hparams, *choice)
     prepare_data(flags, base)
-    _ = Records(problem, flags.data_dir, "train").paths  # raises if there are none
+    _ = Records(problem, flags.data_dir, "train").paths  # raises if the data are missing
     return base, ranges, objective
 
 
@@ -112,7 +112,7 @@ def _open_study(flags, base, ranges, objective):
 
 def _search_in_parallel(flags):
     """Trains the trials in several processes, then the rest in one; returns its exit status."""
-    # This process computes nothing, since TensorFlow would keep the memory of GPUs that the trials need.
+    # This process does not compute: TensorFlow would keep the memory of GPUs that the trials need.
     import tensorflow as tf
 
     from t2t_lite.extras.autotune.workers import run_alone, run_workers, shares_of_gpus
@@ -135,7 +135,7 @@ def _command(flags):
 
 
 def _flags_of_run(flags, trial, metric):
-    """Returns {flag: value} of an ordinary run with the hyperparameters of a trial, and its best model."""
+    """Returns {flag: value} of an ordinary run with the hyperparameters of a trial, which keeps the same best model."""
     hparams = [flags.hparams, *(f"{name}={value}" for name, value in trial.hparams.items())]
     values = {
         name: flags[name].value

@@ -18,9 +18,9 @@ from t2t_lite.training.monitor import best_evaluation, default_metric
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
-STARTUP_TRIALS = 5  # trials that are sampled at random, and that must be complete before others are pruned
+STARTUP_TRIALS = 5  # number of trials sampled at random, and of complete ones before others are pruned
 _NAME = "hparams"
-# What Optuna raises for lines that it has not written.
+# Errors that Optuna raises for lines that it has not written.
 _OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
 
 
@@ -56,10 +56,12 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
         UserError: an unknown metric, the wrong direction, or two metrics that contradict each other.
     """
     if best_metric == "none":
-        raise UserError("--best_checkpoint_metric=none: a search compares the best models of its trials. Leave it out.")
+        raise UserError(
+            "--best_checkpoint_metric=none: a search compares the best models of its trials. Remove the flag."
+        )
     names = metric_names(problem, hparams)
     metric, is_negated = _here(name, names) if name else (best_metric or default_metric(names), False)
-    # Only the model knows its further losses; its Trainer checks them.
+    # Only the model knows its additional losses; the Trainer checks them.
     if metric not in names and not metric.startswith(("loss_", "cost_")):
         flag = f"--autotune_objective={name}" if name else f"--best_checkpoint_metric={best_metric}"
         raise UserError(
@@ -69,13 +71,14 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     if best_metric not in (None, metric):
         raise UserError(
             f"--best_checkpoint_metric={best_metric} and --autotune_objective={name}: each trial keeps the model that "
-            "is best by the objective. Leave one of them out."
+            "is best by the objective. Remove one of the flags."
         )
     lower = lower_is_better(metric)
     if maximize is not None and maximize != (lower == is_negated):
-        better = "less" if lower != is_negated else "more"
+        better = "smaller" if lower != is_negated else "larger"
         raise UserError(
-            f"--autotune_maximize={str(maximize).lower()}: of {name or metric} {better} is better. Leave the flag out."
+            f"--autotune_maximize={str(maximize).lower()}: {better} values of {name or metric} are better. Remove the "
+            "flag."
         )
     return Objective(metric, not lower)
 
@@ -100,7 +103,7 @@ class Trial:
         best_step: int, the step of that evaluation, or None.
         steps: int, the step of its last evaluation, or None.
         reason: str, the reason why it was pruned or failed, or "".
-        loss: float, the loss in its best evaluation, which breaks ties; infinity if there is none.
+        loss: float, the loss in its best evaluation, which breaks ties; infinity without a loss.
     """
 
     number: int
@@ -162,9 +165,9 @@ class Study:
 
     @contextlib.contextmanager
     def next_trial(self, most):
-        """Context manager of the next `Trial` for this process, or None if there is none.
+        """Context manager of the next `Trial` for this process, or None if all trials are taken.
 
-        It is an unfinished trial of a process that no longer exists, or else a new one. Other processes cannot take it
+        The trial is an unfinished one of a process that no longer exists, or a new one. Other processes cannot take it
         while the context lasts.
 
         Args:
@@ -216,7 +219,7 @@ class Study:
         return self._end(trial.number, None if pruned else value, facts)
 
     def fail(self, trial, reason):
-        """Records a failed trial; returns it. For Optuna it is one of the worst, so that similar ones are avoided."""
+        """Records a failed trial; returns it. For Optuna it is one of the worst, so that it avoids similar trials."""
         return self._end(trial.number, None, {"reason": reason, "failed": True})
 
     def trial(self, number):
@@ -224,7 +227,7 @@ class Study:
         return self._read(self._storage.get_trial(self._id_of(number)))
 
     def _end(self, number, value, facts):
-        """Ends a trial with its value, or None if it was pruned; returns it with these facts."""
+        """Ends a trial with its value, or None if it was pruned; records facts and returns the trial."""
         for name, fact in facts.items():
             self._storage.set_trial_user_attr(self._id_of(number), name, fact)
         self._study.tell(number, value, self._optuna.trial.TrialState.PRUNED if value is None else None)
@@ -242,8 +245,8 @@ class Study:
             elif recorded[name] != value:
                 old, new = _difference(recorded[name], value)
                 raise UserError(
-                    f"{self._output_dir}: this search was begun with {name}={old}, now it is {new}. Expected the same, "
-                    "or another --output_dir."
+                    f"{self._output_dir}: this search was begun with {name}={old}, now it is {new}. Expected the same "
+                    "value, or another --output_dir."
                 )
 
     def _abandoned(self, stack):
@@ -255,7 +258,7 @@ class Study:
             except UserError:  # its process is alive
                 continue
             if "hparams" in trial.user_attrs:
-                _LOGGER.info(f"trial-{trial.number} was interrupted: it goes on")
+                _LOGGER.info(f"trial-{trial.number} was interrupted and is resumed")
                 return self._read(trial)
             self._study.tell(trial.number, state=states.FAIL)  # training had not begun
             stack.pop_all().close()
@@ -285,7 +288,7 @@ class Study:
 
 
 def _sample(trial, interval):
-    """Returns a value of a range, which Optuna's trial suggests."""
+    """Returns a value of a range that Optuna's trial suggests."""
     if interval.points:
         return trial.suggest_categorical(interval.name, interval.points)
     suggest = trial.suggest_int if interval.kind == "int" else trial.suggest_float
@@ -317,7 +320,7 @@ def open_journal(path):
         UserError: Optuna is not installed, or the file is not one of its journals.
     """
     optuna = import_optuna()
-    path = os.path.abspath(path)  # Optuna's lock is a link to it, which must be valid in its own folder
+    path = os.path.abspath(path)  # Optuna's lock is a link to it, which must be valid in the folder
     journal = optuna.storages.journal
     try:
         with translated(path, "write"), contextlib.ExitStack() as stack:
@@ -329,8 +332,8 @@ def open_journal(path):
         return optuna, journal.JournalStorage(backend)
     except _OF_DAMAGED_LINES as error:
         raise UserError(
-            f"{path}: is not a journal of Optuna: {first_line(error)}. Expected that of an earlier search, or none. "
-            "Move it away, or choose another --output_dir."
+            f"{path}: is not a journal of Optuna: {first_line(error)}. Expected that of an earlier search, or no "
+            "file. Move it away, or choose another --output_dir."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Several processes of one search on one machine."""
+"""Runs several processes of a search on one machine."""
 
 import contextlib
 import logging
@@ -19,7 +19,7 @@ def shares_of_gpus(workers, gpus_each, visible):
     Args:
         workers: int.
         gpus_each: int, the number of GPUs per trial.
-        visible: list of str, the GPUs of this process; [] on the CPU, whose cores the workers share.
+        visible: list of str, the GPUs of this process; [] on the CPU, where the workers share the cores.
 
     Raises:
         UserError: there are GPUs, but too few.
@@ -37,7 +37,7 @@ def shares_of_gpus(workers, gpus_each, visible):
 def run_workers(command, shares, output_dir):
     """Runs copies of a command at the same time, with output to `<output_dir>/worker-<n>.log`.
 
-    A signal is passed on to all of them, so that each saves a checkpoint and stops. A second signal kills them all, as
+    A signal is passed on to all copies, so that each saves a checkpoint and stops. A second signal kills them all, as
     does an error in this process.
 
     Args:
@@ -49,7 +49,7 @@ def run_workers(command, shares, output_dir):
         bool, False after a signal.
 
     Raises:
-        UserError, Failure: a copy has failed, with the corresponding exit status.
+        UserError, Failure: a copy has failed with the exit status of such an error.
     """
     workers = []
     with contextlib.ExitStack() as stack:
@@ -58,7 +58,7 @@ def run_workers(command, shares, output_dir):
         for path, share in zip(logs, shares, strict=True):
             environment = os.environ | ({} if share is None else {"CUDA_VISIBLE_DEVICES": share})
             log = stack.enter_context(open(path, "ab"))
-            # A session of its own: otherwise the terminal's Ctrl-C would reach it in addition to the signal passed on.
+            # In its own session: otherwise the terminal's Ctrl-C would reach it in addition to the signal passed on.
             worker = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
@@ -74,7 +74,7 @@ def run_workers(command, shares, output_dir):
 
 
 def run_alone(command):
-    """Runs a command in its own process, passes signals on like `run_workers`, and returns its exit status."""
+    """Runs a command in a process, passes signals on like `run_workers`, and returns its exit status."""
     workers = []
     with _passing_signals_on(workers) as stopped:
         workers.append(worker := subprocess.Popen(command, start_new_session=True))
@@ -84,11 +84,11 @@ def run_alone(command):
 
 @contextlib.contextmanager
 def _passing_signals_on(workers, then=lambda: None):
-    """`stop_on_signal` for processes, a list that may still grow; none of them outlives the context."""
+    """`stop_on_signal` for a list of processes that may still grow; none of them outlives the context."""
 
     def end():
         for worker in workers:
-            worker.kill()  # does nothing if it has ended
+            worker.kill()  # has no effect after its end
 
     with stop_on_signal(then, at_second=end) as stopped:
         try:
@@ -108,7 +108,7 @@ def _wait(workers, stopped):
         if stopped.is_set() and not was_stopped:
             was_stopped = True
             for worker in workers:
-                worker.send_signal(signal.SIGTERM)  # does nothing if it has ended
+                worker.send_signal(signal.SIGTERM)  # has no effect after its end
         time.sleep(0.1)
     return stopped.is_set()  # even if it arrived just after all had ended
 
@@ -116,4 +116,4 @@ def _wait(workers, stopped):
 def _last_line(path):
     with open(path, "rb") as file:
         lines = file.read().decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it has said nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it has printed nothing")

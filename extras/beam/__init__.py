@@ -1,5 +1,5 @@
-"""t2t-datagen --runner: the generation of data as an Apache Beam pipeline, with the same files as on one machine.
+"""t2t-datagen --runner: data generation as an Apache Beam pipeline, which writes the same files as on one machine.
 
-For corpora that need a cluster. tensor2tensor's generators ran in such pipelines at Google.
+For corpora that need a cluster.
 Needs: pip install 't2t_lite[beam]'.
 """

@@ -1,8 +1,8 @@
-"""Generation as an Apache Beam pipeline, for corpora that need a cluster (`t2t-datagen --runner=…`).
+"""Generates data by an Apache Beam pipeline, for corpora that need a cluster (`t2t-datagen --runner=…`).
 
 The tasks are those of `sharding`: one worker reads the samples and splits them into chunks, and any worker can encode a
-chunk or assemble a shard. They exchange files in `data_dir`, which all workers must reach. The result is the same as
-that of a local run, byte for byte, and an interrupted run resumes in the same way.
+chunk or assemble a shard. Workers exchange files in `data_dir`, which all of them must reach. The files are equal to
+those of a local run, byte for byte, and an interrupted run resumes in the same way.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
     Args:
         source: `generation.Source`; opened on a worker.
         paths, seed, groups, features, is_ordered: see `sharding.write_shards`.
-        options: Beam's options, {"runner": "DirectRunner", …}; the value of a switch is True.
+        options: dict of Beam's options, {"runner": "DirectRunner", …}; the value of a switch is True.
 
     Returns:
         (facts of each group, the result of `Source.counts` on the worker).
 
     Raises:
-        UserError: as `sharding.write_shards`, or if Apache Beam is not installed or has no such runner.
+        UserError: as for `sharding.write_shards`, or Apache Beam is not installed or has no such runner.
         Failure: the pipeline failed.
     """
     import_beam()
@@ -43,7 +43,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
         for number in range(index["chunks"]):
             chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups), features))
         _LOGGER.info(
-            f"{options['runner']}: {counted(index['chunks'], 'chunk')} put together to {counted(len(paths), 'shard')}"
+            f"{options['runner']}: assembling {counted(index['chunks'], 'chunk')} into {counted(len(paths), 'shard')}"
         )
         _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
     return chunks.facts(), index["noted"]
@@ -60,8 +60,8 @@ def parse_options(runner, text):
     """Returns the options of a pipeline, a dict; logs those that Beam's Python package does not know.
 
     Args:
-        runner: str, its name.
-        text: str, Beam's own options, `name=value,…`; a switch is a name alone.
+        runner: str, name of the runner.
+        text: str, options of Beam, `name=value,…`; a switch is just a name.
 
     Raises:
         UserError: Beam has no such runner.
@@ -76,17 +76,17 @@ def parse_options(runner, text):
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise UserError(
             f"--runner={options['runner']}: Apache Beam has no such runner ({str(error).splitlines()[0]}). Expected "
-            "DirectRunner, FlinkRunner, SparkRunner, DataflowRunner, or another one of its own."
+            "DirectRunner, FlinkRunner, SparkRunner, DataflowRunner, or another runner of Apache Beam."
         ) from None
     options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
     unknown = [name for name in options if name not in options_of_beam]
     if unknown:
-        _LOGGER.info(f"passed on to {options['runner']}, not known to Beam's Python package: {', '.join(unknown)}")
+        _LOGGER.info(f"passed on to {options['runner']}, but unknown to Beam's Python package: {', '.join(unknown)}")
     return options
 
 
 def _tasks(_, source, paths, chunks):
-    """Yields the tasks of all chunks, then records their number and the result of `Source.counts`."""
+    """Yields the tasks of all chunks, then writes their number and the result of `Source.counts` to a file."""
     count = 0
     samples, encode = source.open()
     for task in chunks.tasks(samples, encode):
@@ -117,7 +117,7 @@ def _run(options, sources):
 
 @contextlib.contextmanager
 def _users_errors():
-    """Raises the user's mistake, or a full disk, in place of the exception that a runner raises for it."""
+    """Raises the user's mistake, or the error of a full disk, instead of the exception that a runner makes of it."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Scripts by which shells complete the commands' flags and their values, made from the tables that also make --help."""
+"""Writes the scripts by which shells complete flags and their values, from the same tables as --help."""
 
 import re
 import shlex
@@ -13,7 +13,8 @@ _INSTALL = {
 }
 SHELLS = tuple(_INSTALL)
 
-# = parts words where COMP_WORDBREAKS has it, as is usual. bash 3.2 (macOS) has no compopt: a path gets no slash there.
+# If COMP_WORDBREAKS contains =, as it does by default, bash splits words at =. bash 3.2 (macOS) lacks compopt, and
+# adds no slash to folders.
 _BASH = """
 _t2t_lite() {
     local command=${COMP_WORDS[0]##*/} value=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
@@ -129,7 +130,7 @@ def _fish(tables, names):
 
 
 def _fish_quoted(text):
-    """Returns it in single quotes, in which fish, unlike other shells, reads backslashes."""
+    """Returns a text in single quotes, in which fish, unlike other shells, interprets backslashes."""
     return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
 
 

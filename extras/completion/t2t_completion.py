@@ -1,4 +1,4 @@
-"""Prints a script by which the shell completes these commands: flags, their words, file names, registered names.
+"""Prints a script by which the shell completes the commands: flags, their values, file names, registered names.
 
 eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc; zsh likewise in ~/.zshrc, after compinit
 t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish
@@ -13,11 +13,11 @@ from t2t_lite.extras.completion import completion
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_enum("shell", None, completion.SHELLS, "Whose script to print.")
+    flags.DEFINE_enum("shell", None, completion.SHELLS, "The shell for which to print the script.")
 
 
 def check(flags):
-    """Raises `UserError` if no shell is named."""
+    """Raises `UserError` if --shell is missing."""
     require(flags, "shell")
 
 

@@ -1,4 +1,4 @@
-"""What a model made of stacks costs: operations, memory and all-reduced bytes of training, counted from its layers."""
+"""Cost of training a model, counted from its layers: operations, memory, and bytes to all-reduce."""
 
 import dataclasses
 import math
@@ -8,8 +8,8 @@ import keras
 from t2t_lite.layers import Dropout, LayerNormalization, MultiHeadAttention, Residual
 from t2t_lite.models.fine_tuning import parameters, parts_of
 
-SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
-# Attributes of Keras' layers that each position is multiplied by: of dense ones, convolutions and recurrent cells.
+SENTENCE = 25  # tokens per side, if a length has to be assumed; attention is then a hundredth of the operations
+# Attributes of Keras' dense, convolutional and recurrent layers that each position is multiplied by.
 _MATRICES = ("kernel", "recurrent_kernel", "depthwise_kernel", "pointwise_kernel")
 SCALARS = 3  # summed with the gradients: the objective, the loss in nats, and whether a machine stops
 
@@ -19,24 +19,24 @@ class Flops:
     """Floating-point operations of one forward pass in matrix products; a multiply-add is two.
 
     Attributes:
-        per_token: {feature: float}, per token of a feature. Of an encoder and a decoder "inputs" are the encoder, and
-            the decoder's keys and values of the memory; "targets" are the decoder and the softmax.
-        saved: {feature: float}, per token, what the backward pass leaves out where weights are frozen; {}: nothing.
+        per_token: {feature: float}, per token of a feature. If there are an encoder and a decoder, "inputs" are the
+            encoder and the decoder's keys and values for the memory; "targets" are the decoder and the softmax.
+        saved: {feature: float}, per token, the operations that the backward pass skips for frozen weights; {}: none.
     """
 
     per_token: dict
     saved: dict = dataclasses.field(default_factory=dict)
 
     def training(self, tokens):
-        """Returns the operations of training on so many tokens of each feature.
+        """Returns the operations of training on a number of tokens of each feature.
 
-        They are those of three forward passes: the backward pass is two, less what it leaves out.
+        The backward pass costs as much as two forward passes, less the operations that it skips.
         """
         return tokens * (3 * sum(self.per_token.values()) - sum(self.saved.values()))
 
 
 def assumed_lengths(model, hparams):
-    """Returns {feature: tokens of a row}: sentences of an encoder and a decoder, else a segment or the longest text."""
+    """Returns {feature: tokens per row}: sentences for two stacks, otherwise a segment or the longest text."""
     longest = hparams.get("segment_length") or min(hparams.max_length or hparams.batch_size, hparams.batch_size)
     features = model.stacks() or [feature for feature, rank in model.needed_features.items() if rank == 2]
     return dict.fromkeys(features, SENTENCE if len(features) > 1 else longest)
@@ -45,13 +45,13 @@ def assumed_lengths(model, hparams):
 def forward_flops(model, lengths, rows=1):
     """Counts the matrix products of a forward pass.
 
-    A model may have a method `flops(lengths, rows)` that returns {feature: operations per token}. Of others the layers
-    are asked: see `counted_flops`.
+    A model may have a method `flops(lengths, rows)` that returns {feature: operations per token}. For other models, the
+    operations of the layers are added up: see `counted_flops`.
 
     Args:
         model: SequenceModel, with or without values.
-        lengths: {feature: int}, tokens of a row.
-        rows: int, rows of a batch.
+        lengths: {feature: int}, tokens per row.
+        rows: int, rows per batch.
 
     Returns:
         Flops.
@@ -61,26 +61,27 @@ def forward_flops(model, lengths, rows=1):
 
 
 def counted_flops(model, lengths, rows=1):
-    """Counts the matrix products of a forward pass, those of each layer inside.
+    """Counts the matrix products of a forward pass, layer by layer.
 
-    Layers that stand in a stack several times count each time; the softmax counts for the model's `predicted_share`.
-    Every matrix weight costs 2 operations for each element and position of its own side: of dense layers (with LoRA),
-    convolutions, recurrent cells. A layer with a method `flops(length)` says itself what it computes of one position in
-    a row of `length` positions, besides the layers in it. Attention has 2 · h · d_k · n for a position's scores and
-    2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are computed; of patterns as
-    many as `Pattern.seen` has. Relative attention counts its products with the 2k + 1 vectors, not their spreading over
-    positions. The positions of a memory, `context_length`, are among those that are attended to, and their keys and
-    values are projected, too; the matrix of Transformer-XL's distances is applied to each distance once for all rows.
-    Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of a user's own
-    layers without `flops`.
+    A layer that occurs in a stack several times counts each time; the softmax counts for the model's `predicted_share`.
+    Every element of a weight matrix (dense layers with LoRA, convolutions, recurrent cells) costs 2 operations for each
+    position on its side. A layer with a method `flops(length)` returns the operations for one position in a row of
+    `length` positions, without those of the layers inside. Attention has 2 · h · d_k · n for the scores of a position
+    and 2 · h · d_v · n for its weighted sums over n positions. Masked positions count, because they are computed;
+    patterns count as many as `Pattern.seen` returns. Relative attention counts its products with 2k + 1 vectors, but
+    not their distribution over positions. The positions of a memory, `context_length`, are attended to as well, and
+    their keys and values are projected; Transformer-XL's matrix of distances is applied to each distance once for all
+    rows. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of the
+    user's own layers without `flops`.
 
-    Of a model without `stacks` each layer runs once over the positions of one feature: the only one that is read, or
-    "inputs" if its name begins with "encoder", or else "targets". Models whose layers run otherwise have a `flops`.
+    In a model without `stacks`, each layer runs once over the positions of one feature: the only feature that is read,
+    or "inputs" if the layer's name begins with "encoder", otherwise "targets". Models whose layers run differently have
+    a method `flops`.
 
     Args:
         model: SequenceModel, with or without values.
-        lengths: {feature: int}, tokens of a row.
-        rows: int, rows of a batch.
+        lengths: {feature: int}, tokens per row.
+        rows: int, rows per batch.
 
     Returns:
         {feature: float}, per token: see `Flops`.
@@ -106,11 +107,11 @@ def counted_flops(model, lengths, rows=1):
 
 
 def layer_flops(layer, length, without=()):
-    """Counts the products of one position that goes through a layer once, for the `flops` of a model.
+    """Counts the matrix products of one position that goes through a layer once, for the method `flops` of a model.
 
     Args:
-        layer: a Keras layer, with what is in it.
-        length: int, positions of the row.
+        layer: a Keras layer; the layers inside count as well.
+        length: int, positions per row.
         without: layers inside that do not count.
 
     Returns:
@@ -121,12 +122,12 @@ def layer_flops(layer, length, without=()):
 
 
 def _block_flops(layer, length, memory_length, context, rows, only_frozen=False):
-    """Returns the operations (a position of its own side, a position of the encoder's output).
+    """Returns the operations (per position of the layer's own side, per position of the encoder's output).
 
-    With `only_frozen` they are those of products with frozen kernels.
+    With `only_frozen`, only products with frozen kernels count.
     """
     cross, own, memory = _cross_attention(layer), 0, 0
-    times = {}  # a position of its own side, where not once
+    times = {}  # how often a layer is applied per position, if not once
     for part in layer._flatten_layers():
         if isinstance(part, MultiHeadAttention) and part is not cross:
             if context:
@@ -147,7 +148,7 @@ def _block_flops(layer, length, memory_length, context, rows, only_frozen=False)
 
 
 def _own_flops(layer, length, **context):
-    """Returns the operations of one position in a layer, without those of the layers inside."""
+    """Returns the operations for one position in a layer, without those of the layers inside."""
     if callable(own := getattr(layer, "flops", None)):
         return own(length, **context)
     if not isinstance(layer, keras.layers.Dense) and not type(layer).__module__.startswith("keras."):
@@ -163,7 +164,7 @@ def _has_frozen(model):
 
 
 def _passed(model):
-    """Returns {feature: [whether gradients pass through a layer of its stack]}: not below all that is trained."""
+    """Returns {feature: [whether gradients pass through each layer of its stack]}; False below all trained weights."""
     passed, embedding = {}, parts_of(model).get("embedding", {})
     for feature, stack in model.stacks().items():
         now = any(weight.trainable for weights in embedding.values() for weight in weights)
@@ -177,9 +178,10 @@ def _passed(model):
 
 
 def _saved_flops(model, lengths, rows):
-    """Returns {feature: operations per token} of a backward pass that frozen weights save, less at the lowest layer.
+    """Returns {feature: operations per token} that a backward pass skips because of frozen weights.
 
-    A product with a frozen kernel has no gradient of the kernel, and a layer below all that is trained has none at all.
+    A frozen kernel gets no gradient, and a layer below all trained weights gets none at all. The lowest trained layer
+    skips a little more than is counted here.
     """
     saved, stacks, passed = dict.fromkeys(lengths, 0), model.stacks(), _passed(model)
     to_memory = any(passed.get("inputs", ()))
@@ -200,25 +202,26 @@ def _saved_flops(model, lengths, rows):
 def training_memory(model, hparams, lengths):
     """Estimates the memory of one training step on one replica: `batch_size` tokens per side.
 
-    The sum of what is alive at different moments, without the allocator's waste and the program's own memory (some
-    hundreds of MB). Peaks of a real step on a CPU, less that of the program before it had a model: base_v1, 4,000
-    tokens, vocabulary 37,000: 4.77 GB, estimate 4.47; base, sentences of 50, 8,000 ids: 3.88 GB, estimate 3.51.
-    Accumulated batches are reckoned one after the other; where TensorFlow computes several at once it takes more.
+    The sum of everything that is alive at different moments, without the allocator's overhead and the memory of the
+    program itself (some hundreds of MB). Measured peaks of a step on a CPU, less the memory before the model was built:
+    base_v1, 4,000 tokens, vocabulary 37,000: 4.77 GB, estimate 4.47; base, sentences of 50, 8,000 ids: 3.88 GB,
+    estimate 3.51. Accumulated batches are assumed to be computed one after the other; TensorFlow needs more if it
+    computes several at once.
 
-    weights     4 bytes per parameter; in mixed precision 2 more, for the copies in half precision
-    gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding's twice, for look-up and softmax
+    weights     4 bytes per parameter; 2 more in mixed precision, for the copies in half precision
+    gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding counts twice (look-up, softmax)
     optimizer   8 bytes per trained parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with
                 ema_decay
-    activations what the backward pass needs (a: 4 bytes in float32, 2 in half precision; a mask of dropout: 1 byte):
-                  attention, per query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
+    activations what the backward pass needs (a: 4 bytes in float32, 2 in half precision; a dropout mask: 1 byte):
+                  attention, per query: a · 2 h (d_k + d_v), with the positions of keys and values; and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in half precision, the
-                    mask; per position of a memory: a · h (d_k + d_v), 4 d, and a · 2 d, the state and what is projected
-                  feed-forward, per position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
-                    the mask
+                    mask; per position of a memory: a · h (d_k + d_v), 4 d, and a · 2 d, the state and its projections
+                  feed-forward, per position: a · d_ff; 4 times that for gelu, swish and swiglu; once more with dropout,
+                    and the mask
                   residual connection, per position: (4 + a) d for its normalization, and the mask
-                  a final normalization: (4 + a) d; a sum of embedding and position: a · d, and the mask
-                with recompute_grad: a · d per layer, for what goes into it, and one whole layer
-                nothing of a layer below all that is trained
+                  final normalization: (4 + a) d; sum of embedding and position: a · d, and the mask
+                with recompute_grad: a · d per layer, for its input, and one whole layer
+                nothing for layers below all trained weights
     logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 
     Args:
@@ -242,8 +245,8 @@ def training_memory(model, hparams, lengths):
         if is_passed
     ] or [0]
     kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
-    for layer in model.layers:  # outside of the stacks
-        if isinstance(layer, Dropout):  # of embeddings and positions
+    for layer in model.layers:  # outside the stacks
+        if isinstance(layer, Dropout):  # after the sum of embeddings and positions
             kept += hidden_size * (compute + (layer.rate > 0))
         elif isinstance(layer, LayerNormalization):
             kept += (4 + compute) * hidden_size
@@ -257,10 +260,10 @@ def training_memory(model, hparams, lengths):
 
 
 def largest_batch_size(memory, batch_size, limit):
-    """Returns the largest batch size that a limit allows; 0 where not even one token fits.
+    """Returns the largest batch size that a limit allows; 0 if not even one token fits.
 
     Args:
-        memory: dict of bytes for `batch_size`, see `training_memory`: "activations" and "logits" grow with it.
+        memory: dict of bytes for `batch_size`: see `training_memory`. "activations" and "logits" grow with the batch.
         batch_size: int, tokens.
         limit: float, bytes.
     """
@@ -269,14 +272,14 @@ def largest_batch_size(memory, batch_size, limit):
 
 
 def all_reduced_bytes(parameters):
-    """Returns the size of the one buffer that a step sums over all replicas: float32 under every dtype policy."""
+    """Returns the size in bytes of the buffer that a step sums over all replicas: float32 under every dtype policy."""
     return 4 * (parameters + SCALARS)
 
 
 def sent_bytes(size, replicas):
-    """Returns the bytes that each replica sends, and receives, while a ring sums `size` bytes over all of them.
+    """Returns the bytes that each replica sends, and receives, while a ring sums `size` bytes over all replicas.
 
-    Every replica passes on a piece of 1/N in each of 2 (N - 1) turns: N - 1 to sum it, N - 1 to hand out the sum
+    Every replica passes on 1/N of the buffer in each of 2 (N - 1) turns: N - 1 to sum, N - 1 to distribute the sum
     (Patarasuk and Yuan 2009).
     """
     return 2 * (replicas - 1) / replicas * size
@@ -296,7 +299,7 @@ def _optimizer_memory(model, hparams):
 
 
 def _layer_memory(layer, hidden_size, length, memory_length, context, compute):
-    """Returns the bytes that a token leaves in an encoder or decoder layer, in sentences of `length`."""
+    """Returns the bytes that an encoder or decoder layer keeps per token, in rows of `length` tokens."""
     cross = _cross_attention(layer)
     kept = (4 + 2 * compute) * hidden_size * context / length if context else 0
     for part in layer._flatten_layers():
@@ -309,7 +312,7 @@ def _layer_memory(layer, hidden_size, length, memory_length, context, compute):
 
 
 def _before(layer, cross, context):
-    """Returns {"context": positions of a memory} for attention that sees them."""
+    """Returns {"context": positions of a memory} for attention that sees a memory, otherwise {}."""
     return {"context": context} if context and isinstance(layer, MultiHeadAttention) and layer is not cross else {}
 
 
@@ -320,14 +323,14 @@ def _cross_attention(layer):
 
 @dataclasses.dataclass(frozen=True)
 class PaperCost:
-    """The paper's estimate of what a training costs (section 6.1, table 2), and the schedule it is of (5.1, 5.2).
+    """The paper's estimate of the cost of a training (section 6.1, table 2), and its schedule (5.1, 5.2).
 
     Attributes:
         hours: float, on `gpus` P100.
         steps: int.
         tokens: int, source tokens per step, and as many target tokens.
         gpus: int.
-        sustained: float, single-precision operations per second that the paper reckons with.
+        sustained: float, single-precision operations per second and GPU that the paper assumes.
     """
 
     hours: float

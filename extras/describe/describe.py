@@ -1,4 +1,4 @@
-"""What a model is made of and what training it costs, without data, GPU or weights: `t2t-trainer --describe`."""
+"""Describes the layers of a model and the cost of its training, without data, GPU or weights."""
 
 import collections
 import dataclasses
@@ -29,12 +29,12 @@ _SIDES = {"inputs": "source ", "targets": "target "}
 
 @dataclasses.dataclass(frozen=True)
 class ModelPart:
-    """Layers of a model that are alike.
+    """Layers of a model that have the same class and shapes.
 
     Attributes:
         names: tuple of str, the layers.
         weights: tuple of (str, tuple of int), names and shapes of one layer's weights.
-        calls: int, how often each layer runs in a forward pass: more than once where layers share weights.
+        calls: int, how often each layer runs in a forward pass, more than once if layers share weights.
     """
 
     names: tuple
@@ -43,7 +43,7 @@ class ModelPart:
 
     @property
     def parameters(self):
-        """Of one of the layers."""
+        """Number of parameters of one layer."""
         return sum(math.prod(shape) for _, shape in self.weights)
 
 
@@ -53,17 +53,17 @@ class Description:
 
     Attributes:
         parts: list of ModelPart, in the order of the model.
-        parameters: int, all weights, those that are frozen included.
-        trained_parameters: int, those that are not.
-        embedding_parameters: int, those of token embeddings and softmax.
-        lengths: {feature: tokens of a row} that cost is counted for; {} for a model that is no `SequenceModel`.
-        flops: Flops of a forward pass; None for such a model.
-        memory: dict of bytes, see `training_memory`; None for a model without `stacks`, too.
+        parameters: int, all weights, including frozen ones.
+        trained_parameters: int, the weights that are not frozen.
+        embedding_parameters: int, the weights of token embeddings and softmax.
+        lengths: {feature: tokens per row} for which the cost is counted; {} for other models than `SequenceModel`.
+        flops: Flops of a forward pass; None for other models.
+        memory: dict of bytes: see `training_memory`; None for other models, and for models without `stacks`.
         hparams: HParams.
-        hparams_set: str, "" where it is not known.
+        hparams_set: str, "" if it is not known.
         train_steps: int.
         replicas: int, over all machines.
-        gpu_memory: float, GB of one replica that the largest batch size is estimated for; None: not asked about.
+        gpu_memory: float, GB per replica for the estimate of the largest batch size; None: no estimate.
     """
 
     parts: list
@@ -81,7 +81,7 @@ class Description:
 
     @property
     def tokens_a_step(self):
-        """Tokens of each feature that one step takes over all replicas, padding counted."""
+        """Tokens of each feature in one step, over all replicas, including padding."""
         return self.hparams.batch_size * self.replicas * self.hparams.gradient_accumulation_steps
 
     @property
@@ -103,7 +103,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
         hparams_set: str, name of their set, for the paper's own estimate of its cost; "": not known.
         train_steps: int.
         replicas: int, over all machines.
-        gpu_memory: float, GB of one replica, for the largest batch size; None: not asked about.
+        gpu_memory: float, GB per replica for the estimate of the largest batch size; None: no estimate.
 
     Returns:
         Description.
@@ -136,7 +136,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
 
 
 def _parts(model):
-    """Returns the model's layers with weights; neighbours of the same class and shapes in one ModelPart."""
+    """Returns the layers with weights, a list of ModelPart: neighbours of the same class and shapes share one."""
     outer = [_layers_of(layer) if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
     calls = collections.Counter(layer for parts in outer for layer in parts if parameters(layer))
     found, inside = [], {id(w) for layer in calls for w in parameters(layer)}
@@ -148,7 +148,7 @@ def _parts(model):
 
 
 def _layers_of(stack):
-    """Returns the layers of a stack, each as often as it runs, and what the stack has beside them."""
+    """Returns the layers of a stack, each as often as it runs, and then its other parts."""
     return [*stack.layers, *(layer for layer in stack._layers if layer not in stack.layers)]
 
 
@@ -157,7 +157,7 @@ def _weights(layer):
 
 
 def _settings_text(hparams):
-    """What differs from the defaults, with its meaning."""
+    """Returns lines with the settings that differ from the defaults, and their meaning."""
     settings = hparams.settings().values()
     changed = {f"{s.name}={hparams.get(s.name)}": s.meaning for s in settings if hparams.get(s.name) != s.default}
     width = max(map(len, changed), default=0)
@@ -213,12 +213,12 @@ def _cost_text(d):
 
 
 def _tokens(count, sides):
-    """4,096 source + 4,096 target tokens."""
+    """Returns words such as "4,096 source + 4,096 target tokens"."""
     return " + ".join(f"{count:,} {side}".rstrip() for side in sides) + " tokens"
 
 
 def _paper_pairs(d):
-    """The paper's estimate, and our count for its schedule, for the unchanged sets of the paper."""
+    """Returns rows with the paper's estimate and our count for its schedule, for unchanged sets of the paper."""
     paper = PAPER.get(d.hparams_set)
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []
@@ -234,7 +234,7 @@ def _paper_pairs(d):
 
 
 def _memory_pairs(d, tokens):
-    """What a training step keeps."""
+    """Returns rows with the memory of a training step."""
     if d.memory is None:
         return [("memory: estimated for a model whose stacks() returns its layers", "")]
     return [
@@ -246,7 +246,7 @@ def _memory_pairs(d, tokens):
 
 
 def _batch_size_pairs(d):
-    """The largest batch size for --gpu_memory."""
+    """Returns a row with the largest batch size for --gpu_memory."""
     limit = d.gpu_memory
     if limit is None:
         return []
@@ -259,7 +259,7 @@ def _batch_size_pairs(d):
 
 
 def _all_reduce_pairs(d):
-    """What several replicas exchange at each step."""
+    """Returns rows with the bytes that several replicas exchange at each step."""
     if d.replicas == 1:
         return []
     size = all_reduced_bytes(d.trained_parameters)
@@ -276,5 +276,5 @@ def _number(value):
 
 
 def _size(size):
-    """1.5 GB; GB are 10^9 bytes."""
+    """Returns a size such as "1.50 GB"; a GB is 10^9 bytes."""
     return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"

@@ -8,7 +8,7 @@ from t2t_lite.export.formats import destinations_text
 from t2t_lite.extras.describe import describe
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
-_VOCAB_SIZE = 37_000  # the default: the paper's
+_VOCAB_SIZE = 37_000  # the default, as in the paper
 
 
 def describe_run(
@@ -30,12 +30,12 @@ def describe_run(
 
     Args:
         hparams: HParams.
-        earlier: dict, the `hparams.json` of the run in output_dir; {} if there is none.
+        earlier: dict, the `hparams.json` of the run in output_dir; {} without a run.
         problem, hparams_set: names; None: the run's.
         model: str, name of the model.
-        output_dir, data_dir: paths of the run and of records, either of which may have the vocabulary, or None.
-        vocab_size, target_vocab_size: numbers of ids; None: as in the run, the vocabulary, or the paper.
-        train_steps, replicas, gpu_memory: as for `models.describe.describe`.
+        output_dir, data_dir: paths of the run and of the records, either of which may have the vocabulary, or None.
+        vocab_size, target_vocab_size: numbers of ids; None: from the run, from the vocabulary, or as in the paper.
+        train_steps, replicas, gpu_memory: as for `describe.describe`.
 
     Raises:
         UserError: a name is unknown.
@@ -51,7 +51,7 @@ def describe_run(
         where, (vocab_size, targets) = data_dir, vocabulary_sizes(encoders)
         target_vocab_size = target_vocab_size or targets
     else:
-        where, vocab_size = "assumed; --vocab_size says another", _VOCAB_SIZE
+        where, vocab_size = "assumed; change it by --vocab_size", _VOCAB_SIZE
     run_problem = problem or (earlier and registry.problem(earlier["problem"]))
     features = {"features": run_problem.features} if run_problem else {}
     hparams = run_problem.model_hparams(hparams.of_model(registry.model(model))) if run_problem else hparams
@@ -66,7 +66,7 @@ def describe_run(
 
 
 def _encoders(problem, folder):
-    """Returns the problem's encoders, which limit the export formats; None if there are none yet."""
+    """Returns the problem's encoders, which limit the export formats; None if they do not exist yet."""
     if problem and folder:
         with contextlib.suppress(UserError):
             return problem.get_feature_encoders(folder)

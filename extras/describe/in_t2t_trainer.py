@@ -1,5 +1,5 @@
-"""With --describe it prints what the model is made of, what training it costs and where it can be exported to; only
---hparams_set is needed for that. --plot=PICTURE draws its learning rate and positional encoding.
+"""--describe prints the layers of the model, the cost of its training and its export formats; it needs only
+--hparams_set. --plot=PICTURE draws the learning rate and the positional encoding.
 """
 
 from t2t_lite.bin._setting_flags import hparams_changes
@@ -18,18 +18,20 @@ _DESCRIBED = (
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
-    flags.DEFINE_path("plot", None, "Of --describe: draw the learning rate and the positional encoding into this file.")
-    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
+    flags.DEFINE_path("plot", None, "With --describe: file for a picture of learning rate and positional encoding.")
     flags.DEFINE_integer(
-        "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
+        "vocab_size", None, "With --describe: number of ids; default: as in the data, or 37000.", limits=VOCAB_SIZE
+    )
+    flags.DEFINE_integer(
+        "target_vocab_size", None, "With --describe: number of ids of the targets; default: shared.", limits=VOCAB_SIZE
     )
     flags.DEFINE_float(
-        "gpu_memory", None, "Of --describe: GB of one GPU: prints the largest batch_size for it.", limits=GIGABYTES
+        "gpu_memory", None, "With --describe: GB of one GPU, to print the largest batch_size.", limits=GIGABYTES
     )
 
 
 def check(flags):
-    """Raises `UserError` for flags that are missing, or a picture of no known kind."""
+    """Raises `UserError` if a flag is missing, or the format of the picture is unknown."""
     remembers = check_schedule(flags)
     if flags.plot:
         check_picture("--plot", flags.plot)
@@ -37,7 +39,7 @@ def check(flags):
 
 
 def run(flags):
-    """Prints the description, and draws."""
+    """Prints the description and draws the picture."""
     from t2t_lite.runs.directory import check_known, model_name
 
     earlier = earlier_run(flags, flags.output_dir)
@@ -49,7 +51,7 @@ def run(flags):
     from t2t_lite.extras.describe.description import describe_run
     from t2t_lite.training.distribution import hide_gpus, planned_replicas
 
-    hide_gpus()  # another run may fill them
+    hide_gpus()  # another run may be using them
     replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)
     settings = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
     print(describe_run(hparams, earlier, replicas=replicas, gpu_memory=flags.gpu_memory, **settings))

@@ -1,4 +1,4 @@
-"""Published texts with labels: sentiment, pairs of sentences and questions, by tensor2tensor's names.
+"""Published texts with labels, under tensor2tensor's names: sentiment, acceptability and pairs of sentences.
 
-For who compares encoders: IMDb, and of GLUE (arXiv 1804.07461) SST-2, CoLA, RTE and MultiNLI, and SNLI (1508.05326).
+For comparing encoders: IMDb; SST-2, CoLA, RTE and MultiNLI of GLUE (arXiv 1804.07461); and SNLI (1508.05326).
 """

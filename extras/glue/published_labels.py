@@ -1,7 +1,7 @@
-"""Classes and pairs of published texts, under tensor2tensor's names: IMDb, GLUE and SNLI.
+"""Published texts and pairs of texts with classes, under tensor2tensor's names: IMDb, GLUE and SNLI.
 
-docs/encoders.md describes them. The archives are looked for in `--tmp_dir`, packed or unpacked, or downloaded there.
-GLUE's come from dl.fbaipublicfiles.com, not from tensor2tensor's addresses.
+docs/encoders.md describes them. The archives are read from `--tmp_dir`, packed or unpacked, or downloaded to it. GLUE
+comes from dl.fbaipublicfiles.com instead of tensor2tensor's addresses.
 """
 
 from t2t_lite.corpora import plain_text, source_files
@@ -21,7 +21,7 @@ class PublishedTable(PublishedFiles):
 
     Attributes:
         labels: {label in a file: name of the class}, in the order of the classes.
-        label_column: int, from 0, or from the last one, -1.
+        label_column: int, from 0; -1 is the last column.
         text_columns: tuple of int, from 0.
         has_header: bool, whether the first line names the columns.
     """
@@ -51,15 +51,15 @@ class PublishedTable(PublishedFiles):
                 cells = [plain_text.clean(cell) for cell in line.split("\t")]
                 if len(cells) < least:
                     raise UserError(
-                        f"{source}, line {line_number}: found {counted(len(cells), 'column')}. Expected {least} at "
-                        "least, divided by a tab."
+                        f"{source}, line {line_number}: found {counted(len(cells), 'column')}. Expected at least "
+                        f"{least}, separated by tabs."
                     )
                 label, texts = cells[self.label_column], [cells[column] for column in self.text_columns]
-                if label == "-":  # the annotators did not agree
+                if label == "-":  # the annotators disagreed
                     self.removed["no label"] += 1
                 elif label not in numbers:
                     raise UserError(
-                        f"{source}, line {line_number}: the label {shown(label)}. Expected {', '.join(numbers)}."
+                        f"{source}, line {line_number}: unknown label {shown(label)}. Expected {', '.join(numbers)}."
                     )
                 else:
                     yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
@@ -100,7 +100,7 @@ class SentimentSSTBinary(PublishedTable, Text2ClassProblem):
 
 @register_problem
 class Cola(PublishedTable, Text2ClassProblem):
-    """The Corpus of Linguistic Acceptability: is it English?"""
+    """The Corpus of Linguistic Acceptability: is a sentence acceptable English?"""
 
     url = f"{_GLUE}/CoLA.zip"
     text_files = files_of_splits("CoLA/{}.tsv", "train", "dev")

@@ -1,4 +1,4 @@
-"""Answers about models of all tasks, checking a request and attention, and those about an encoder, as JSON."""
+"""Answers that models of all tasks have in common, and those of encoders, as JSON; checks of requests."""
 
 import time
 
@@ -16,13 +16,13 @@ _MOST_CHARACTERS = 10_000  # of a text
 
 
 class Answers:
-    """Answers requests, JSON objects, by JSON objects; one at a time. Every call raises `UserError` for a bad request.
+    """Answers requests by JSON objects, one at a time. Every call raises `UserError` for a bad request.
 
     Args:
         answerer: the result of `t2t_lite.load`.
 
     Attributes:
-        calls: tuple of the names of methods that answer a request.
+        calls: tuple of the names of the methods that answer a request.
     """
 
     calls = ("attention", "patterns")
@@ -33,20 +33,20 @@ class Answers:
             self.leave_out("patterns")
 
     def leave_out(self, call):
-        """Takes a call from those that this model answers."""
+        """Removes a call that this model cannot answer."""
         self.calls = tuple(one for one in self.calls if one != call)
 
     def attention(self, request):
         """Returns the model's attention in "text".
 
         Returns:
-            {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} for those of the kinds
-            "encoder", "decoder" and "memory" that the model has.
+            {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}}. The kinds are
+            "encoder", "decoder" and "memory", as far as the model has them.
         """
         return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
 
     def patterns(self, request):
-        """Returns which positions see which, of "length" positions (default: as many as the model was trained on).
+        """Draws which of "length" positions see which others (default: as many as the model was trained on).
 
         Returns:
             {"length": int, "picture": {"name", "type", "data" in base64}}.
@@ -97,27 +97,27 @@ def checked(request, schema):
 
 
 def _rounded(weights):
-    """Returns nested lists with only the digits that a picture can show, since they make up most of the answer."""
+    """Returns nested lists of weights, rounded to what a picture can show: they make up most of the answer."""
     return np.round(weights.astype(float), 5).tolist()
 
 
 class Predictions(Answers):
-    """Answers of a Predictor."""
+    """Answers about a Predictor."""
 
     calls = ("predict", "attention", "patterns")
 
     def __init__(self, answerer):
         super().__init__(answerer)
         if answerer.num_texts > 1:
-            self.leave_out("attention")  # its pictures show only one text
+            self.leave_out("attention")  # pictures of it show only one text
 
     def predict(self, request):
-        """Answers "text"; tasks that read two texts have "text" and "second".
+        """Predicts the answer to "text", or to "text" and "second" for tasks that read two texts.
 
         Returns:
             The fields of the task's answer, see `EncoderTask.as_json`; for classes {"label", "probabilities":
-            [{"label", "probability"}]}, the most probable first. In addition, {"answer": str, "lists": [[{"text",
-            "probability"}]], "truncated": bool, "seconds": float}, for display.
+            [{"label", "probability"}]}, the most probable class first. In addition, for display, {"answer": str,
+            "lists": [[{"text", "probability"}]], "truncated": bool, "seconds": float}.
         """
         names = ["text", "second"][: self.answerer.num_texts]
         request = checked(request, dict.fromkeys(names, str))

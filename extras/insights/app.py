@@ -1,4 +1,4 @@
-"""The page and the JSON API of t2t-insights-server, a Flask application. docs/visualization.md documents them."""
+"""The page and the JSON API of t2t-insights-server, as a Flask application: see docs/extras/insights.md."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ with needs("Flask", "web", "t2t-insights-server"):
 _LOGGER = logging.getLogger("t2t_lite")
 LONGEST_BODY = 2**18
 _HEADERS = {
-    # Pictures and sounds come by the API; a blob is what the page's own script makes of them.
+    # Pictures and sounds come from the API, and the page's script turns them into blobs.
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -52,7 +52,7 @@ def create_app(models):
 
     @app.get("/static/facts.js")
     def facts():
-        """Constants that the page's pictures share with those of `t2t_lite.visualization`."""
+        """Returns the constants that the page's pictures share with `t2t_lite.visualization`."""
         return flask.Response(_FACTS, mimetype="text/javascript")
 
     @app.get("/api/models")
@@ -63,9 +63,7 @@ def create_app(models):
     def post(call):
         if call not in CALLS:
             flask.abort(404)
-        if (
-            flask.request.mimetype != "application/json"
-        ):  # a page of another site cannot send this type without permission
+        if flask.request.mimetype != "application/json":  # pages of other sites cannot send it without permission
             flask.abort(415, "Expected Content-Type: application/json.")
         try:
             request = strict_json(flask.request.get_data())

@@ -18,7 +18,7 @@ _SAMPLING = {"sampling": bool, "temperature": float, "top_k": int, "top_p": floa
 
 
 class Generations(TextAnswers):
-    """Answers of a Generator. A "text" is the prompt, and may be empty; or a "file" is, which the problem reads."""
+    """Answers about a Generator. The prompt is a "text", which may be empty, or a "file" that the problem reads."""
 
     calls = ("generate", "beam", "steps", "attention", "attention_map", "patterns", "files")
     asked = types.MappingProxyType({"text?": str, "file?": FILE})
@@ -29,13 +29,13 @@ class Generations(TextAnswers):
         self._scores = token_log_probs(answerer.model)
 
     def generate(self, request):
-        """Continues "text" or "file"; "beam_size", "alpha", "max_new_tokens" and "prefix" are optional, as is sampling.
+        """Continues "text" or "file". Optional: "beam_size", "alpha", "max_new_tokens", "prefix" and "sampling".
 
-        With "sampling" there are "beam_size" samples; see `SearchOptions` for "temperature", "top_k", "top_p", "seed".
+        "sampling" draws "beam_size" samples; see `SearchOptions` for "temperature", "top_k", "top_p" and "seed".
 
         Returns:
             {"continuation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
-            best first or in the order of sampling, "prompt_tokens": [str], "seconds": float}.
+            best first, or in the order of sampling; "prompt_tokens": [str], "seconds": float}.
         """
         start = time.perf_counter()
         request, prefix, options = self.search_of(request, _SAMPLING)
@@ -56,17 +56,17 @@ class Generations(TextAnswers):
         }
 
     def attention(self, request):
-        """Returns the model's attention in "text" or "file", followed by "target" if there is one."""
+        """Returns the model's attention in "text" or "file", followed by "target" if it is given."""
         request = checked(request, {**self.asked, "target?": str | list})
         prompt, target = self.searched(request), self.text_or_ids(request, "target")
         ids = self._row(prompt, target, MOST_TOKENS)
         return shown_attention(attend_to_row(self.answerer, ids))
 
     def attention_map(self, request):
-        """Returns the attention of one layer in a row of `attention`, as a picture of up to 1,100 tokens.
+        """Draws one layer of `attention`, for up to 1,100 tokens.
 
         Returns:
-            {"layer": int, from 1, by default the last but one; "layers": their number; "picture": {"name", "type",
+            {"layer": int from 1, by default the last but one; "layers": int, their number; "picture": {"name", "type",
             "data" in base64}}.
         """
         request = checked(request, {**self.asked, "target?": str | list, "layer?": int})
@@ -81,7 +81,7 @@ class Generations(TextAnswers):
         return {"layer": layer, "layers": len(attention.weights), "picture": picture}
 
     def search_of(self, request, others=None):
-        """See `TextAnswers.search_of`; the length is checked under its name here."""
+        """See `TextAnswers.search_of`; checks the length under the name that it has here."""
         if isinstance(request, dict) and "max_new_tokens" in request:
             typed_value("max_new_tokens", request["max_new_tokens"], int, NEW_TOKENS)
         return super().search_of(request, others)
@@ -108,7 +108,7 @@ class Generations(TextAnswers):
         return prompt
 
     def scored(self, request, target):
-        """Returns the ids of the prompt and of the target, without an end."""
+        """Returns the ids of the prompt and of the target, without EOS."""
         return self.searched(request), self._ids(target)
 
     @property
@@ -116,7 +116,7 @@ class Generations(TextAnswers):
         return self.answerer.encoders["targets"].vocab_size
 
     def _row(self, prompt, target, most):
-        """Returns the ids of a prompt and a target, a text, ids or None. Raises `UserError` for none or too many."""
+        """Returns the ids of a prompt and a target: a text, ids or None. Raises `UserError` for none or too many."""
         ids = [*prompt, *self._ids(target or [])]
         if not ids:
             raise UserError("text: is blank. Expected a text, or a target.")

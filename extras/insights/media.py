@@ -1,4 +1,4 @@
-"""Files beside lines of text: what a request gives to the problem's readers, and what its writers make of an output."""
+"""Files that a request gives to the problem's readers, and files that its writers make of an output."""
 
 import base64
 import binascii
@@ -9,18 +9,18 @@ import tempfile
 from t2t_lite import files
 from t2t_lite.errors import UserError, counted, printable
 
-FILE = {"name": str, "data": str}  # of a request: a name whose ending says what it is, and base64
+FILE = {"name": str, "data": str}  # in a request: a name whose ending tells the format, and base64
 LONGEST_FILE = 150_000  # bytes, so that base64 fits into a request
-MOST_GIVEN = 4096  # ids of a file; all scores of as many are made at once
+MOST_GIVEN = 4096  # ids of a file, whose scores are computed at once
 
 
 def endings_read(problem):
-    """Returns the endings of files that can be given, list of str; `problem` may be None."""
+    """Returns the endings of files that the problem reads, list of str; `problem` may be None."""
     return [] if problem is None else sorted(problem.readers)
 
 
 def types_written(problem):
-    """Returns {ending: media type} of the files that can be made of an output, one ending of each writer."""
+    """Returns {ending: media type} of the files that can be made of an output, one ending for each writer."""
     writers = {} if problem is None else problem.writers
     endings = {write: ending for ending, write in reversed(writers.items())}
     types = {ending: mimetypes.guess_type(f"output.{ending}")[0] for ending in reversed(endings.values())}
@@ -28,7 +28,7 @@ def types_written(problem):
 
 
 def read_file(problem, encoders, file):
-    """Returns what a file asks for, a text or a list of ids.
+    """Returns the prompt in a file, a text or a list of ids.
 
     Args:
         problem: Problem, or None.
@@ -36,13 +36,13 @@ def read_file(problem, encoders, file):
         file: `FILE`.
 
     Raises:
-        UserError: the problem reads no such file, its data are damaged or too long, or it holds several inputs.
+        UserError: the problem cannot read such a file, its data are damaged or too long, or it holds several inputs.
     """
     name = printable(file["name"])[-80:]
     ending, known = _ending(name), endings_read(problem)
     if ending not in known:
-        expected = f"Expected a name that ends in .{', .'.join(known)}." if known else "This model reads text alone."
-        raise UserError(f"{name}: is no file for this model. {expected}")
+        expected = f"Expected a name that ends in .{', .'.join(known)}." if known else "This model reads only text."
+        raise UserError(f"{name}: is not a file for this model. {expected}")
     try:
         data = base64.b64decode(file["data"], validate=True)
     except (binascii.Error, ValueError):
@@ -65,16 +65,16 @@ def read_file(problem, encoders, file):
 
 
 def write_files(problem, encoders, ending, given, ids):
-    """Returns the files of one output that have an ending, a list of {"name", "type", "data" in base64}.
+    """Returns the files of one output with an ending, a list of {"name", "type", "data" in base64}.
 
     Args:
-        problem, encoders: as of `read_file`.
+        problem, encoders: as for `read_file`.
         ending: str, one of `types_written`.
-        given: str or list of int, what the output answers.
+        given: str or list of int, the input of the output.
         ids: list of int, the output.
 
     Raises:
-        UserError: the problem writes no such file, or its writer refuses.
+        UserError: the problem cannot write such a file, or its writer refuses.
     """
     types = types_written(problem)
     if ending not in types:

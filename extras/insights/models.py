@@ -1,4 +1,4 @@
-"""The trained models of one server, the choice of the one that answers a request, and a text to begin with."""
+"""The trained models of a server: which one answers a request, facts about each, and a text to begin with."""
 
 import itertools
 import os
@@ -22,22 +22,22 @@ from t2t_lite.runs.locating import find_checkpoint, find_run
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 
-_MOST_EXAMPLES = 100  # that are looked at
-_LENGTHS = range(4, 31)  # ids of a text that is neither dull nor slow
-_MOST_WORDS = 5  # of a prompt
-_MOST_FOLDERS = 3  # above the checkpoint's: of train/avg/model.ckpt-9, export/1/variables/variables
-# The answers of each class of answerer. Its `calls` are names of methods from a request, a JSON object, to an answer.
+_MOST_EXAMPLES = 100  # number of records that are tried
+_LENGTHS = range(4, 31)  # ids of an example that is neither dull nor slow
+_MOST_WORDS = 5  # words of a prompt
+_MOST_FOLDERS = 3  # folders above that of train/avg/model.ckpt-9 or export/1/variables/variables
+# The class of answers for each answerer. Its `calls` are the names of methods from a request to an answer.
 _ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
 
 
 class Models:
-    """Models by name; the first one answers if a request names none. Thread-safe: one request at a time.
+    """Models by name; the first one answers if a request does not name a model. Thread-safe: one request at a time.
 
     Args:
         answerers: {name: Translator, Generator or Predictor}. The name of a loaded model is its path: an output_dir, a
             checkpoint or an export.
-        data_dir: str, folder of records, of which the page takes an example; None: see `examples.example_text`.
+        data_dir: str, folder of the records from which the page takes an example; None: see `example_text`.
     """
 
     def __init__(self, answerers, data_dir=None):
@@ -49,18 +49,18 @@ class Models:
         """Loads trained models of any tasks. Raises `UserError` if one is missing, repeated, or not supported."""
         for at, path in enumerate(paths):
             if path in paths[:at]:
-                raise UserError(f"{path}: is there twice. Expected different models.")
+                raise UserError(f"{path}: is listed twice. Expected different models.")
             run = find_run(path)
             if searches(registry.model(run.config["model"])):
                 raise UserError(
-                    f"{path}: a {run.config['model']} has a search of its own, which is not shown. Expected a model "
-                    "that predicts one id after the other."
+                    f"{path}: cannot show the search of a {run.config['model']}. Expected a model that predicts one id "
+                    "after the other."
                 )
             problem = run.problem
             if problem.answered_by is not None or registry.task_of(problem).answered_by not in _ANSWERS:
                 raise UserError(
-                    f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one that a "
-                    f"{', '.join(_ANSWERS)} answers for."
+                    f"{path}: cannot show models of {problem.full_name} (task {problem.task}). Expected a model for "
+                    f"{', '.join(_ANSWERS)}."
                 )
         return cls({path: load(path, data_dir=data_dir) for path in paths}, data_dir)
 
@@ -74,10 +74,10 @@ class Models:
         Args:
             call: str, one of `CALLS`.
             request: a JSON value.
-            is_abandoned: function that returns whether nobody waits for the answer any more, called before the work.
+            is_abandoned: function that returns whether the client has gone; called before the work.
 
         Raises:
-            UserError: the request cannot be answered, or is abandoned.
+            UserError: the request cannot be answered, or the client has gone.
         """
         check_schema(request, {"model?": str}, "request")
         name = request.get("model", next(iter(self._models)))
@@ -115,7 +115,7 @@ class _Model:
         }
 
     def _media(self, answerer):
-        """Returns what the model reads and writes beside text, and whether it samples unless it is told not to."""
+        """Returns the formats that the model reads and writes besides text, and whether it samples by default."""
         makes_text = "steps" in self.answers.calls
         asked = getattr(self.answers, "asked", {})
         return {
@@ -128,20 +128,20 @@ class _Model:
         """Returns a sentence about changes of the model's files since they were loaded, or None."""
         if self._loaded is None:
             return None
-        here = "This server answers with what it has loaded"
+        here = "This server answers with the model that it has loaded"
         try:
             newest = find_checkpoint(self._name)
             if newest != self._loaded[0]:
-                return f"{newest} is newer. {here}, {self._loaded[0]}; start it again for the newer one."
+                return f"{newest} is newer. {here}, {self._loaded[0]}; restart it for the newer one."
             if _time_of(newest) != self._loaded[1]:
-                return f"{newest} was written again. {here}; start it again for the new one."
+                return f"{newest} was written again. {here}; restart it for the new one."
         except (UserError, tf.errors.OpError) as error:
             return f"{error} {here}."
         return None
 
 
 def _time_of(checkpoint):
-    """Returns time and size of a checkpoint, as TensorFlow has local files' times only in whole seconds."""
+    """Returns time and size of a checkpoint: TensorFlow has the times of local files only in whole seconds."""
     status = tf.io.gfile.stat(checkpoint + ".index")
     return status.mtime_nsec, status.length
 
@@ -159,15 +159,15 @@ def _heads(answerer):
 
 
 def example_text(answerer, data_dir=None):
-    """Returns a text of a model's dev set that it can be asked about, or "".
+    """Returns a text of a model's dev set that the model can answer, or "".
 
     Args:
         answerer: Translator, Generator or Predictor.
-        data_dir: str, the folder of the records; None: a folder `data` beside the run's, or above it.
+        data_dir: str, the folder of the records; None: a folder `data` next to the run's, or above it.
     """
     run = next(iter(answerer.runs), None)
     if run is None or answerer.task.inputs != ("inputs",) or answerer.task.output == "candidates":
-        return ""  # two texts, or one with masks, are not those of a record
+        return ""  # a record does not hold two texts, or one with masks
     try:
         for folder in [data_dir] if data_dir else _folders(run.path):
             records = Records(answerer.problem, folder, DatasetSplit.EVAL)
@@ -175,7 +175,7 @@ def example_text(answerer, data_dir=None):
                 examples = itertools.islice(records.examples(run.hparams), _MOST_EXAMPLES)
                 return next(filter(None, (_text(answerer, example) for example in examples)), "")
     except (UserError, Failure, OSError, tf.errors.OpError):
-        pass  # the model answers without its data, too
+        pass  # the model also answers without its data
     return ""
 
 
@@ -192,7 +192,7 @@ def _has_vocabulary(answerer, folder):
 
 
 def _text(answerer, example):
-    """Returns the text of an example that is encoded as it is; of a text to continue, words of its beginning. Or ""."""
+    """Returns the text of an example, or its first words if it is to be continued; "" if encoding would change it."""
     if "inputs" not in example:
         words = answerer.encoders["targets"].decode(example["targets"]).split()
         return " ".join(words[1 : 1 + _MOST_WORDS])  # a row may begin within a word

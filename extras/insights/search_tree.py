@@ -1,4 +1,4 @@
-"""Records what a beam search looks at: the tree of all continuations, of which it keeps some at each step."""
+"""Records all continuations that a beam search considers, as a tree; the search keeps some of them at each step."""
 
 import dataclasses
 import typing
@@ -15,14 +15,14 @@ class Node:
     """One continuation that a search considered.
 
     Attributes:
-        parent: int, which node of the list it continues; -1: it is the root, from which the search starts.
-        step: int, the number of ids from the root to it.
-        id: int, the last of them; 0 for the root.
+        parent: int, the index of the node that it continues; -1 for the root, from which the search starts.
+        step: int, the number of ids from the root to this node.
+        id: int, the last of these ids; 0 for the root.
         total: float, log-probability (nats) of all these ids.
-        log_prob: float, log-probability (nats) of the last one, given those before.
+        log_prob: float, log-probability (nats) of the last id, given the previous ones.
         score: float, `total` / length penalty.
         kept: bool, whether it stayed alive, or is one of the hypotheses that the search returns.
-        finished: bool, whether it ends, and was allowed to: see `ends` of `beam_search`.
+        finished: bool, whether it ends, and was allowed to end: see `ends` of `beam_search`.
     """
 
     parent: int
@@ -39,10 +39,10 @@ class Record(typing.NamedTuple):
     """The 2K best continuations of each step of one search with K beams, best first; all [steps, 2K].
 
     Attributes:
-        totals, scores: float32, as of `Node`; -inf where there is none.
-        parents: int32, which of the live hypotheses they continue.
+        totals, scores: float32, as for `Node`; -inf where there is no continuation.
+        parents: int32, the index of the live hypothesis that is continued.
         ids: int32.
-        ends, finished: bool, whether they end an output, and whether they are allowed to.
+        ends, finished: bool, whether the continuation ends an output, and whether it is allowed to.
     """
 
     totals: tf.Tensor
@@ -54,19 +54,19 @@ class Record(typing.NamedTuple):
 
 
 def trace(searcher, source, options, prefix=()):
-    """Searches one source by a beam, and records what the search looks at.
+    """Searches one source by a beam, and records what the search considers.
 
     Args:
         searcher: Searcher.
-        source: list of ids, as of `Searcher.search`.
+        source: list of ids, as for `Searcher.search`.
         options: SearchOptions, without sampling.
-        prefix: as of `Searcher.search`.
+        prefix: as for `Searcher.search`.
 
     Returns:
-        list of `Node`; and which of them are the hypotheses that `Searcher.search` returns, list of int.
+        list of `Node`; list of int, the indices of the hypotheses that `Searcher.search` returns.
 
     Raises:
-        UserError: the model has a search of its own.
+        UserError: the model uses its own search.
     """
     if searches(searcher.model):
         refuse(searcher.model, "a search tree")
@@ -105,14 +105,14 @@ class _RecordingSearch(BeamSearch):
 
 
 def tree(record, hypotheses):
-    """Returns the nodes of a search, and which of them are its hypotheses.
+    """Returns the nodes of a search, and the indices of its hypotheses.
 
     Args:
         record: `Record`.
-        hypotheses: list of lists of int, the ids of what the search returned, the one that ends them included.
+        hypotheses: list of lists of int, the ids of the hypotheses, including an id that ends them.
 
     Returns:
-        list of `Node`, the root first, each after its parent; list of int, the node of each hypothesis.
+        list of `Node`, the root first, each node after its parent; list of int, the node of each hypothesis.
     """
     nodes, live, places = [Node(-1, 0, 0, 0.0, 0.0, 0.0, True, False)], [0], {}
     for step, row in enumerate(zip(*(values.numpy() for values in record), strict=True), 1):

@@ -21,15 +21,15 @@ _LOGGER = logging.getLogger("t2t_lite")
 def define_flags(flags):
     """Declares the command's flags."""
     _trained.define_flags(flags)
-    flags.DEFINE_integer("port", 8010, "Port to listen on; 0: any that is free.", 0, 2**16 - 1)
+    flags.DEFINE_integer("port", 8010, "Port to listen on; 0: any free port.", 0, 2**16 - 1)
     flags.DEFINE_string(
-        "host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 opens the server to everyone."
+        "host", "127.0.0.1", "Address to listen on. The server has no password: 0.0.0.0 opens it to everyone."
     )
     _app.define_tf1_flags(flags)
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be seen without imports."""
+    """Raises `UserError` for mistakes that can be found without imports."""
     _trained.check(flags)
     require(flags, "host")
 

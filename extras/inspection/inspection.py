@@ -1,6 +1,6 @@
 """Describes the data that t2t-datagen has written, and the batches that a set of hyperparameters makes of them.
 
-Counts come from the manifest, and everything that needs ids comes from a sample, so the time does not depend on the
+Counts come from the manifest. Everything that needs ids comes from a sample, so that the time does not depend on the
 size of the corpus.
 """
 
@@ -25,7 +25,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES, _WITH_PIECES = 10, 2
-_LONGEST_TEXT = 400  # characters of a text that are shown
+_LONGEST_TEXT = 400  # most characters that are shown of a text
 _PERCENTILES = (50, 90, 99, 100)
 
 
@@ -37,7 +37,7 @@ class Side:
         name: str, such as "inputs".
         title: str, such as "inputs (en)".
         encoder: TextEncoder, or None if the feature has none.
-        lengths: {ids with EOS: examples}, of all examples, or of the sample if the manifest has no counts.
+        lengths: {ids with EOS: examples}, for all examples, or for the sample if the manifest has no counts.
         ids: list of lists, the ids of the sample without EOS and padding.
     """
 
@@ -49,7 +49,7 @@ class Side:
 
     @functools.cached_property
     def texts(self):
-        """The sample decoded."""
+        """The texts of the sample."""
         return [self.encoder.decode(ids) if self.encoder else " ".join(map(str, ids)) for ids in self.ids]
 
     def share_of(self, is_wanted):
@@ -59,18 +59,18 @@ class Side:
 
 
 def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", sample_size=20_000):
-    """Yields paragraphs of text about a problem's finished data; the last one names the picture that it writes.
+    """Yields paragraphs about a problem's finished data; the last one names the picture that has been written.
 
     Args:
         problem: Problem; inputs and targets are those of a model, after `_rev` and `_copy`.
         data_dir: str.
-        hparams: HParams whose batches are shown.
+        hparams: HParams, for the batches.
         set_name: str, the name of the hyperparameters.
         sample_size: int, number of examples to read.
 
     Raises:
-        UserError: there are no finished data (the message gives the command that makes them), a shard is missing,
-            damaged or has changed in size, or records and vocabulary do not match.
+        UserError: the data are not finished (the message has the command that makes them), a shard is missing, damaged
+            or of another size, or records and vocabulary do not match.
     """
     in_files = problem.open_encoders(data_dir)
     Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)
@@ -103,8 +103,8 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     lengths = {side.title: side.lengths for side in sides}
     try:
         length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
-    except (UserError, Failure) as error:  # such as a read-only folder
-        _LOGGER.warning(f"{error} The lengths are not drawn.")
+    except (UserError, Failure) as error:  # for example, the folder is read-only
+        _LOGGER.warning(f"{error} The picture of the lengths was not written.")
         return
     yield f"lengths as a picture: {path}"
 
@@ -151,7 +151,7 @@ def _sides(problem, encoders, facts, sample):
 
 
 def _without_end(ids, encoder):
-    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # the first tag's id is 1, too
+    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # 1 may also be a tag
     return [i for i in ids if i not in hidden]
 
 
@@ -218,7 +218,7 @@ def _sample_text(sides, examples, shards):
     rows.append(("spelled in bytes", *(_byte_share(side) for side in sides)))
     rows.append(("unknown", *(_unknown_share(side) for side in sides)))
     of_shards = f"each of {shards:,} shards, which are" if shards > 1 else "the shard, which is"
-    where = "all there are" if count == examples else f"the first ones of {of_shards} shuffled"
+    where = "all examples" if count == examples else f"the first examples of {of_shards} shuffled"
     note = f"({where}; words are separated by spaces; EOS and spaces are not counted)"
     return f"{table(rows)}\n{note}"
 
@@ -228,7 +228,7 @@ def _ratio(count, of):
 
 
 def _byte_share(side):
-    """Returns the share of SentencePiece's byte fallback, which other encoders lack."""
+    """Returns the share of ids from SentencePiece's byte fallback, which other encoders do not have."""
     if not isinstance(side.encoder, SentencePieceEncoder):
         return "-"
     share = side.share_of(lambda i: re.fullmatch("<0x[0-9A-F]{2}>", side.encoder.pieces([i])[0]))
@@ -253,7 +253,7 @@ def _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact
 
 
 def _batches_text(titles, statistics, examples, hparams, set_name):
-    """Describes `BatchShapes`; `examples` is the number of examples per pass, or None if unknown."""
+    """Describes `BatchShapes`; `examples`: number of examples per pass, or None if it is unknown."""
     rows = [(f"of {len(statistics.shapes):,} batches", *titles, "both" if len(titles) == 2 else "all")]
     rows.append(("fill", *(f"{share:.1%}" for share in statistics.fill)))
     tokens = statistics.tokens.mean(0)
@@ -275,14 +275,14 @@ def _batches_text(titles, statistics, examples, hparams, set_name):
 
 
 def percentile(lengths, percent):
-    """Returns the smallest length that `percent` % of the examples do not exceed, given {length: examples}."""
+    """Returns the smallest length that at least `percent` % of the examples do not exceed, given {length: examples}."""
     order = sorted(lengths)
     reached = np.cumsum([lengths[length] for length in order])
     return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]
 
 
 def table(rows, left=(0,)):
-    """Returns rows of str as lines, with the columns `left` left-aligned and the others right-aligned."""
+    """Joins rows of str into lines, with the columns in `left` left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)) for row in rows

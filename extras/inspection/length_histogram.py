@@ -1,4 +1,4 @@
-"""A histogram of the lengths of a corpus's examples; statistics of training batches."""
+"""Draws a histogram of the lengths of examples, and measures training batches."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from t2t_lite.data import batching, record_format
 from t2t_lite.visualization import drawing
 
 _MOST_BARS = 150
-_SHOWN = 0.999  # share of the examples within the axis; a few long ones would compress the rest
+_SHOWN = 0.999  # share of the examples within the axis; a few long examples would compress the rest
 _MOST_BATCHES = 500
 
 
@@ -19,7 +19,7 @@ def write_histogram(path, lengths, max_length, title):
     Args:
         path: path of the picture, on any file system that `tf.io.gfile` supports.
         lengths: {name of a side: {ids with EOS: examples}}.
-        max_length: int, marked by a line if it is within the axis, otherwise given in the text.
+        max_length: int, marked by a line if it is within the axis, otherwise mentioned in the text.
         title: str.
     """
     end = max(_reach(of_side) for of_side in lengths.values())
@@ -68,11 +68,11 @@ def _beyond_text(beyond):
 
 @dataclasses.dataclass(frozen=True)
 class BatchShapes:
-    """The shapes of some batches.
+    """Shapes of some batches.
 
     Attributes:
-        shapes: int [batches, 1 + features]: rows, width of each feature.
-        tokens: int [batches, features]: ids that are not padding.
+        shapes: int [batches, 1 + features], the rows, and the width of each feature.
+        tokens: int [batches, features], the number of ids that are not padding.
     """
 
     shapes: np.ndarray
@@ -80,7 +80,7 @@ class BatchShapes:
 
     @property
     def fill(self):
-        """Share of cells that are not padding, from 0 to 1: of each feature, then of all."""
+        """Shares of cells that are not padding, from 0 to 1: for each feature, then for all features."""
         cells = self.shapes[:, :1] * self.shapes[:, 1:]
         return [*(self.tokens.sum(0) / cells.sum(0)), self.tokens.sum() / cells.sum()]
 

@@ -1,4 +1,5 @@
-"""A README.md in the folder of every export: the model's languages, size, scores and the code that uses it.
+"""A README.md in the folder of every export: the model's languages, size and scores, and code that calls it.
 
-For who publishes a model: its header is in the form of Hugging Face's Hub (Mitchell et al. 2019, arXiv 1810.03993).
+For publishing models: the header has the form of Hugging Face's Hub (model cards: Mitchell et al. 2019, arXiv
+1810.03993).
 """

@@ -1,6 +1,6 @@
-"""Exports have a README.md: a model card, with the license that --license states."""
+"""Adds --license, which is stated in the model card (README.md) of an export."""
 
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_string("license", "", "The model's licence, such as CC-BY-4.0, for the README.md in the export.")
+    flags.DEFINE_string("license", "", "Licence of the model, such as CC-BY-4.0, for the README.md of the export.")

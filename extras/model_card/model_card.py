@@ -1,4 +1,4 @@
-"""The README of an export: what the model is, where it comes from, and how to call it."""
+"""Writes the README.md of an export: a description of the model, its origin, and how to call it."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from t2t_lite.training.monitor import BEST_FOLDER
 _COSTS = {
     "float32": "float32, as trained",
     "bfloat16": "bfloat16: half the size on disk; 8 significant bits in weights and matrix products, so that scores "
-    "differ in the third digit and some sentences may be translated otherwise. For GPUs and for CPUs with AVX512-BF16 "
-    "or AMX: others are slower in it than in float32",
+    "differ in the third digit and some translations may change. For GPUs, and for CPUs with AVX512-BF16 or AMX; other "
+    "CPUs are slower than in float32",
 }
 _CALL = """\
 TensorFlow Serving:
@@ -40,7 +40,7 @@ print(serve({arguments})["{output}"])
 
 @registry.register_export_file("README.md")
 def readme(answerer, **facts):
-    """Returns the text of README.md; arguments as for `added_files`."""
+    """Returns the text of README.md; the arguments are those of `added_files`."""
     return model_card(answerer, **facts) if "signatures" in facts else toolkit_card(answerer, **facts)
 
 
@@ -66,7 +66,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
     }
     name = _problem_name(answerer)
     if problem and (any(map(problem.overrides, ("input_text", "output_text"))) or problem.chooses_output):
-        rows["not in the graph"] = f"what the problem {name} itself does to inputs and outputs: see t2t-decoder"
+        rows["not in the graph"] = f"the code by which {name} changes inputs and outputs: see t2t-decoder"
     call = _CALL.format(
         base=base,
         path=os.path.join(base, version),
@@ -80,12 +80,12 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
 
 
 def toolkit_card(answerer, *, title, library, rows, body, license="", command=""):
-    """Returns the text of README.md in a folder for another toolkit, with the head that Hugging Face's Hub reads.
+    """Returns the text of README.md in a folder for another toolkit, with a header for Hugging Face's Hub.
 
     Args:
         answerer: Translator, Generator or Predictor.
         title: str.
-        library: str, the toolkit's name there.
+        library: str, the Hub's name of the toolkit.
         rows: {title: text}, further rows of the table.
         body: str, Markdown: how to call it.
         license: str, the model's license; "": not stated.
@@ -104,7 +104,7 @@ def _card(head, title, rows, command, body):
 
 
 def _head(answerer, library, license):
-    """Returns YAML, with strings as in JSON, since YAML would read the language `no` as false."""
+    """Returns the header in YAML, with strings as in JSON, because YAML reads the language `no` as false."""
     languages, tag = list(dict.fromkeys(_languages(answerer))), answerer.task.hub_task
     facts = {"license": _plain(license) or "unknown"}
     if languages:
@@ -133,7 +133,7 @@ def _problem_name(answerer):
 def _origin(answerer):
     """Returns the rows that describe the model."""
     kinds = {
-        side: f"{type(e).__name__}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
+        side: f"{_kind(e)}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
         for side, e in answerer.encoders.items()
     }
     sides = [f"{'outputs' if side == 'targets' else side}: {kind}" for side, kind in kinds.items()]
@@ -150,6 +150,11 @@ def _origin(answerer):
     return rows
 
 
+def _kind(encoder):
+    """Returns the name of an encoder's class, the first public one: a Translator's encoder may be of a subclass."""
+    return next(kind.__name__ for kind in type(encoder).mro() if not kind.__name__.startswith("_"))
+
+
 def _name_of(checkpoint):
     export = export_of(checkpoint)
     if export:
@@ -158,7 +163,7 @@ def _name_of(checkpoint):
 
 
 def _bleu(runs):
-    """Returns the BLEU of this very model from the run's logs."""
+    """Returns the BLEU of exactly this model from the logs of its run."""
     if len(runs) != 1 or export_of(runs[0].path):
         return "not recorded"
     scores = [
@@ -173,7 +178,7 @@ def _evaluations(checkpoint):
     folder, step = os.path.dirname(checkpoint), checkpoint_step(checkpoint)
     saved_at = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
     lines_by_data = {}
-    # The copy in best/ is the run's own model of that step; an average is not.
+    # The copy in best/ is the model that the run had at that step; an average is a different model.
     run = os.path.dirname(folder) if os.path.basename(folder) == BEST_FOLDER else folder
     for line in lineage(read_lines(os.path.join(run, "train.log"))):
         if line["event"] == "evaluation" and _is_of(line, step):

@@ -1,5 +1,5 @@
-"""translate_ende_phrasebook: a little corpus of English and German that is invented, not downloaded.
+"""translate_ende_phrasebook: English-German sentence pairs from a grammar, which need no download.
 
-For the quickstart and for trying things out: a grammar makes 20,000 pairs in seconds, with what translation is about:
-word order, cases, genders and agreement.
+For the quickstart and for experiments: a grammar makes 20,000 pairs in seconds, with word order, cases, genders and
+agreement to be learned.
 """

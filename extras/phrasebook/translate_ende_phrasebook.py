@@ -1,8 +1,8 @@
-"""`translate_ende_phrasebook`: English-German sentence pairs from a grammar, data that need no download.
+"""`translate_ende_phrasebook`: English-German sentence pairs from a grammar, which need no download.
 
 A random meaning (`sentences.py`) is expressed in both languages (`grammar.py`) with the words of the `.tsv` files. Some
 combinations, such as a verb with an object or a noun with an adjective, are held out: they never occur in training, and
-every dev and test sentence has at least one. So the score shows whether a model has learned the grammar; it says
+every dev and test sentence has at least one. The score therefore shows whether a model has learned the grammar; it says
 nothing about news.
 """
 
@@ -15,7 +15,7 @@ from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.extras.phrasebook.sentences import Phrasebook
 
 PAIRS = {DatasetSplit.TRAIN: 100_000, DatasetSplit.EVAL: 1_000, DatasetSplit.TEST: 1_500}
-HELD_OUT_PERCENT = 5  # of the combinations, for dev and for test each
+HELD_OUT_PERCENT = 5  # of the combinations, for dev and test each
 
 
 @registry.register_problem
@@ -37,7 +37,7 @@ class TranslateEndePhrasebook(TranslateProblem):
 
 
 def generate_sentences(seed, count, split):
-    """Yields `count` `Sentence`s of a split ("train", "eval", "test"), no English sentence twice."""
+    """Yields `count` different `Sentence`s of a split ("train", "eval", "test"), no English sentence twice."""
     phrasebook, inputs = Phrasebook(random.Random(f"{seed} {split}")), set()
     required = {split} - {DatasetSplit.TRAIN}
     while len(inputs) < count:
@@ -50,7 +50,7 @@ def generate_sentences(seed, count, split):
 
 @functools.cache
 def home_of(combination):
-    """Returns the split for which a combination such as "kaufen + apple" is held out; "train": it may occur in all."""
+    """Returns the split for which a combination such as "kaufen + apple" is held out; "train": allowed in all."""
     bucket = zlib.crc32(combination.encode()) % 100  # Python's hash() differs from run to run
     if bucket >= 2 * HELD_OUT_PERCENT:
         return DatasetSplit.TRAIN

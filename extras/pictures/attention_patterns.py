@@ -1,4 +1,4 @@
-"""Which positions the layers of a model see: the patterns of its self-attention, as matrices."""
+"""The patterns of a model's self-attention as matrices: which positions its layers see."""
 
 from typing import Any, NamedTuple
 
@@ -9,18 +9,18 @@ from t2t_lite.errors import UserError
 from t2t_lite.layers.attention_kinds import pattern_name
 from t2t_lite.layers.masks import Visible
 
-_KINDS = {"inputs": "encoder", "targets": "decoder"}  # of self-attention, by the feature over which it runs
+_KINDS = {"inputs": "encoder", "targets": "decoder"}  # the kind of self-attention over each feature
 
 
 class LayerPattern(NamedTuple):
-    """What the layers of one pattern see.
+    """A pattern, and the layers that have it.
 
     Attributes:
         kind: "encoder" or "decoder": see `t2t_lite.models.outputs`.
-        layers: list of int, from 1, which layers see so.
+        layers: list of int, from 1, the layers with this pattern.
         name: str, the pattern as `self_attention_type` spells it, with its options: "local_1d(block_length=64)".
-        is_full: bool, whether it leaves out nothing.
-        visible: bool [T, M + T], whether a query, a row, sees a key, a column. The first M keys are those of a memory.
+        is_full: bool, whether every position sees all positions, or all earlier ones.
+        visible: bool [T, M + T], whether a query (row) sees a key (column). The first M keys belong to a memory.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class LayerPattern(NamedTuple):
 
     @property
     def before(self):
-        """M, how many keys come before the first query."""
+        """M, the number of keys before the first query."""
         return self.visible.shape[1] - self.visible.shape[0]
 
 
@@ -39,7 +39,7 @@ def attention_patterns(model, length):
     """Returns a `LayerPattern` for each pattern among the layers of each stack of a model.
 
     Args:
-        model: a model with `stacks`, see `SequenceModel`; or an `Ensemble`, of which the first model counts.
+        model: a model with `stacks`, see `SequenceModel`; or an `Ensemble`, whose first model is described.
         length: int, T, the number of positions.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The role of each attention head over a text: how sharply, how far and where it attends; as a table and a picture."""
+"""Roles of attention heads over a text, as a table and a picture: how sharply, how far and where heads attend."""
 
 import dataclasses
 import logging
@@ -18,12 +18,11 @@ from t2t_lite.visualization.sentence_attention import TITLES, attending_features
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-FAR = 5  # positions: an edge of this length or more is long-distance
-# The classes of keys, each of which belongs to one.
-SHARES = ("previous", "same", "next", "near", "far", "end")
-_CLEAR = 0.5  # a head with such a share has a role
+FAR = 5  # positions; at least as far is long-distance
+SHARES = ("previous", "same", "next", "near", "far", "end")  # classes of keys, which do not overlap
+_CLEAR = 0.5  # the share that gives a head a role
 _BATCH_SIZE = 16
-_MOST_TOKENS = 512  # of a line: memory grows with its square
+_MOST_TOKENS = 512  # per line; memory grows with its square
 _MEANING = {
     "near": f"2 to {FAR - 1} positions away",
     "far": f"{FAR} or more positions away",
@@ -40,8 +39,8 @@ class HeadRole:
         layer, head: int, from 1.
         entropy: float, nats; its exponential is the effective number of keys that a head attends to.
         distance: float, weighted mean of the positions between query and key, without the "end".
-        shares: {name in `SHARES`: float}, with sum 1. Positions of queries and keys are compared directly, also those
-            of two sentences. A decoder's step has the position of the token that it read last.
+        shares: {name in `SHARES`: float}, with sum 1. Positions of queries and keys are compared directly, even if they
+            belong to two sentences. A decoder's step has the position of the token that it read last.
     """
 
     kind: str
@@ -59,7 +58,7 @@ class HeadRole:
 
 
 def head_roles(model, ids, on_progress=None, features=None):
-    """Returns a `HeadRole` for each head of each layer and kind, in this order.
+    """Returns a list of `HeadRole`, for all heads of all layers of all kinds.
 
     Args:
         model: see `t2t_lite.models.outputs`.
@@ -98,23 +97,23 @@ def head_roles(model, ids, on_progress=None, features=None):
 
 
 def roles_in_files(answerer, path, target_path=None):
-    """Returns a `HeadRole` for each head of a trained model, over the lines of a text file.
+    """Returns a list of `HeadRole`, for all heads of a trained model over the lines of a text file.
 
     Args:
-        answerer: the result of `t2t_lite.load`: a Translator or another.
-        path: str, UTF-8, one sentence per line; blank lines are skipped, as are lines of more than 512 tokens with a
+        answerer: the result of `t2t_lite.load`, such as a Translator.
+        path: str, UTF-8, one sentence per line; blank lines are skipped, and lines of more than 512 tokens with a
             warning.
-        target_path: str, their translations; None: the model's own translations, if it translates.
+        target_path: str, a file with the translations; None: the model's own translations, if it translates.
 
     Raises:
-        UserError: as `head_roles`, or a file is missing, is not UTF-8, is empty or has another number of lines, or
-            there is a `target_path` but the model does not translate.
+        UserError: as for `head_roles`; or a file is missing, empty, not UTF-8 or of another length; or there is a
+            `target_path` but the model does not translate.
     """
     names, paths = text_features(answerer.problem, target_path), [path, target_path][: 1 + bool(target_path)]
     sides = [input_lines(file_path) for file_path in paths]
     if len({*map(len, sides)}) > 1:
         raise UserError(
-            f"{target_path}: {counted(len(sides[1]), 'line')}, {path} has {len(sides[0])}. Expected as many."
+            f"{target_path} has {counted(len(sides[1]), 'line')}, but {path} has {len(sides[0])}. Expected as many."
         )
     sides = list(zip(*[lines for lines in zip(*sides, strict=True) if all(map(str.strip, lines))], strict=True))
     ids = []
@@ -129,7 +128,7 @@ def roles_in_files(answerer, path, target_path=None):
         ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in translations])
     rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
     if num_dropped := len(ids[0]) - len(rows) if ids else 0:
-        _LOGGER.warning(f"{path}: {counted(num_dropped, 'line')} of more than {_MOST_TOKENS} tokens left out.")
+        _LOGGER.warning(f"{path}: left out {counted(num_dropped, 'line')} of more than {_MOST_TOKENS} tokens.")
     progress = Progress("measuring heads", "sentences", len(rows))
     ids_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):
@@ -144,7 +143,7 @@ def _sorted(totals):
 
 
 def _places(queries, keys, shifted):
-    """Returns (distance [T, S]: positions from query to key, end [B, S]: whether a key is an end or a beginning).
+    """Returns (distance [T, S], positions from query to key; end [B, S], whether a key is an end or a beginning).
 
     Args:
         queries, keys: int32 ids [B, T] and [B, S], padded with 0.
@@ -157,7 +156,7 @@ def _places(queries, keys, shifted):
 
 
 def _sums(weights, queries, distance, end):
-    """Returns float64 [heads, 3 + shares]: sums over the queries of 1, entropy, distance, and each share.
+    """Returns float64 [heads, 3 + shares]: sums over the queries of 1, of entropy, of distance and of each share.
 
     Args:
         weights: [B, heads, T, S].
@@ -191,7 +190,7 @@ def _role(kind, layer, head, sums):
 
 
 def role_table(roles):
-    """Returns roles as lines of text, with a header."""
+    """Returns a table of roles as lines of text, with a header."""
     rows = [["kind", "layer", "head", "entropy", "distance", *SHARES, "role"]]
     for r in roles:
         shares = [f"{r.shares[name]:.2f}" for name in SHARES]
@@ -200,7 +199,7 @@ def role_table(roles):
 
 
 def draw_head_roles(roles, title=""):
-    """Returns a `Drawing`: a bar for each head, divided by the shares of its weight, with its entropy and distance."""
+    """Returns a `Drawing` with a bar for each head, divided into its shares, next to its entropy and distance."""
     kinds = list(dict.fromkeys(role.kind for role in roles))
     columns = {kind: [role for role in roles if role.kind == kind] for kind in kinds}
     row, bar, label, numbers, margin = 18, 200, 112, 104, 14

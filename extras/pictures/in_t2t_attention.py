@@ -1,4 +1,4 @@
-"""--roles measures what each head does in a text, --patterns draws which positions see which:
+"""--roles measures the role of each head over a text, --patterns draws which positions see which:
 
 t2t-attention --output_dir=train --roles=dev.en --roles_target=dev.de --output=roles.svg
 t2t-attention --output_dir=train --patterns --length=64 --output=patterns.png
@@ -13,9 +13,9 @@ from t2t_lite.settings.ranges import PATTERN_LENGTH
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_path("roles", None, "Text file: measure what each head does over its lines, instead of --text.")
-    flags.DEFINE_path("roles_target", None, "Their translations; default: the model's own.")
-    flags.DEFINE_bool("patterns", False, "Draw which positions see which by the layers' settings, instead of --text.")
+    flags.DEFINE_path("roles", None, "Text file over whose lines the role of each head is measured, instead of --text.")
+    flags.DEFINE_path("roles_target", None, "File with the translations for --roles; default: the model's own.")
+    flags.DEFINE_bool("patterns", False, "Draw which positions see which according to the layers, instead of --text.")
     flags.DEFINE_integer("length", None, "Positions in --patterns; default: as many as the model was trained on.",
                          limits=PATTERN_LENGTH)  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Which positions see which: the patterns of a model's self-attention, drawn as matrices."""
+"""Draws the patterns of a model's self-attention as matrices: which positions see which."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from t2t_lite.visualization.sentence_attention import TITLES
 
 _USUAL = 256
 
-_COLUMNS, _SIZE = 3, 4.4  # inches of a pattern's axes
+_COLUMNS, _SIZE = 3, 4.4  # axes per row, and their size in inches
 _SEEN, _HIDDEN, _LATER = (0, 114, 178), (217, 217, 217), (255, 255, 255)
 
 
 def draw_patterns(model, length):
-    """Returns a `Plot`: for each pattern of a model a row per query, a column per key, and which of these it sees.
+    """Returns a `Plot` with a matrix for each pattern of a model: rows are queries, columns the keys that they may see.
 
     Args:
         model: see `attention_patterns`.
@@ -50,7 +50,7 @@ def draw_patterns(model, length):
 
 
 def has_patterns(model):
-    """Returns whether a layer of a model sees other positions than all, or all earlier ones."""
+    """Returns whether some layer of a model does not see just all positions, or all earlier ones."""
     try:
         return any(not pattern.is_full or pattern.before for pattern in attention_patterns(model, PATTERN_LENGTH.least))
     except UserError:
@@ -58,7 +58,7 @@ def has_patterns(model):
 
 
 def usual_length(run):
-    """Returns how many positions of a run to draw: as many as it was trained on, within its range.
+    """Returns the number of positions to draw for a run: as many as it was trained on, within the range of --length.
 
     Args:
         run: `t2t_lite.runs.opening.Run`, or None.
@@ -70,7 +70,7 @@ def usual_length(run):
 
 
 def _layers(numbers):
-    """Returns numbers in order as words: "layer 2", "layers 1 to 4", "layers 1, 3, 5"."""
+    """Returns sorted numbers in words: "layer 2", "layers 1 to 4", "layers 1, 3, 5"."""
     if len(numbers) == 1:
         return f"layer {numbers[0]}"
     is_run = len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]
@@ -78,7 +78,7 @@ def _layers(numbers):
 
 
 def _colors(pattern):
-    """Returns uint8 [T, M + T, 3]."""
+    """Returns the colors of the cells of a pattern, uint8 [T, M + T, 3]."""
     length, width = pattern.visible.shape
     is_later = np.arange(width) - pattern.before > np.arange(length)[:, None]
     is_later = is_later & (pattern.kind == "decoder")

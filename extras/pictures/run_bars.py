@@ -1,4 +1,4 @@
-"""The best evaluations of runs as bars, such as the rows of the paper's table 3, next to the paper's numbers."""
+"""Draws the best evaluations of runs as bars, next to the numbers in the paper's table 3."""
 
 import itertools
 import os
@@ -7,7 +7,7 @@ from t2t_lite.runs.run_config import read_run_config
 from t2t_lite.visualization import drawing
 from t2t_lite.visualization.curves import draw_curves, points, read_log, short_names
 
-# Table 3 of the paper, on newstest2013: perplexity per piece, and BLEU.
+# Table 3 of the paper, on newstest2013: (perplexity per piece, BLEU).
 TABLE_3 = {
     "transformer_base_v1": (4.92, 25.8),
     "transformer_h1": (5.29, 24.9), "transformer_h4": (5.00, 25.5), "transformer_h16": (4.91, 25.8),
@@ -25,7 +25,7 @@ _MEASURES = ("perplexity, dev", "BLEU, dev")
 
 
 def best_evaluations(output_dir):
-    """Returns (lowest perplexity, highest BLEU) on the dev set in a run's log; None if not measured.
+    """Returns (lowest perplexity, highest BLEU) on the dev set in a run's log; None for what was not measured.
 
     Raises:
         UserError: the log is missing or empty.
@@ -38,8 +38,8 @@ def best_evaluations(output_dir):
 def draw_bars(path, output_dirs):
     """Draws a bar for the best dev perplexity and the best dev BLEU of each run.
 
-    A run whose set is a row of table 3 is shown next to the paper's number, which is for WMT 2014's data; on other data
-    only the differences between rows can be compared.
+    A run whose set is a row of table 3 is shown next to the paper's number, which is for WMT 2014; on other data, only
+    the differences between rows can be compared.
 
     Args:
         path: str, path of the picture: .png, .svg or .pdf.
@@ -69,7 +69,7 @@ def draw_bars(path, output_dirs):
 
 
 def draw_summary(output_dirs):
-    """Draws the curves of runs (curves.png), and of several runs bars (bars.png), into the folder of the first.
+    """Draws the curves of runs (curves.png), and bars if there are several runs (bars.png), into the first folder.
 
     Returns:
         list of str, the paths of the pictures.

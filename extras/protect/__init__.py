@@ -1,5 +1,5 @@
-"""Protected texts: addresses, numbers and tags that pass through a translation unchanged, as symbols.
+"""Protected texts: addresses, tags and placeholders that pass through a translation unchanged, as symbols.
 
-For who translates web pages and manuals: `translate_own --protect=…` replaces them in the data, when decoding and in
-the exported graph, and puts them back.
+For translating web pages and manuals: `translate_own --protect=…` replaces them by symbols in the data, in decoding and
+in exported graphs, and puts them back.
 """

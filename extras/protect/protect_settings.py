@@ -1,4 +1,4 @@
-"""translate_own's `--protect`: the setting, and what it makes of a problem."""
+"""The setting `--protect` of translate_own."""
 
 from t2t_lite.extras.protect.protected_texts import KINDS
 from t2t_lite.problems.own_settings import OwnSetting, are_strings, declare_settings
@@ -29,7 +29,7 @@ declare_settings(
         is_newer=True,
         fits=lambda kinds: are_strings(kinds) and {*kinds} <= {*KINDS},
         problems=("translate_own",),
-        meaning=f"translate_own: what comes through a translation unchanged, {','.join(KINDS)}: symbols of the "
-        "vocabulary stand for them. Default: nothing.",
+        meaning=f"translate_own: kinds of texts that pass through a translation unchanged, {','.join(KINDS)}; symbols "
+        "of the vocabulary stand for them. Default: none.",
     )
 )

@@ -1,7 +1,7 @@
-"""Protected texts inside a TensorFlow graph: the same as `protected_texts`, of a batch of texts.
+"""Protected texts inside a TensorFlow graph: `protected_texts` for a batch of texts, and the signatures of an export.
 
-TensorFlow replaces all matches of a regular expression by one text. So the matches are only marked by a byte that UTF-8
-does not have, at which the texts are split: then every second part is a match, and parts are looked up and joined.
+TensorFlow replaces all matches of a regular expression by the same text. Matches are therefore only marked, by a byte
+that UTF-8 does not use, at which the texts are split: every second part is a match, and parts are looked up and joined.
 """
 
 import typing
@@ -20,9 +20,9 @@ class HiddenBatch(typing.NamedTuple):
 
     Attributes:
         texts: string [batch].
-        slots: int32 [batch, M], which of `ProtectedTexts.symbols` each of a text's protected texts has, then -1.
-        found: string [batch, M], the protected texts, in order, then "".
-        only: string [batch], the original text if there is nothing to translate, only protected texts and spaces; "".
+        slots: int32 [batch, M], the index in `ProtectedTexts.symbols` for each protected text of a text, then -1.
+        found: string [batch, M], the protected texts in order, then "".
+        only: string [batch], the original text if it has only protected texts and spaces, otherwise "".
     """
 
     texts: tf.Tensor
@@ -31,7 +31,7 @@ class HiddenBatch(typing.NamedTuple):
     only: tf.Tensor
 
     def read(self, is_symbol):
-        """Returns the same without the protected texts that were not read, where long texts were truncated.
+        """Returns a copy without the protected texts that were not read because the text was truncated.
 
         Args:
             is_symbol: bool [batch, length], which of the ids that were read are symbols.
@@ -56,7 +56,7 @@ def hide(protection, texts):
     kinds = tf.stack([tf.strings.regex_full_match(parts.values, one) for one in protection.patterns.values()], -1)
     is_kind = tf.one_hot(tf.argmax(tf.cast(kinds, tf.int32), -1), len(protection.kinds), dtype=tf.int32)
     is_kind *= tf.cast(is_match, tf.int32)[:, None]  # [parts, kinds]
-    number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # of its kind, from 1
+    number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # counted for each kind, from 1
     slot = tf.where(is_match, tf.argmax(is_kind, -1, tf.int32) * NUMBERS + (number - 1) % NUMBERS, -1)
     hidden = parts.with_values(_with_symbols(protection, parts.values, slot))
     rest = parts.with_values(tf.where(is_match, "", hidden.values))
@@ -73,7 +73,7 @@ def hide(protection, texts):
 
 
 def hide_as(protection, texts, hidden):
-    """See `ProtectedTexts.hide_as`: valid UTF-8 [batch], and the HiddenBatch of its inputs -> string [batch]."""
+    """See `ProtectedTexts.hide_as`: string [batch] of valid UTF-8, HiddenBatch of the inputs -> string [batch]."""
     parts, is_match = _split(texts, protection.pattern)
     is_there = hidden.slots >= 0
     ranks = _ranks(hidden.found, is_there)
@@ -81,7 +81,7 @@ def hide_as(protection, texts, hidden):
     is_equal = (parts.values[:, None] == tf.gather(hidden.found, rows)) & tf.gather(is_there, rows) & is_match[:, None]
     is_equal &= _running(tf.cast(is_equal, tf.int32), parts) == tf.gather(ranks, rows)
     slot = tf.reduce_max(tf.where(is_equal, tf.gather(hidden.slots, rows), -1), -1)
-    slot = tf.maximum(slot, -1)  # of no columns the maximum is the least integer
+    slot = tf.maximum(slot, -1)  # the maximum over no columns is the least integer
     return tf.strings.reduce_join(parts.with_values(_with_symbols(protection, parts.values, slot)), axis=-1)
 
 
@@ -100,13 +100,13 @@ def restore(protection, outputs, slots, found):
     rows, count = parts.value_rowids(), parts.nrows()
     slot = tf.argmax(tf.cast(parts.values[:, None] == tf.constant(protection.symbols), tf.int32), -1, tf.int32)
     is_slot = tf.one_hot(slot, len(protection.symbols), dtype=tf.int32) * tf.cast(is_match, tf.int32)[:, None]
-    rank = tf.reduce_sum(_running(is_slot, parts) * is_slot, -1)  # among the same symbols of a text, from 1
+    rank = tf.reduce_sum(_running(is_slot, parts) * is_slot, -1)  # among the equal symbols of a text, from 1
     ranks = _ranks(slots, slots >= 0)
     is_known = (tf.gather(slots, rows) == slot[:, None]) & (tf.gather(ranks, rows) == rank[:, None])
     is_known &= is_match[:, None]
     puts_back = tf.reduce_any(is_known, -1)
     removes = is_match & ~puts_back
-    # Of one that is known there is exactly one; of no columns the join is empty.
+    # A known symbol matches exactly one column; joining no columns gives "".
     text = tf.strings.reduce_join(tf.where(is_known, tf.gather(found, rows), ""), axis=-1)
     is_before = tf.concat([removes, [False]], 0)[1:]
     between = tf.where(is_before, tf.strings.regex_replace(parts.values, " $", ""), parts.values)
@@ -123,7 +123,7 @@ def restore(protection, outputs, slots, found):
 
 
 def _split(texts, pattern):
-    """Returns the parts of texts, ragged [batch, (parts)], and which of the flat parts match: bool."""
+    """Returns the parts of texts, ragged [batch, (parts)], and a bool for each of the flat parts: is it a match?"""
     marked = tf.strings.regex_replace(texts, f"({pattern})", _MARK + rb"\1" + _MARK)
     parts = tf.strings.split(marked, _MARK)
     at = tf.ragged.range(parts.row_lengths())
@@ -131,19 +131,19 @@ def _split(texts, pattern):
 
 
 def _with_symbols(protection, values, slot):
-    """Returns string [parts] with the symbols of those whose slot is not -1, the others without symbols."""
+    """Returns string [parts]: symbols for the parts whose slot is not -1, and the other parts without symbols."""
     symbols = tf.gather(tf.constant(protection.symbols), tf.maximum(slot, 0))
     return tf.where(slot >= 0, symbols, tf.strings.regex_replace(values, *BROKEN))
 
 
 def _running(counts, parts):
-    """int32 [parts, n] of ragged parts -> the running sums within each row."""
+    """int32 [parts, n] of ragged parts -> running sums within each row."""
     before = tf.gather(tf.cumsum(counts, 0, exclusive=True), parts.row_starts())  # each row has a part
     return tf.cumsum(counts, 0) - tf.gather(before, parts.value_rowids())
 
 
 def _ranks(values, is_there):
-    """[batch, M], bool [batch, M] -> int32 [batch, M]: which of the equal values of its row each one is, from 1."""
+    """[batch, M], bool [batch, M] -> int32 [batch, M]: ranks among the equal values of a row, from 1."""
     is_equal = (values[:, :, None] == values[:, None]) & is_there[:, :, None]
     return tf.linalg.diag_part(tf.math.cumsum(tf.cast(is_equal, tf.int32), axis=1))
 
@@ -161,7 +161,7 @@ class ProtectedSignatures(TextSignatures):
         return {**rows, "unchanged in outputs": ", ".join(self._protection.kinds)}, table
 
     def read_inputs(self, inputs):
-        """Returns `Sources`, blank where there is nothing to translate, and the `HiddenBatch`."""
+        """Returns `Sources`, blank if there is nothing to translate, and the `HiddenBatch`."""
         hidden = hide(self._protection, valid(inputs))
         sources = self.readers["inputs"](hidden.texts)
         sources = blanked(sources._replace(is_blank=sources.is_blank | (hidden.only != "")))
@@ -170,15 +170,15 @@ class ProtectedSignatures(TextSignatures):
         return sources, hidden.read(tf.gather(tf.constant(is_symbol), sources.ids))
 
     def pairs(self, inputs, targets):
-        """Returns inputs and targets, both string [batch], with the inputs' symbols."""
+        """Returns inputs and targets, both string [batch], with the symbols of the inputs."""
         hidden = hide(self._protection, valid(inputs))
         return hidden.texts, hide_as(self._protection, valid(targets), hidden)
 
     def texts(self, ids, read, n_best=1):
-        """int32 [batch * n_best, length] -> string [batch * n_best], with the protected texts of their inputs."""
+        """int32 [batch * n_best, length] -> string [batch * n_best], with the protected texts of the inputs."""
         slots, found = (tf.repeat(part, n_best, axis=0) for part in (read.slots, read.found))
         return restore(self._protection, super().texts(ids, read, n_best), slots, found)
 
     def unchanged(self, read):
-        """Returns the texts of protected texts only, string [batch]."""
+        """Returns the texts that have only protected texts, string [batch]; "" for the others."""
         return read.only

@@ -1,9 +1,9 @@
-"""Protected texts: URLs, e-mail addresses, markup tags and placeholders, which come through a translation unchanged.
+"""Protected texts: URLs, e-mail addresses, markup tags and placeholders, which pass through a translation unchanged.
 
-Before a text is encoded, each of them is replaced by a symbol of the vocabulary, `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`. The
-model moves symbols as it moves words, and each is put back where its symbol stands in the output. Symbols are numbered,
-as users of Marian are advised to do, and not put back by position: then a language may have them in another order, and
-one that the model leaves out does not shift all others. From the 11th text of a kind on, the numbers begin anew, and
+Before a text is encoded, each protected text is replaced by a symbol of the vocabulary: `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`.
+The model moves symbols as it moves words, and each protected text is put back in the place of its symbol. Symbols are
+numbered, as Marian recommends, instead of being put back by position: the target language may order them differently,
+and a symbol that the model leaves out does not shift the others. The numbers start over with the 11th text of a kind;
 texts with the same symbol keep their order. `protected_graph` does the same in a graph.
 """
 
@@ -14,15 +14,15 @@ import typing
 
 NUMBERS = 10  # symbols of each kind; further texts of a kind share them
 LOST_SEPARATOR = " "
-_OPEN, _CLOSE = "⟦", "⟧"  # no normalization of SentencePiece makes them from other characters
+_OPEN, _CLOSE = "⟦", "⟧"  # SentencePiece never normalizes other characters to these
 
-BROKEN = (_OPEN, f"{_OPEN} ")  # what in other text is replaced by what
+BROKEN = (_OPEN, f"{_OPEN} ")  # a bracket in other text, and its replacement, which cannot open a symbol
 
-# RE2 and Python's `re` read these alike (see `test_protected_texts`): no \s, \d, (?i) or look-around, whose meanings
+# RE2 and Python's `re` agree on these (see `test_protected_texts`): no \s, \d, (?i) or look-around, whose meanings
 # differ. Each runs in linear time: repetitions are bounded, or end at characters that cannot start a match.
-_LETTERS = "0-9A-Za-z\u00c0-\u058f"  # of Latin, Greek, Cyrillic and Armenian; others follow a URL without a space
+_LETTERS = "0-9A-Za-z\u00c0-\u058f"  # Latin, Greek, Cyrillic, Armenian; other scripts may follow a URL without a space
 _INSIDE = rf"(?:[{_LETTERS}!#$%&*+,./:;=?@_~'-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"
-_LAST = rf"(?:[{_LETTERS}#$%&*+/=@_~-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"  # no full stop behind a URL
+_LAST = rf"(?:[{_LETTERS}#$%&*+/=@_~-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"  # excludes a full stop after a URL
 _NAME = r"[0-9A-Za-z_.:$#@!,\[\]-]"
 PATTERNS = {
     "urls": rf"(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Tt][Pp]://|\b[Ww][Ww][Ww]\.){_INSIDE}*{_LAST}",
@@ -39,9 +39,9 @@ class Hidden(typing.NamedTuple):
 
     Attributes:
         text: str.
-        texts: list of (symbol, protected text), in the order of the text.
-        segments: list of (original part, its part of `text`), which cover both.
-        protection: the `ProtectedTexts` that replaced them.
+        texts: list of (symbol, protected text), in order.
+        segments: list of (part of the original, part of `text`), which cover both texts.
+        protection: the `ProtectedTexts` that made the replacements.
     """
 
     text: str
@@ -56,12 +56,12 @@ class Hidden(typing.NamedTuple):
 
     @property
     def is_only_protected(self):
-        """Whether there is nothing to translate: only protected texts and spaces."""
+        """Whether there is nothing to translate, because the text has only protected texts and spaces."""
         symbols = {one for one, _ in self.texts}
         return bool(symbols) and not "".join(part for _, part in self.segments if part not in symbols).strip()
 
     def read(self, pieces):
-        """Returns those of `texts` that were read, if only the first pieces were.
+        """Returns the part of `texts` whose symbols are among the pieces that were read.
 
         Args:
             pieces: list of str.
@@ -71,12 +71,12 @@ class Hidden(typing.NamedTuple):
 
 
 class Restored(typing.NamedTuple):
-    """An output with the protected texts of its input, each as often as there.
+    """An output with the protected texts of its input, each as often as in the input.
 
     Attributes:
         text: str.
-        lost: list of str, the texts whose symbols the model did not write; they stand at the end.
-        segments: list of (part of the output, part of `text`), which cover both.
+        lost: list of str, the texts whose symbols are missing in the output; they were appended to `text`.
+        segments: list of (part of the output, part of `text`), which cover both texts.
     """
 
     text: str
@@ -88,22 +88,22 @@ class ProtectedTexts:
     """Replaces protected texts by symbols, and puts them back.
 
     Args:
-        kinds: those of `KINDS` to protect.
+        kinds: the names of the kinds to protect, among `KINDS`.
 
     Attributes:
         kinds: tuple of str, in the order of `KINDS`.
-        symbols: list of str, `NUMBERS` of each kind, that the vocabulary needs.
-        pattern, symbol_pattern: regular expressions of a protected text and of a symbol, for `re` and RE2.
+        symbols: list of str, the symbols that the vocabulary needs, `NUMBERS` for each kind.
+        pattern, symbol_pattern: regular expressions for a protected text and for a symbol, for `re` and RE2.
     """
 
     def __init__(self, kinds):
         self.kinds = tuple(kind for kind in KINDS if kind in kinds)
         self.symbols = [symbol(kind, number) for kind in self.kinds for number in range(1, NUMBERS + 1)]
-        # A text that looks like a symbol is a protected text itself, and so comes through as it is.
+        # A text that looks like a symbol is itself a protected text, and so remains as it is.
         self.patterns = {kind: f"{_symbols_of(kind)}|{PATTERNS[kind]}" for kind in self.kinds}
         self.pattern = "|".join(f"(?:{pattern})" for pattern in self.patterns.values())
         self.symbol_pattern = "|".join(map(_symbols_of, self.kinds))
-        # ASCII: as in RE2, a word (\b) has no other letters.
+        # ASCII: \b means the same as in RE2.
         self._pattern = re.compile(self.pattern, re.ASCII)
         self._symbol = re.compile(self.symbol_pattern)
         self._kinds = {kind: re.compile(pattern, re.ASCII) for kind, pattern in self.patterns.items()}
@@ -113,20 +113,20 @@ class ProtectedTexts:
         return [found.span() for found in self._pattern.finditer(text)]
 
     def hide(self, text):
-        """Returns the `Hidden` of a text to be translated: all are replaced."""
+        """Replaces all protected texts of a text to be translated; returns its `Hidden`."""
         found = self._found(text)
         return self._hidden(text, self._numbered(found, range(len(found)), 0))
 
     def hide_pair(self, inputs, targets, first=0):
         """Replaces the protected texts of a training pair that both sides have equally often.
 
-        One that a side lacks, or has more often than the other, was translated, or left out, or added: with a symbol
-        on one side alone the model would learn to lose symbols, and to invent them.
+        A protected text that one side lacks, or has more often, was translated, left out or added. If only one side had
+        its symbol, the model would learn to lose and to invent symbols.
 
         Args:
             inputs, targets: str.
-            first: int, from which number on to count, modulo `NUMBERS`, so that the symbols with large numbers occur
-                in training, too.
+            first: int, offset of the numbers, modulo `NUMBERS`, so that symbols with large numbers also occur in
+                training.
 
         Returns:
             (inputs, targets, number of replaced texts, number of texts that were left as they are).
@@ -141,9 +141,9 @@ class ProtectedTexts:
         return inputs.text, targets.text, count, len(of_inputs) + len(of_targets) - 2 * count
 
     def hide_as(self, text, texts):
-        """Returns the text in which the texts of an input have its symbols: a target to be scored, a prefix.
+        """Replaces the protected texts of an input in a target or a prefix by the symbols that the input has for them.
 
-        The k-th occurrence has the symbol of the input's k-th. What the input does not have stays as it is.
+        The k-th occurrence gets the symbol of the k-th occurrence in the input. Other protected texts stay as they are.
 
         Args:
             text: str.
@@ -152,16 +152,16 @@ class ProtectedTexts:
         return self._hidden(text, _matched(self._found(text), texts)).text
 
     def restore(self, output, texts):
-        """Returns the `Restored` of a decoded text.
+        """Puts the protected texts back into a decoded text; returns a `Restored`.
 
-        The k-th occurrence of a symbol becomes the k-th text that has it. One that occurs more often than in the input
-        is removed, and a space before it.
+        The k-th occurrence of a symbol becomes the k-th text with this symbol. Further occurrences are removed, along
+        with a space before them.
 
         Args:
             output: str.
             texts: list of (symbol, protected text) of its input.
         """
-        left = collections.defaultdict(collections.deque)  # the places in `texts` of each symbol
+        left = collections.defaultdict(collections.deque)  # symbol -> indices in `texts`
         for at, (one, _) in enumerate(texts):
             left[one].append(at)
         segments, end, removes = [], 0, False
@@ -183,11 +183,11 @@ class ProtectedTexts:
         return Restored("".join(new for _, new in segments), lost, segments)
 
     def _found(self, text):
-        """Returns [(start, end, text)] of the protected texts."""
+        """Returns [(start, end, text)] for all protected texts."""
         return [(*found.span(), found[0]) for found in self._pattern.finditer(text)]
 
     def _numbered(self, found, chosen, first):
-        """Returns [(start, end, symbol, text)] of those of the found texts that get one; `chosen` are indices."""
+        """Returns [(start, end, symbol, text)] for the found texts with the indices `chosen`."""
         counts, replaced = collections.Counter(), []
         for at in chosen:
             start, end, text = found[at]
@@ -197,7 +197,7 @@ class ProtectedTexts:
         return replaced
 
     def _hidden(self, text, replaced):
-        """Returns the Hidden of a text with its replaced parts."""
+        """Returns the Hidden of a text, given [(start, end, symbol, text)] of the parts to replace."""
         segments, texts, done = [], [], 0
         for start, end, one, found in replaced:
             segments += [*_apart(text[done:start]), (found, one)]
@@ -213,12 +213,12 @@ def symbol(kind, number):
 
 
 def _apart(text):
-    """Returns segments in which nothing can be a symbol, not after a normalization either: a space is in its way."""
+    """Splits other text into segments that cannot become symbols, even after normalization: brackets get a space."""
     return [BROKEN if part == _OPEN else (part, part) for part in re.split(f"({_OPEN})", text)]
 
 
 def blocks(segments):
-    """Returns [(old start, old end, new start, new end)] of segments, for `offsets.spans_in_blocks`."""
+    """Returns [(old start, old end, new start, new end)] for segments, as `offsets.spans_in_blocks` expects."""
     sides = [list(itertools.accumulate(map(len, side), initial=0)) for side in zip(*segments, strict=True)]
     old, new = map(itertools.pairwise, sides)
     return [(*a, *b) for a, b in zip(old, new, strict=True)]
@@ -229,7 +229,10 @@ def _symbols_of(kind):
 
 
 def _matched(found, texts):
-    """Returns [(start, end, symbol, text)] of found texts that an input with (symbol, text) has, k-th to k-th."""
+    """Pairs the k-th occurrence of each found text with the k-th (symbol, text) of an input that has this text.
+
+    Returns [(start, end, symbol, text)] for the pairs.
+    """
     left = collections.defaultdict(collections.deque)
     for one, text in texts:
         left[text].append(one)
@@ -237,7 +240,7 @@ def _matched(found, texts):
 
 
 def _without_spaces_before(segments):
-    """Removes spaces at the very beginning."""
+    """Removes the spaces at the beginning of the new text."""
     parts = []
     for at, (old, new) in enumerate(segments):
         kept = new.lstrip(" ")

@@ -1,6 +1,6 @@
-"""What translate_own's --protect makes of a problem: texts to translate, and pairs of sentences, with symbols.
+"""Applies translate_own's --protect: source texts and sentence pairs with symbols instead of protected texts.
 
-`Protection` is the problem's `substitution`.
+`Protection` is the `substitution` of the problem.
 """
 
 import dataclasses
@@ -18,28 +18,28 @@ from t2t_lite.text.offsets import moved_spans, piece_spans, spans_in_blocks
 
 @dataclasses.dataclass(frozen=True)
 class ProtectedSource(SourceText):
-    """A text that was read. `hidden` is the `Hidden` with what was replaced, and with `prepared` as its text."""
+    """A source text with symbols; `hidden` is its `Hidden`, whose text is `prepared`."""
 
     hidden: Hidden = None
     restores = True
 
     @property
     def is_blank(self):
-        """Whether there is nothing to translate: also in a text of only protected texts."""
+        """Whether there is nothing to translate, because the text is blank or has only protected texts."""
         return super().is_blank or self.hidden.is_only_protected
 
     @property
     def unchanged(self):
-        """The output if there is nothing to translate: a text of only protected texts as it is, of a blank one ""."""
+        """The output if there is nothing to translate: the text itself if it has only protected texts, or ""."""
         return self.hidden.original if self.hidden.is_only_protected else ""
 
     @property
     def whole(self):
-        """Where the text has protected texts, a list of (start, end)."""
+        """The spans of the protected texts, a list of (start, end)."""
         return self.hidden.protection.find(self.text)
 
     def target(self, target):
-        """Returns a given target with the symbols of this text's protected texts; ids as they are."""
+        """Returns a target, str, with the symbols of this text; ids are returned as they are."""
         return self.hidden.protection.hide_as(target, self.hidden.texts) if isinstance(target, str) else target
 
     def spans(self, encoder, ids):
@@ -49,16 +49,16 @@ class ProtectedSource(SourceText):
         return moved_spans(spans, self.hidden.original, self.text)
 
     def restored(self, pieces, output, spans=None):
-        """See `SourceText.restored`: with the protected texts of what was read, and those of lost symbols."""
+        """See `SourceText.restored`; puts back the protected texts that were read, and returns the lost ones."""
         found = self.hidden.protection.restore(output, self.hidden.read(pieces))
         return found.text, found.lost, spans and spans_in_blocks(spans, blocks(found.segments))
 
 
 class Protection(ProtectedTexts):
-    """The `substitution` of a problem with protected texts, see `t2t_lite.data.source_text`."""
+    """The `substitution` of a problem with protected texts: see `t2t_lite.data.source_text`."""
 
     def source_text(self, text, prepared):
-        """Returns the `ProtectedSource` of a text, and of what the problem makes of it."""
+        """Returns the `ProtectedSource` of a text, given the text as the problem has prepared it."""
         hidden = self.hide(prepared)
         return ProtectedSource(text, hidden.text, hidden=hidden)
 
@@ -68,7 +68,7 @@ class Protection(ProtectedTexts):
 
     @property
     def signatures(self):
-        """The class of signatures of an export."""
+        """The class of an export's signatures."""
         from t2t_lite.extras.protect.protected_graph import ProtectedSignatures
 
         return ProtectedSignatures
@@ -76,18 +76,18 @@ class Protection(ProtectedTexts):
 
 @functools.cache
 def protection_of(kinds):
-    """Returns the `Protection` of a tuple of kinds, or None if there are none."""
+    """Returns the `Protection` for a tuple of kinds; None for ()."""
     return Protection(kinds) if kinds else None
 
 
 def check_kinds(values):
-    """Returns the kinds that `values["protect"]` names, in the order of `KINDS`, or None.
+    """Returns the kinds in `values["protect"]`, in the order of `KINDS`, or None.
 
     Args:
-        values: the settings, see `OwnCorpus.check_settings`.
+        values: the settings: see `OwnCorpus.check_settings`.
 
     Raises:
-        UserError: there is no such kind, or the vocabulary does not or cannot have the symbols.
+        UserError: a kind is unknown, or the vocabulary lacks the symbols or cannot have them.
     """
     words = values["protect"] or ()
     for word in words:
@@ -97,10 +97,10 @@ def check_kinds(values):
         return None
     flag, symbols = f"--protect={','.join(words)}", ProtectedTexts(words).symbols
     if taken := [one for one in values.get("user_defined_symbols") or () if one in symbols]:
-        raise UserError(f"--user_defined_symbols: {taken[0]} is one of {flag}. Leave it out.")
+        raise UserError(f"--user_defined_symbols: {taken[0]} is a symbol of {flag}. Leave it out.")
     if values.get("vocab_type") == VocabType.BYTE_LEVEL_BPE.value:
         raise UserError(
-            f"{flag} together with --vocab_type={values['vocab_type']}, which has no symbols. Leave out one of the two."
+            f"{flag} needs symbols, which --vocab_type={values['vocab_type']} does not have. Remove one of the flags."
         )
     from t2t_lite.text.sentencepiece_model import has_symbols
 
@@ -108,24 +108,24 @@ def check_kinds(values):
         is_sentencepiece = vocabulary_files.ending_of(path) == vocabulary_files.SENTENCEPIECE
         if not (is_sentencepiece and has_symbols(files.read_bytes(path), symbols)):
             raise UserError(
-                f"{flag}: the vocabulary {path} lacks its symbols, such as {symbols[0]}. Expected one that was learned "
-                "with the same --protect, or by spm_train with them as --user_defined_symbols; or learn one without "
-                "--vocab_from."
+                f"{flag}: the vocabulary {path} lacks its symbols, such as {symbols[0]}. Expected a vocabulary learned "
+                "with the same --protect, or by spm_train with the symbols as --user_defined_symbols; or remove "
+                "--vocab_from to learn one."
             )
     return [kind for kind in KINDS if kind in words]
 
 
 def hidden_pairs(pairs, protection, is_training, log):
-    """Yields pairs with symbols for what both sides have equally often; at the end tells what was left as it is.
+    """Yields pairs with symbols for the texts that both sides have equally often, and logs the counts at the end.
 
-    Half of the training pairs count symbols from another number than 1, so that those with large numbers, which few
-    sentences need, are learned, too.
+    Half of the training pairs number their symbols from a random start, so that the model also learns those with large
+    numbers, which few sentences need.
 
     Args:
         pairs: iterable of {"inputs": str, "targets": str}.
         protection: ProtectedTexts.
         is_training: bool.
-        log: function of a message.
+        log: function that takes a message.
     """
     replaced = left = 0
     for pair in pairs:
@@ -137,6 +137,6 @@ def hidden_pairs(pairs, protection, is_training, log):
         replaced, left = replaced + of_both, left + of_one
         yield {**pair, "inputs": inputs, "targets": targets}
     log(
-        f"{replaced:,} protected texts have symbols on both sides; {left:,} were left as they are: the other side "
-        "lacks them or has a different number of them"
+        f"{replaced:,} protected texts have symbols on both sides; {left:,} were left as they are, because the other "
+        "side has them less or more often"
     )

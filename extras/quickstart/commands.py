@@ -1,4 +1,4 @@
-"""Runs installed commands one after the other, with what a corpus, a machine and a time ask for; and reports."""
+"""Runs installed commands one after the other, chooses their flags for a corpus, a machine and a time, and reports."""
 
 import itertools
 import os
@@ -19,13 +19,13 @@ from t2t_lite.process.quiet_import import import_tensorflow
 
 SCRIPTS = os.path.dirname(sys.executable)
 _FOLDERS = (SCRIPTS, sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))
-_AGAIN = "Run it again: it continues where it was."
-MANY_PAIRS = 20_000  # above, a CPU's time is better spent on more steps than on the logits of more pieces
+_AGAIN = "Run it again to continue."
+MANY_PAIRS = 20_000  # with more, a CPU's time is better spent on more steps than on the logits of more pieces
 _CPU_VOCABULARY = 8_000
-CPU_SET, _WARMUP = "transformer_cpu", 400  # the set's own
-_GPU_PAIRS = 200_000  # from here on, the paper's base model has enough to learn on a GPU
-_DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # pairs below which a model needs so much; above, 0.1
-_MOST_PASSES = 40  # over the corpus; more would only memorize it
+CPU_SET, _WARMUP = "transformer_cpu", 400  # the set, and its learning_rate_warmup_steps
+_GPU_PAIRS = 200_000  # enough to train the paper's base model on a GPU
+_DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # the dropout for fewer pairs than that; 0.1 for more
+_MOST_PASSES = 40  # over the corpus; more passes would only memorize it
 _FEWEST_STEPS = 100
 EVALUATIONS = 8
 _SHARE_OF_STEPS = 0.9  # of the training time; evaluations and checkpoints take the rest
@@ -38,14 +38,14 @@ def step(title):
 
 
 def run(*words, is_captured=False):
-    """Prints a command and runs it; returns what it prints, if that is captured, which is then printed, too.
+    """Prints and runs a command; with `is_captured`, returns its output after printing it.
 
-    Commands are those of this Python's environment. The first signal to stop is passed on, and the command ends in its
-    own time: the trainer saves a checkpoint first. A second one stops both at once.
+    Commands come from this Python's environment. The first signal to stop is passed on, and the command may
+    finish: the trainer saves a checkpoint. A second signal stops both at once.
 
     Raises:
-        UserError: the command refused its input; it has said why.
-        Failure: it failed or was stopped.
+        UserError: the command refused its input, and has said why.
+        Failure: the command failed or was stopped.
     """
     print(f"$ {shlex.join(words)}", flush=True)
     env = {**os.environ, "PATH": os.pathsep.join(_FOLDERS)}
@@ -53,7 +53,7 @@ def run(*words, is_captured=False):
     child = None
     ask = lambda: child and child.send_signal(signal.SIGTERM)  # noqa: E731
     with stop_on_signal(then=ask, at_second=ask) as stopped:
-        # In a process group of its own: else a terminal would send it Ctrl-C, too, and two signals stop it at once.
+        # A new process group: otherwise a terminal would also send it Ctrl-C, and two signals stop it at once.
         child = subprocess.Popen(words, env=env, stdout=output, text=True, process_group=0)
         printed, _ = child.communicate()
     if is_captured:
@@ -62,35 +62,35 @@ def run(*words, is_captured=False):
         print(f"quickstart: stopped. {_AGAIN}", file=sys.stderr)
         raise KeyboardInterrupt
     if child.returncode == 2:
-        raise UserError(f"stopped at {words[0]}, whose message says what to change. {_AGAIN}")
+        raise UserError(f"stopped at {words[0]}; its message above says what to change. {_AGAIN}")
     if child.returncode:
-        raise Failure(f"stopped at {words[0]}, exit status {child.returncode}. {_AGAIN}")
+        raise Failure(f"stopped at {words[0]} with exit status {child.returncode}. {_AGAIN}")
     return printed
 
 
 def is_newer(path, source):
-    """Returns whether a file exists and was made after another one; says so."""
+    """Returns whether a file exists and is not older than another one; prints that it does."""
     made = os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(source)
     if made:
-        print(f"{path} is there.", flush=True)
+        print(f"{path} already exists.", flush=True)
     return made
 
 
 def export(model, export_dir, checkpoint):
-    """Exports the model of a folder as `<export_dir>/1`, unless the export there is newer than a file of the model."""
+    """Exports the model of a folder to `<export_dir>/1`, unless an export there is newer than a file of the model."""
     if not is_newer(os.path.join(export_dir, "1", "saved_model.pb"), checkpoint):
         shutil.rmtree(export_dir, ignore_errors=True)
         run("t2t-exporter", f"--output_dir={model}", f"--export_dir={export_dir}")
 
 
 class Plan(typing.NamedTuple):
-    """What t2t-quickstart has chosen.
+    """The settings that t2t-quickstart has chosen.
 
     Attributes:
-        request: dict of the flags that it was chosen for.
-        vocab_size: int, or None: the corpus determines it.
-        hparams_set, hparams: str, as flags of t2t-trainer.
-        train_steps: int, or None before the speed has been measured.
+        request: dict of the user's flags.
+        vocab_size: int; None: t2t-datagen chooses.
+        hparams_set, hparams: str, flags of t2t-trainer.
+        train_steps: int; None before the speed has been measured.
     """
 
     request: dict
@@ -101,11 +101,11 @@ class Plan(typing.NamedTuple):
 
 
 def choose(request, pairs, has_gpu):
-    """Returns a `Plan` without steps.
+    """Chooses the settings for a corpus; returns a `Plan` without steps.
 
     Args:
         request: dict of the user's flags.
-        pairs: iterable of the training pairs, of which as many are read as matter.
+        pairs: iterable of the training pairs; at most 200,000 are read.
         has_gpu: bool.
     """
     limits = [MANY_PAIRS, _GPU_PAIRS, *(limit for limit, _ in _DROPOUTS)]
@@ -118,29 +118,29 @@ def choose(request, pairs, has_gpu):
 
 
 def hparams_for(plan, steps):
-    """Returns the flag --hparams of t2t-trainer for a training of so many steps: of a short one, a fifth is warm-up."""
+    """Returns --hparams of t2t-trainer for a number of steps; a fifth of a short training is warm-up."""
     if plan.hparams_set == CPU_SET and steps < 5 * _WARMUP:
         return f"{plan.hparams},learning_rate_warmup_steps={steps // 5}"
     return plan.hparams
 
 
 def steps_for(seconds, seconds_per_step, passes_per_step):
-    """Returns the steps of a training: as many as fit in the time, up to 40 passes over the corpus, at least 100.
+    """Returns as many steps as fit in the time, but at most 40 passes over the corpus and at least 100 steps.
 
     Args:
         seconds: float, for training, evaluations and checkpoints.
         seconds_per_step: float, as measured.
-        passes_per_step: float, share of the corpus in a step.
+        passes_per_step: float, share of the corpus per step.
     """
     affordable = int(seconds * _SHARE_OF_STEPS / seconds_per_step)
     return max(_FEWEST_STEPS, min(affordable, int(_MOST_PASSES / passes_per_step)))
 
 
 def read_plan(output_dir, request):
-    """Returns the `Plan` of a folder; None if there is none.
+    """Returns the `Plan` of a folder; None for a new folder.
 
     Raises:
-        UserError: it was made for other flags.
+        UserError: the plan was made for other flags.
     """
     path = _path(output_dir)
     if not files.exists(path):
@@ -150,13 +150,13 @@ def read_plan(output_dir, request):
     if found := Request(request, plan.request, request).first:
         raise UserError(
             f"{path}: begun with --{found.name}={_text(found.there)}, but you requested "
-            f"--{found.name}={_text(found.asked)}. Choose another --output_dir, or repeat the flags."
+            f"--{found.name}={_text(found.asked)}. Choose another --output_dir, or repeat the earlier flags."
         )
     return plan
 
 
 def write_plan(output_dir, plan):
-    """Writes a `Plan` into the folder, without what is not chosen yet."""
+    """Writes a `Plan` into the folder, without the settings that have not been chosen yet."""
     files.make_folder(output_dir)
     files.write_json(_path(output_dir), {name: value for name, value in plan._asdict().items() if value is not None})
 
@@ -170,10 +170,10 @@ def _text(value):
 
 
 def write_texts(problem, data_dir, split, paths):
-    """Writes the inputs and the targets of a split, one text per line, and says so.
+    """Writes the inputs and the targets of a split, one text per line, and prints the paths.
 
     Args:
-        problem: Problem of texts.
+        problem: Problem with texts as inputs and targets.
         data_dir: str, its data folder.
         split: "dev" or "test".
         paths: (path of the inputs, path of the targets).
@@ -191,10 +191,10 @@ def write_texts(problem, data_dir, split, paths):
 
 
 def print_translations(paths):
-    """Prints three lines, the first, the middle and the last, of each file.
+    """Prints the first, the middle and the last line of each file.
 
     Args:
-        paths: {title: path} of files with equally many lines.
+        paths: {title: path} of files of equal length.
     """
     step("Three translations")
     texts = {}

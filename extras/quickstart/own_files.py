@@ -1,4 +1,4 @@
-"""The quickstart on a user's own pairs: a model as good as the time allows, its translations, its export."""
+"""The quickstart on the user's own pairs: a model as good as the time allows, its translations and its export."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ _PROBLEM = "translate_own"
 _PROBE_STEPS = 30
 _FEW_PASSES = 10
 _LOGGER = logging.getLogger("t2t_lite")
-_LATER_STARTS = 3  # the trainer, the decoder and the exporter, each about as long as the probe's start
+_LATER_STARTS = 3  # trainer, decoder and exporter each take about as long to start as the probe
 _NEXT = """\
 == What next
 serve it          t2t-server --export_dir={export} --port=8501
@@ -35,17 +35,17 @@ curves            t2t-trainer --summary={train}
 
 
 def run_own_files(output_dir, train_files, dev_files, minutes):
-    """Does the whole job in a folder; what is there is used again.
+    """Does the whole job in a folder; existing results are used again.
 
     Args:
         output_dir: str.
-        train_files: list of paths, as t2t-datagen's flag of this name.
-        dev_files: likewise; []: pairs are held out.
-        minutes: int, about how long all of it may take.
+        train_files: list of paths, as in t2t-datagen's flag of this name.
+        dev_files: likewise; []: training pairs are held out.
+        minutes: int, about how long everything may take.
 
     Raises:
-        UserError: the files cannot be read, or the folder was made by other flags.
-        UserError, Failure: a command stopped; see `commands.run`.
+        UserError: the files cannot be read, or the folder was made with other flags.
+        UserError, Failure: a command stopped: see `commands.run`.
     """
     start = time.monotonic()
     request = {"train_files": train_files, "dev_files": dev_files, "minutes": minutes}
@@ -68,7 +68,7 @@ def run_own_files(output_dir, train_files, dev_files, minutes):
         plan = plan._replace(train_steps=_measure_steps(plan, data, probe, start))
         plans.write_plan(output_dir, plan)
 
-    step(f"3. A Transformer, trained for {plan.train_steps:,} steps; the best one on the dev set is kept")
+    step(f"3. A Transformer, trained for {plan.train_steps:,} steps; the best checkpoint on the dev set is kept")
     steps_between = -(-plan.train_steps // plans.EVALUATIONS)
     _train(plan, data, train, plan.train_steps, f"--local_eval_frequency={steps_between}")
 
@@ -114,8 +114,8 @@ def _measure_steps(plan, data, probe, start):
     if passes < _FEW_PASSES:
         minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
         _LOGGER.warning(
-            f"{_FEW_PASSES} passes teach much more than {passes:.1f}: with --minutes={round(minutes, -1):.0f} and "
-            "another --output_dir there is time for them."
+            f"{passes:.1f} passes are few; {_FEW_PASSES} would give a much better model. They take "
+            f"--minutes={round(minutes, -1):.0f} and another --output_dir."
         )
     return steps
 

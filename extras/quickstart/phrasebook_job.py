@@ -20,7 +20,7 @@ from t2t_lite.extras.quickstart.commands import (
 )
 
 _PROBLEM = "translate_ende_phrasebook"
-_AVERAGED = 5  # checkpoints, as in the paper, section 6.1
+_AVERAGED = 5  # checkpoints, as in section 6.1 of the paper
 _ASK = """\
 import tensorflow as tf
 import tensorflow_text  # the export holds its SentencePiece op, as TensorFlow Serving does
@@ -40,7 +40,7 @@ the paper's data  t2t-datagen --problem=translate_ende_wmt37k --data_dir=data --
 
 
 def run_phrasebook(output_dir, train_steps, steps_between):
-    """Does the whole job in a folder; what is there is used again.
+    """Does the whole job in a folder; existing results are used again.
 
     Args:
         output_dir: str.
@@ -48,7 +48,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
         steps_between: int, steps between checkpoints, the last five of which are averaged.
 
     Raises:
-        UserError, Failure: a command stopped; see `commands.run`.
+        UserError, Failure: a command stopped: see `commands.run`.
     """
     data, train, export_dir, source, reference, translation = (
         os.path.join(output_dir, name) for name in ("data", "train", "export", "test.en", "test.de", "translation.de")
@@ -71,7 +71,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
         first = max(0, train_steps - (_AVERAGED - 1) * steps_between)
         run("t2t-avg-all", f"--model_dir={train}", f"--output_dir={average}", f"--n={count}", f"--min_steps={first}")
 
-    step("4. The test set, whose combinations of words training never showed, translated and scored")
+    step("4. The test set, with combinations of words that are not in the training set, translated and scored")
     if not os.path.exists(reference):
         write_texts(registry.problem(_PROBLEM), data, "test", (source, reference))
     if not is_newer(translation, averaged):
@@ -90,7 +90,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
 
 
 def _ask(output_dir, export_dir, source):
-    """Asks the SavedModel in a process of its own, by a file that is printed."""
+    """Asks the SavedModel in a new process, by a script that is printed."""
     step("The SavedModel's answer, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
         values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}

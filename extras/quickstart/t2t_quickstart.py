@@ -3,9 +3,9 @@
     t2t-quickstart                               # on the embedded phrasebook: about ten minutes on two CPU cores
     t2t-quickstart --train_files=a.en,a.de --minutes=30
 
-The second one takes your own pairs, in any format of t2t-datagen's translate_own, and chooses vocabulary,
-hyperparameters and steps for them, this machine and the time. Both print the commands that they run, and write to
---output_dir. What is there is used again, so a run that was stopped continues; to begin anew, delete the folder.
+The second command takes your own pairs, in any format of t2t-datagen's translate_own, and chooses vocabulary,
+hyperparameters and steps for these pairs, this machine and the time. Both print the commands that they run, and write
+to --output_dir. Existing results are used again, so a stopped run can continue; delete the folder to start over.
 """
 
 import os
@@ -39,17 +39,17 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` without a folder, or if the export of something else would be replaced."""
+    """Raises `UserError` if there is no folder, or if another export in it would be replaced."""
     if not flags.train_files and "phrasebook" not in extras():
         raise UserError(
-            "without --train_files it trains on the phrasebook, an extra that is not installed here. Give your own "
+            "without --train_files it trains on the phrasebook, an extra that is not installed here. Use your own "
             "pairs: --train_files=a.en,a.de"
         )
     check_mode(flags, _MODES["own" if flags.train_files else "phrasebook"], _MODES)
     export, train = (os.path.join(_output_dir(flags), name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
         raise UserError(
-            f"--output_dir={_output_dir(flags)}: has an export/, but not the train/ that it comes from. Name a new "
+            f"--output_dir={_output_dir(flags)}: has export/, but not the train/ that it comes from. Name a new "
             "folder, or one that t2t-quickstart has made."
         )
 

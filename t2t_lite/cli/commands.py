@@ -1,4 +1,4 @@
-"""The commands: found in the folders of their modules, `bin/` and those of extras, not listed; and their modes."""
+"""Finds the commands in `bin/` and in the folders of extras, and checks flags against a command's modes."""
 
 import functools
 import importlib
@@ -12,7 +12,7 @@ from t2t_lite.cli.usr_dirs import explain_import_error, import_of_extra, import_
 from t2t_lite.errors import UserError
 from t2t_lite.process.lazy import module_paths, packages
 
-_BIN = "t2t_lite.bin"  # by its name, for the library imports no command
+_BIN = "t2t_lite.bin"  # a name, since the library imports no command
 
 
 def _modules():
@@ -38,7 +38,7 @@ def module(name):
 
 
 def module_of_user(name, usr_dir):
-    """Returns the module `t2t_<name>.py` of a `--t2t_usr_dir`, imported; None if there is none.
+    """Imports and returns the module `t2t_<name>.py` of a `--t2t_usr_dir`, or returns None if it has no such module.
 
     Raises:
         UserError: the folder, or the module, cannot be imported.
@@ -60,10 +60,10 @@ def modules():
 
 @functools.cache
 def parts(command):
-    """Returns the modules `in_<command>.py` of extras, imported: what they add to a command of the core.
+    """Imports and returns the modules `in_<command>.py` of extras, which extend a command of the core.
 
-    Each has `define_flags(flags)` and a docstring for the command's --help. Where its flags ask for another thing to be
-    done it has `MODES`, {name: Mode}. One that is broken is left out, with a warning.
+    Each has `define_flags(flags)` and a docstring for the command's --help. If its flags select another mode, it also
+    has `MODES`, {name: Mode}. A broken module is left out, with a warning.
     """
     name, modules = f"in_{command.replace('-', '_')}", []
     for package in packages():
@@ -95,23 +95,23 @@ def define_all(command, define, flags):
 
 
 def description(command, docstring):
-    """Returns what --help says of a command: its docstring, and those of its parts, as one text."""
+    """Returns the description of a command in --help: its docstring and those of its parts, joined."""
     return "\n\n".join(text.strip() for text in (docstring or "", *(part.__doc__ or "" for part in parts(command))))
 
 
 class Mode(typing.NamedTuple):
-    """One of the things that a command does.
+    """One of the tasks that a command can do.
 
     Attributes:
         name: str, how a user asks for it, for messages.
         reads: names of the flags that this mode reads and some other one does not.
-        needs: names of flags without which there is nothing to do.
-        run: function that does it, with the arguments that the command gives to all of its modes.
+        needs: names of required flags.
+        run: function that performs the task; the command passes the same arguments to all of its modes.
         instead: {name of a flag that it does not read: str, what to do instead}.
-        asked: function of the flags that returns whether they ask for it.
-        check: function of the flags that raises `UserError` for mistakes that can be seen without imports.
-        others: None, or a function of the flags that checks them where they ask for another mode.
-        keeps: of a format of t2t-exporter, {name of a class that answers: names of the search settings that it keeps}.
+        asked: function of the flags that returns whether they select this mode.
+        check: function of the flags that raises `UserError` for mistakes that can be found without imports.
+        others: None, or a function of the flags that checks them if they select another mode.
+        keeps: for a format of t2t-exporter, {name of an answerer class: names of the search settings that it keeps}.
     """
 
     name: str
@@ -126,18 +126,18 @@ class Mode(typing.NamedTuple):
 
 
 def chosen_mode(flags, modes):
-    """Returns the Mode, of {key: Mode}, that the flags ask for: the first one, or the last, which is the usual one."""
+    """Returns the first Mode in {key: Mode} that the flags select, or else the last one, which is the default."""
     *others, usual = modes.values()
     return next((mode for mode in others if mode.asked(flags)), usual)
 
 
 def check_mode(flags, mode, modes):
-    """Raises `UserError` for flags that only other modes read, and for one that this mode needs and that is missing.
+    """Raises `UserError` for flags that only other modes read, and for missing flags that this mode needs.
 
     Args:
         flags: absl's FlagValues.
-        mode: the Mode that they ask for.
-        modes: {key: Mode}, all of the command's.
+        mode: the Mode that they select.
+        modes: {key: Mode}, all modes of the command.
     """
     of_others = {name for other in modes.values() for name in other.reads} - {*mode.reads}
     if unread := [name for name in flags if name in of_others and _asks(flags[name])]:
@@ -160,5 +160,5 @@ def require(flags, *names):
 
 
 def _asks(flag):
-    """Whether a flag is given, and not to say that nothing is asked for: --flag=, --noflag."""
+    """Returns whether a flag is given with an effect, unlike --flag= and --noflag."""
     return flag.present and flag.value not in ("", [], None) and bool(flag.value or flag.value != flag.default)

@@ -13,7 +13,7 @@ import time
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
-_COLUMNS = 80  # where neither the terminal nor COLUMNS tells
+_COLUMNS = 80  # if neither the terminal nor COLUMNS says
 SECONDS = 10  # without a plain line
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 # SIGHUP comes when a terminal is closed, often from shell and system at once; SIGUSR1 comes from batch systems before a
@@ -22,15 +22,15 @@ _ASKING = (signal.SIGHUP, signal.SIGUSR1)
 
 
 def columns():
-    """Returns how many characters a line may have: those of the terminal on stderr, or of COLUMNS if it has fewer."""
+    """Returns the longest line in characters, by the terminal on stderr or by COLUMNS, whichever is smaller."""
     told = [int(os.environ["COLUMNS"])] if os.environ.get("COLUMNS", "").isdecimal() else []
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is no terminal, or no file
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is not a terminal, or not a file
         told.append(os.get_terminal_size(sys.stderr.fileno()).columns)
     return min(filter(None, told), default=_COLUMNS) - 1  # a full line would begin the next one
 
 
 def fit(fields, width, between="  "):
-    """Joins fields, a list of str; from the second on those that do not fit into the width are left out."""
+    """Joins fields, a list of str, leaving out those after the first that do not fit into the width."""
     line = fields[0][:width]
     for field in fields[1:]:
         if len(line) + len(between) + len(field) <= width:
@@ -39,14 +39,14 @@ def fit(fields, width, between="  "):
 
 
 def move(text=""):
-    """Writes the moving line anew, where there is one: see `has_moving_line`."""
-    with contextlib.suppress(OSError):  # a terminal that was closed: the work has yet to be saved
+    """Rewrites the moving line, if the terminal has one: see `has_moving_line`."""
+    with contextlib.suppress(OSError):  # the terminal was closed, and the work must still be saved
         print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def waiting(text):
-    """Context manager that announces slow work: on a terminal at once, in the moving line; elsewhere after a while."""
+    """Context manager that announces slow work, at once in a terminal's moving line, or after a while in the log."""
     moves, timer = has_moving_line(), threading.Timer(SECONDS, _LOGGER.info, [text])
     timer.daemon = True
     if moves:
@@ -62,13 +62,13 @@ def waiting(text):
 
 
 class Progress:
-    """Counts what is done and shows it on stderr.
+    """Counts finished items and shows progress on stderr.
 
     Args:
-        title: what is being done.
-        unit: what is counted, in the plural.
-        total: how many there are; None: not known.
-        done: how many of them were done before.
+        title: the work in progress.
+        unit: the counted items, in the plural.
+        total: number of items; None: unknown.
+        done: number of items that were finished before.
     """
 
     def __init__(self, title, unit, total=None, done=0):
@@ -89,7 +89,7 @@ class Progress:
                 self._show()
 
     def add(self, count, tokens=0):
-        """Counts more that is done, and how many tokens that made."""
+        """Adds finished items, and the tokens in them."""
         self.count += count
         self.tokens += tokens
         self._show()
@@ -97,7 +97,7 @@ class Progress:
     def _show(self):
         now = time.monotonic()
         if self.count == self._total:
-            return  # `done` says so
+            return  # `done` reports it
         if now - self._shown >= (0.2 if self._on_terminal else SECONDS):
             self._shown = now
             if self._on_terminal:
@@ -127,14 +127,14 @@ class Progress:
         return fields
 
     def done(self):
-        """Leaves a last, plain line."""
+        """Logs the last line."""
         if self._on_terminal:
             move()
         self._log(is_last=True)
 
 
 def table(rows):
-    """Returns rows of str as lines of text: columns to the right, two blanks between them."""
+    """Returns rows of str as lines of text, with right-aligned columns two spaces apart."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
@@ -150,8 +150,8 @@ def clock(seconds):
 def stop_on_signal(then=lambda: None, at_second=lambda: None):
     """Context in which the first SIGTERM, SIGINT, SIGHUP or SIGUSR1 sets the event that it yields.
 
-    A second one, if it is SIGTERM or SIGINT, has its usual effect. In another thread than the main one, which alone
-    gets signals, nothing sets the event.
+    A second SIGTERM or SIGINT has its usual effect. Only the main thread receives signals; in other threads the event
+    is never set.
 
     Args:
         then: a function without arguments, called at the first signal.
@@ -167,14 +167,14 @@ def stop_on_signal(then=lambda: None, at_second=lambda: None):
         if number in _ASKING:
             return
         at_second()
-        # Only now: of two signals that come while C++ runs, Python would drop the second one if it had no handler.
+        # Not before: if two signals come while C++ runs, Python would drop the second one without a handler.
         signal.signal(number, before[number])
         signal.raise_signal(number)
 
     if threading.current_thread() is threading.main_thread():
         asking = [number for number in _ASKING if signal.getsignal(number) != signal.SIG_IGN]
         for number in (*_ENDING, *asking):
-            # Of a handler that C installed, which Python cannot put back, None is said.
+            # None stands for a handler that C installed, which Python cannot restore.
             before[number] = signal.signal(number, handle) or signal.SIG_DFL
     try:
         yield stopped
@@ -184,12 +184,12 @@ def stop_on_signal(then=lambda: None, at_second=lambda: None):
 
 
 def is_terminal():
-    """Whether someone types there."""
+    """Returns whether standard input is a terminal."""
     return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
 def descriptor():
-    """Returns the file descriptor of standard input. Raises `UserError` where there is none."""
+    """Returns the file descriptor of standard input. Raises `UserError` if it has none."""
     try:
         return sys.stdin.fileno()
     except (AttributeError, ValueError, io.UnsupportedOperation):  # None, closed, or an object in memory
@@ -197,11 +197,11 @@ def descriptor():
 
 
 def typed_lines(prompt, longest):
-    """Yields what is typed, until q or the end of input. What is no text is told, and not yielded.
+    """Yields the typed lines until q or the end of input. Lines that are not UTF-8 are reported and skipped.
 
     Args:
-        prompt: str, shown where somebody types.
-        longest: int, the most characters of a line.
+        prompt: str, shown on a terminal.
+        longest: int, maximum number of characters per line.
     """
     if is_terminal():
         import readline  # noqa: F401  (input() then has a history)
@@ -212,7 +212,7 @@ def typed_lines(prompt, longest):
     while True:
         try:
             line = input(prompt).rstrip("\r\n")
-        except (EOFError, RuntimeError):  # RuntimeError: there is no standard input
+        except (EOFError, RuntimeError):  # RuntimeError: standard input is missing
             return
         if line.strip() == "q":
             return
@@ -226,12 +226,12 @@ def typed_lines(prompt, longest):
 
 
 def has_moving_line():
-    """Whether a line of standard error can be written again: on a terminal that knows more than plain text."""
+    """Returns whether standard error is a terminal whose current line can be rewritten."""
     return getattr(sys.stderr, "isatty", bool)() and os.environ.get("TERM") != "dumb"  # it may only have `write`
 
 
 def clear_line():
-    """Returns what a message begins with: where lines move, it removes that of `console`."""
+    """Returns the prefix of a message, which clears the moving line if there is one."""
     return "\r\033[K" if has_moving_line() else ""
 
 
@@ -250,9 +250,9 @@ class _Formatter(logging.Formatter):
 
 @contextlib.contextmanager
 def standard_streams():
-    """Context with all three standard streams, standard output in UTF-8; yields the names of those that were closed.
+    """Context with all three standard streams, with standard output in UTF-8; yields the names of the closed ones.
 
-    What is written to a closed one is lost. It must not go to the file that is opened next, which would get its number.
+    Output to a closed stream is lost. It must not go to the file that is opened next, which would get its descriptor.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
@@ -277,7 +277,7 @@ def log_to_stderr(command):
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
     level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers
-    # A command that another one calls speaks for itself alone: each line comes once, under the name of its command.
+    # If a command calls another one, each line is logged once, under the name of the inner command.
     _LOGGER.handlers = [other for other in outer if not isinstance(other.formatter, _Formatter)]
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""The flags of one command: declared with what they may be, read from the words of its command line."""
+"""The flags of one command: declared with their possible values, and parsed from its command line."""
 
 import collections
 import csv
@@ -16,10 +16,10 @@ _MOST_BYTES = 2**20  # of a --flagfile
 
 
 class Flags:
-    """absl's flags on a set of their own, so that calls never meet. Of each number the range is declared, too.
+    """absl's flags in a separate set for each call. Numbers are declared with their ranges.
 
     Args:
-        explain: function of (name of an unknown flag, these flags) that returns what a message says of it.
+        explain: function of (name of an unknown flag, these flags) that returns advice for the error message.
 
     Attributes:
         values: absl's FlagValues: `values.train_steps`, `values["train_steps"].present`.
@@ -42,11 +42,11 @@ class Flags:
         self._define(name, default, help, "PATH", _path)
 
     def DEFINE_list(self, name, default, help):
-        """Declares a comma list; a part with a comma in it stands in double quotes."""
+        """Declares a comma-separated list; a part that contains a comma is put in double quotes."""
         self._define(name, default, help, "A,B,...", _parts)
 
     def DEFINE_paths(self, name, default, help):
-        """Declares a comma list of paths; `~` is expanded in each."""
+        """Declares a comma-separated list of paths; `~` is expanded in each."""
         self._define(name, default, help, "A,B,...", _paths)
 
     def DEFINE_bool(self, name, default, help):
@@ -58,11 +58,11 @@ class Flags:
         self._define(name, default, help, "|".join(words), _typed(str, Choices(tuple(words))), tuple(words))
 
     def DEFINE_integer(self, name, default, help, least=None, most=None, *, limits=None):
-        """Declares a whole number from `least` to `most`, or in a `Range`; --help says which."""
+        """Declares a whole number from `least` to `most`, or in a `Range`, which --help shows."""
         self._define_number(int, name, default, help, limits or Range(least, most))
 
     def DEFINE_integers(self, name, default, help, limits):
-        """Declares a comma list of whole numbers in a `Range`."""
+        """Declares a comma-separated list of whole numbers in a `Range`."""
         self._define(
             name,
             default,
@@ -72,7 +72,7 @@ class Flags:
         )
 
     def DEFINE_float(self, name, default, help, least=None, most=None, *, limits=None):
-        """Declares a number from `least` to `most`, or in a `Range`; --help says which."""
+        """Declares a number from `least` to `most`, or in a `Range`, which --help shows."""
         self._define_number(float, name, default, help, limits or Range(least, most))
 
     def _define_number(self, kind, name, default, help, limits):
@@ -86,22 +86,22 @@ class Flags:
         self._pairs[prefix] = into
 
     def no_effect(self, name, reason, is_bool=False):
-        """Declares a flag of tensor2tensor that means nothing here: accepted, one line of warning, not in --help."""
+        """Declares a flag of tensor2tensor that has no effect here: accepted with a warning, hidden from --help."""
         define = self.DEFINE_bool if is_bool else self.DEFINE_string
         define(name, None, reason)
         self._no_effect[name] = reason
 
     def has_effect(self, name):
-        """Whether the flag is declared, and not by `no_effect`."""
+        """Returns whether the flag is declared, and not by `no_effect`."""
         return name in self.values and name not in self._no_effect
 
     def not_yet(self, name, default, instead=""):
-        """Declares a flag that is planned: any value but the default is an error. Not in --help.
+        """Declares a planned flag, hidden from --help: any value but the default is an error.
 
         Args:
             name: of the flag.
             default: tensor2tensor's.
-            instead: what to do until then, a full sentence.
+            instead: advice until then, a full sentence.
         """
         if isinstance(default, bool):
             self.DEFINE_bool(name, default, instead)
@@ -110,7 +110,7 @@ class Flags:
         self._not_yet[name] = instead
 
     def shown(self):
-        """Returns the flags that --help lists, in the order they were declared."""
+        """Returns the flags that --help lists, in the order of their declaration."""
         return [self.values[n] for n in self.values if n not in self._no_effect and n not in self._not_yet]
 
     def _define(self, *arguments):
@@ -163,7 +163,7 @@ class Flags:
             )
 
     def check_and_warn(self, logger):
-        """Warns of flags without effect. Raises `UserError` for flags that are not there yet."""
+        """Warns of flags without effect. Raises `UserError` for flags that are not available yet."""
         for name, instead in self._not_yet.items():
             if self.values[name].value != self.values[name].default:
                 raise UserError(f"--{name}: not available yet. {instead}".strip())
@@ -172,7 +172,7 @@ class Flags:
                 logger.warning(f"--{name} has no effect: {reason}.")
 
     def check_schemes(self):
-        """Raises `UserError` for a path such as s3://bucket/file on a file system that TensorFlow does not have."""
+        """Raises `UserError` for a path such as s3://bucket/file on a file system that TensorFlow does not support."""
         for flag in self.shown():
             if (flag.is_path or flag.is_paths) and flag.value:
                 for path in flag.value.split(",") if isinstance(flag.value, str) else flag.value:
@@ -183,16 +183,16 @@ class Flags:
 
 
 class _Flag(absl_flags.Flag):
-    """A flag that is given once; twice only with the same value.
+    """A flag that may be repeated only with the same value.
 
     Args:
         name, default, help: as absl's.
-        words: what stands for the value in --help; None: a switch.
+        words: placeholder of the value in --help; None: a switch.
         convert: function of (--name, text or default) that returns the value or raises `UserError`.
 
     Attributes:
-        choices: tuple of the words that it may be; empty: any, or a switch.
-        is_path, is_paths: bool, whether it is a path, or a comma list of paths.
+        choices: tuple of the allowed words; empty for other kinds of flags.
+        is_path, is_paths: bool, whether it is a path, or a comma-separated list of paths.
     """
 
     def __init__(self, name, default, help, words, convert, choices=()):
@@ -202,7 +202,7 @@ class _Flag(absl_flags.Flag):
 
     @property
     def usage(self):
-        """How it is given, such as --train_steps=NUMBER or --[no]describe."""
+        """Its syntax, such as --train_steps=NUMBER or --[no]describe."""
         return f"--[no]{self.name}" if self.boolean else f"--{self.name}={self.words}"
 
     @property
@@ -224,7 +224,7 @@ class _Flag(absl_flags.Flag):
         self.present += 1
 
     def recall(self, value):
-        """Gives a flag that was not given on the command line a value that it had earlier; None: no value."""
+        """Sets a flag that is not on the command line to an earlier value; None: no value."""
         if not self.present:
             self.value = None if value is None else self._parse(str(value))
 
@@ -261,12 +261,12 @@ def _parts(flag, text):
 
 
 def _words_of_file(path, before):
-    """Returns the words of a --flagfile: one on a line; blank lines and those that begin with # or // are left out."""
+    """Returns the lines of a --flagfile, except blank ones and those that begin with # or //."""
     where, path = f"--flagfile={typed_text(path)}", os.path.expanduser(path)
     try:
         key = os.path.realpath(path)
         if key in before:
-            raise UserError(f"{where}: is read already; a file may be given once, and not include itself.")
+            raise UserError(f"{where}: was read already. A file may be given once, and must not include itself.")
         before.add(key)
         is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)
         if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # <(…) of the shell has its writer
@@ -274,13 +274,13 @@ def _words_of_file(path, before):
         with open(path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES or b"\0" in content:
-            raise UserError(f"{where}: is no file of flags. Expected one --name=value on a line, at most 1 MiB.")
+            raise UserError(f"{where}: is not a file of flags. Expected one --name=value per line, at most 1 MiB.")
         lines = content.decode().splitlines()
     except UserError:
         raise
     except UnicodeDecodeError:
-        raise UserError(f"{where}: is not UTF-8. Expected one --name=value on a line.") from None
+        raise UserError(f"{where}: is not UTF-8. Expected one --name=value per line.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise UserError(f"{where}: cannot be read: {reason}. Expected a file, one --name=value on a line.") from None
+        raise UserError(f"{where}: cannot be read: {reason}. Expected a file with one --name=value per line.") from None
     return [line.strip() for line in lines if line.strip() and not line.strip().startswith(("#", "//"))]

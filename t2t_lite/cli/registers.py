@@ -1,4 +1,4 @@
-"""Named collections that decorators fill, and whose built-in entries are imported at the first look-up."""
+"""Named collections filled by decorators; built-in entries are imported at the first look-up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Registry:
     """A named collection filled by decorators; dict-like for reading.
 
     Args:
-        kind: one that `modules_of` knows, whose modules are imported, or another word for messages.
+        kind: a kind that `modules_of` knows, whose modules are imported, or another word for messages.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
         one_per_module: bool, whether each of these modules has the name of what it registers, or has it in its source
             (see `modules_by_name`). Names are then known before any of them is imported, and only those that are used
@@ -44,7 +44,7 @@ class Registry:
 
     @functools.cached_property
     def _modules(self):
-        """{name: modules, of which there should be one} of what `get` is to import."""
+        """{name: modules that `get` has to import; there should be only one}."""
         return modules_by_name(self.kind) if self._one_per_module else {}
 
     @overload
@@ -77,7 +77,7 @@ class Registry:
                 self._import(module)
 
     def _import(self, module):
-        """Imports a module that registers something. One of an extra that is broken is left out, with a warning."""
+        """Imports a module that registers something. A broken module of an extra is left out, with a warning."""
         if why := import_of_extra(module)[1]:
             self._broken[module] = why
             logging.getLogger("t2t_lite").warning(f"{self.kind}: {why}")
@@ -86,7 +86,7 @@ class Registry:
         """Returns the registered object.
 
         Raises:
-            UnknownName: there is none; the message has the nearest names.
+            UnknownName: the name is not registered; the message has the nearest names.
             UserError: the module of an extra that registers it cannot be imported.
         """
         self.check(name)
@@ -118,19 +118,19 @@ class Registry:
         return sorted(name for name in {*self._entries, *self._modules} if name.startswith(prefix))
 
     def extra_of(self, name):
-        """Returns the name of the extra that registers a name; "" if the core, a user or nobody does."""
+        """Returns the name of the extra that registers a name, or "" if no extra does."""
         modules = self._modules.get(name) or [getattr(self._entries.get(name), "__module__", "")]
         return extra_of(modules[0])
 
     __getitem__ = get
 
     def __setitem__(self, name, obj):
-        """Registers an object, in the place of the one that has its name."""
+        """Registers an object, replacing the one with its name."""
         self._load()
         self._entries[name] = obj
 
     def remove(self, name):
-        """Takes a name out again; for tests and notebooks."""
+        """Removes a name; for tests and notebooks."""
         self._entries.pop(name, None)
         self._modules.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""Folders of users, which register problems, models and sets of their own (`--t2t_usr_dir`)."""
+"""Imports the folders in which users register problems, models and hyperparameter sets (`--t2t_usr_dir`)."""
 
 import contextlib
 import importlib
@@ -26,14 +26,14 @@ def import_usr_dir(path: str | None) -> str | None:
     """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
 
     Args:
-        path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems"; "" or
-            None does nothing, nor does a folder that has been imported, under whatever name.
+        path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems"; "",
+            None, and a folder that has already been imported under any name have no effect.
 
     Returns:
         The name of the imported package, or None.
 
     Raises:
-        UserError: there is none, it has no `__init__.py` or the name of another module, or importing it fails.
+        UserError: the folder or its `__init__.py` is missing, it has the name of another module, or importing it fails.
     """
     if not path or path.removeprefix("t2t_lite.") == "baselines":  # once a folder of this kind, now an extra
         return None
@@ -42,7 +42,7 @@ def import_usr_dir(path: str | None) -> str | None:
         is_package = (folder / "__init__.py").is_file()
     except (OSError, RuntimeError, ValueError):
         raise UserError(
-            f"--t2t_usr_dir={shown(path)}: no folder can have this path: it is too long, or its links lead in a circle."
+            f"--t2t_usr_dir={shown(path)}: not a possible path: it is too long, or its links form a loop."
         ) from None
     if not is_package:
         raise UserError(
@@ -73,25 +73,25 @@ def import_usr_dir(path: str | None) -> str | None:
 
 
 def usr_dir_of(registered):
-    """Returns the `--t2t_usr_dir` that registers a class or function, as it was given; "" if it needs none."""
+    """Returns the `--t2t_usr_dir` that registers a class or function, as it was given; "" without one."""
     module = registered.__module__
     return next((path for name, path in _IMPORTED.items() if f"{module}.".startswith(f"{name}.")), "")
 
 
 def is_package_name(path: str) -> bool:
-    """Returns whether a `--t2t_usr_dir` is the name of a package inside another one, and no folder."""
+    """Returns whether a `--t2t_usr_dir` is the name of a package inside another one, not a folder."""
     return re.fullmatch(r"\w+(\.\w+)+", path) is not None
 
 
 def _package_folder(name):
-    """Returns the folder of an installed package; None if there is none of this name."""
+    """Returns the folder of an installed package, or None if the package is not installed."""
     with contextlib.suppress(ModuleNotFoundError):  # of a package around it, which this imports
         spec = importlib.util.find_spec(name)
         return spec and spec.origin and pathlib.Path(spec.origin).parent
 
 
 def import_of_extra(module):
-    """Imports a module; returns (module, ""), or (None, why), in a sentence, if it is of an extra that is broken."""
+    """Imports a module; returns (module, ""), or (None, reason), a sentence, if it belongs to a broken extra."""
     try:
         return importlib.import_module(module), ""
     except Exception as error:
@@ -105,7 +105,7 @@ def _frames_in(folder, error):
 
 
 def explain_import_error(error, folder):
-    """Returns where in a user's folder, or an extra's, an error came up while it was imported, and what it says."""
+    """Returns the place and the message of an error raised while a user's or an extra's folder was imported."""
     frames = _frames_in(folder, error)
     where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
     if isinstance(error, SyntaxError) and error.filename:

@@ -35,15 +35,15 @@ class Problem:
             [rows, length]. Rank 1: [rows], stored in a record as a list of one id.
         smallest_corpus: what a split needs for one example; an error message quotes it after "Expected".
         random_seed: seed of generation; the same seed gives the same files.
-        max_cases: maximum number of examples per split, 0: no limit.
+        max_cases: maximum number of examples per split; 0: no limit.
         num_workers: number of processes that encode; it does not affect the files.
-        targets_are_places: whether targets belong to positions of the inputs, which therefore may not be resegmented.
-        keeps_pieces: whether texts may not be resegmented for another reason: new pieces would give the answer away.
+        targets_are_places: whether targets refer to positions of the inputs, which therefore must not be resegmented.
+        keeps_pieces: whether texts must not be resegmented because new pieces would give the answer away.
         rows_are_windows: whether a record is an arbitrary part of a longer text, so that its ends may be cut off.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
-        write_shards: None, or what writes the shards elsewhere: a function of a `generation.Source`, the paths and the
-            layout of `sharding.write_shards` that returns (facts of each group, `Source.counts()`).
+        write_shards: None, or a function that writes the shards on other machines. It takes a `generation.Source`, the
+            paths and the layout of `sharding.write_shards`, and returns (facts of each group, `Source.counts()`).
     """
 
     name = "problem"
@@ -69,23 +69,23 @@ class Problem:
     # Set by subclasses.
 
     task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
-    unit = None  # what an input is called, such as "image"; None: the task's word
-    answered_by = None  # a class with a `load(path, …)` that `t2t_lite.load` returns; None: the task's
+    unit = None  # the word for an input, such as "image"; None: the task's word
+    answered_by = None  # the class whose `load(path, …)` `t2t_lite.load` calls; None: the task's
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
-    newer_settings = ()  # keys of `generation_settings` that it omits without a value, as earlier versions' data do
+    newer_settings = ()  # keys that `generation_settings` omits if they have no value, as in data of earlier versions
     ordered_splits = ()  # names of splits whose records keep the order of the samples; each has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    loss_metrics = ()  # what the loss is by unit, such as "bits_per_dim"; generation counts "dim" in `unit_counts`
-    # {ending such as "png": function} of the files, beside lines of text, that t2t-decoder reads and writes.
+    loss_metrics = ()  # metrics of the loss per unit, such as "bits_per_dim"; generation counts "dim" in `unit_counts`
+    # {ending such as "png": function} of the files other than lines of text that t2t-decoder reads and writes.
     # read(path, encoders) -> list of inputs, each a str or a list of ids; the path may be a folder of such files.
-    # write(path, answers, encoders) -> {path: bytes}; answers: list of (input, list of ids of each of its outputs).
+    # write(path, answers, encoders) -> {path: bytes}; answers: list of (input, list of the ids of each output).
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
-    decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
-    substitution = None  # what puts symbols in the place of parts of texts, see `data.source_text`
-    chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
+    decode_defaults = types.MappingProxyType({})  # other defaults of `SearchOptions`, such as {"beam_size": 21}
+    substitution = None  # an object that replaces parts of texts by symbols, see `data.source_text`
+    chooses_output = False  # whether `choose_output` is called; the search takes longer, as the whole beam must finish
 
     @property
     def record_features(self):
@@ -135,7 +135,7 @@ class Problem:
         return []
 
     def configuration_files(self, data_dir):
-        """Returns the paths of the other files that generation writes beside the records and the vocabulary."""
+        """Returns the paths of files that generation writes in addition to the records and the vocabulary."""
         return []
 
     def source_files(self):
@@ -149,7 +149,7 @@ class Problem:
     def eval_metrics(self) -> list[str]:
         """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
 
-        By default these are the task's. Outputs are decoded and scored, too, if `eval_decode_metric` is not None.
+        By default these are the task's. If `eval_decode_metric` is not None, outputs are also decoded and scored.
         """
         return list(registry.task_of(self).eval_metrics)
 
@@ -160,15 +160,15 @@ class Problem:
             hparams: HParams with the settings of the model (`HParams.of_model`).
 
         Raises:
-            UserError: label smoothing with targets that are not ids of a vocabulary, whose heads have no logit for 0.
+            UserError: label smoothing is on, but the targets are not ids of a vocabulary.
         """
         task = registry.task_of(self)
         if not task.head or "head" not in hparams:
             return hparams
         if hparams.label_smoothing and not task.smooths_labels:
             raise UserError(
-                f"label_smoothing={hparams.label_smoothing}: {self.name} has the task {self.task}, and only ids of a "
-                "vocabulary are smoothed. Expected --hparams=label_smoothing=0."
+                f"label_smoothing={hparams.label_smoothing}: only ids of a vocabulary can be smoothed, and {self.name} "
+                f"has the task {self.task}. Expected --hparams=label_smoothing=0."
             )
         return hparams.override_from_dict({"head": task.head})
 
@@ -183,7 +183,7 @@ class Problem:
         from t2t_lite.data import generation
 
         if task_id >= 0:
-            raise UserError(f"{self.name}: generation in tasks is not available. Leave --task_id out.")
+            raise UserError(f"{self.name}: generation in tasks is not available. Remove --task_id.")
         generation.generate(self, data_dir, tmp_dir)
 
     @property
@@ -294,14 +294,14 @@ class Problem:
     def augment(self, batch, seeds):
         """Changes a training batch by random numbers; by default returns it unchanged. Evaluation does not call it.
 
-        It keeps the features and their shapes. Arguments as of `corrupt`, before which it is called.
+        It must keep the features and their shapes. It is called before `corrupt`, with the same arguments.
         """
         return batch
 
     def corrupt(self, batch, seeds):
         """Changes a batch, or adds features to it, by random numbers; by default returns it unchanged.
 
-        It is TensorFlow code without state, such as `tf.random.stateless_uniform` or `tf.bitwise`.
+        It must consist of TensorFlow operations without state, such as `tf.random.stateless_uniform` or `tf.bitwise`.
 
         Args:
             batch: {feature: int32 ids, padded with 0}, of the ranks in `features`.
@@ -322,17 +322,20 @@ class Problem:
         return fit_dataset(self, data_dir, split, hparams)
 
     def example_length(self, encoders):
-        """Returns how many ids every example has, its inputs and targets together, or None; decoding completes it."""
+        """Returns the number of ids of every example, inputs and targets together, to which decoding completes one.
+
+        None: examples have different lengths.
+        """
 
     def given_part(self, given, encoders):
-        """Returns which part of the picture that one of `writers` makes of an output shows what was given.
+        """Returns the part of a picture, made from an output by one of `writers`, that shows the given ids.
 
         Args:
             given: list of int, the ids that the output continues.
             encoders: {feature: encoder}.
 
         Returns:
-            (left, top, width, height) as shares of the picture's sides; None: no part, or the picture marks it itself.
+            (left, top, width, height) as shares of the picture's sides; None: no part, or the picture itself marks it.
         """
 
     def overrides(self, method):
@@ -351,11 +354,11 @@ class Problem:
         return read(text, self.input_text(text))
 
     def encoded_text(self, text: str) -> str:
-        """Returns what is encoded of a text for decoding."""
+        """Returns the text that is encoded in place of a given text, for decoding."""
         return self.source_text(text).prepared
 
     def encoded_target(self, target: str, text: str) -> str:
-        """Returns what is encoded of a given target of a text."""
+        """Returns the text that is encoded in place of a given target of a text."""
         return self.source_text(text).target(target)
 
     def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:

@@ -2,14 +2,14 @@
 
 A pool of examples is sorted by length and split into batches within a token budget. Each feature is padded to its own
 longest row. This is length bucketing without buckets waiting to be filled. It uses only plain `tf.data` on the host, so
-`tf.train.Checkpoint(iterator=iter(dataset))` saves the position exactly.
+`tf.train.Checkpoint(iterator=iter(dataset))` saves the exact position.
 
 Batches have the size for one replica, and the stream does not depend on the number of replicas; a step takes as many
 batches as it needs. The order depends only on the files, the arguments and the seed.
 
 A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is that of its longest feature.
 
-Its functions do not branch on tensors in Python, so AutoGraph is disabled for them, which saves seconds at each start.
+The functions do not branch on tensors in Python, so AutoGraph is disabled for them; this saves seconds at each start.
 
 Only `_walk` and `_pool_batches` assume that a row is one example. To pack several examples into rows of fixed length,
 as for decoder-only models, it would suffice to replace these two.
@@ -34,7 +34,7 @@ _BATCHES_IN_POOL = 100  # with fewer than about 50, fill falls (last batch, mixe
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
 _SAMPLE = 2**13  # records that are read to estimate the mean length
-_STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, estimated by `usual_pool_size`; measured: 4/5 of it
+_STATE_BYTES = 45 * 2**20  # the iterator's size in a checkpoint, as estimated by `usual_pool_size`; measured: 4/5 of it
 
 
 def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_size=None, shuffle=True, prefetch=True):
@@ -42,7 +42,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
 
     Each pass over the data yields every kept example once, in a new order. The last pool of a pass holds no examples of
     the next one, but examples that do not fill a pool's last batch are carried into the next pool, also across passes.
-    After the last batch of a pass, only these have appeared less often than the rest, and at any time the numbers of
+    After the last batch of a pass, only these have appeared less often than the others, and at any time the numbers of
     appearances of two examples differ by at most two. This holds for any number of batches per step, and after the
     iterator is restored.
 
@@ -106,7 +106,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
 def evaluation_batches(problem, hparams, paths, encoders=None, whole=False):
     """Returns one pass over all examples, of any length, in a fixed order; see `training_batches`, and `corrupted`.
 
-    An example longer than `batch_size` is a batch of its own.
+    An example longer than `batch_size` forms a batch alone.
     """
     reader = ExampleReader(problem, hparams, "eval", paths, encoders)
     pools = reader.batched(tf.data.TFRecordDataset(list(paths)), _SMALLEST_POOL).map(reader.parse)
@@ -193,7 +193,7 @@ def usual_pool_size(reader, hparams, longest):
         # As stored: a saved position depends on the pool's size, which has never taken `_copy` into account.
         first = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE)), None)
         if first is None:
-            raise UserError(f"{reader.paths[0]}: no record in it. Run t2t-datagen again.")
+            raise UserError(f"{reader.paths[0]}: the file has no records. Run t2t-datagen again.")
         pool = reader.stored(first)
     lengths = [ids.row_lengths().numpy() for ids in pool.values()]
     length = np.maximum.reduce(lengths)
@@ -226,12 +226,12 @@ def _resampler(problem, hparams, encoders, limits):
     """Returns a function of (number, pool) that resegments a pool, into at most `limits` ids per feature."""
     if problem.targets_are_places:
         raise UserError(
-            f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} belong to the pieces of records. "
-            "Expected 0."
+            f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} refer to the pieces in the "
+            "records. Expected 0."
         )
     if problem.keeps_pieces:
         raise UserError(
-            f"bpe_dropout={hparams.bpe_dropout}: new pieces would give away what {problem.full_name} teaches. "
+            f"bpe_dropout={hparams.bpe_dropout}: new pieces would give away the answers of {problem.full_name}. "
             "Expected 0."
         )
     dropouts = {name: BpeDropout(encoders[name], hparams.bpe_dropout) for name in _resampled(encoders)}

@@ -1,7 +1,7 @@
 """Applies a problem's `augment` and `corrupt`, and a model's `corrupt`, to batches.
 
-One of them is masked language modelling (Devlin et al. 2019, "BERT", section 3.1): what a model predicts, and what it
-sees. Everything is a pure function of seeds, one per row.
+Masked language modelling (Devlin et al. 2019, "BERT", section 3.1) is one of them: it decides which ids a model
+predicts and what it sees in their place. Everything is a pure function of seeds, one per row.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
         hparams: HParams, whose `random_seed` is used, and the `corrupt` of its `model_class`: see `SequenceModel`.
         is_stream: bool, whether these are for training, so that a batch's seeds depend on its index. Otherwise each
             pass gives the same result.
-        whole: bool, whether the model's `corrupt` is left out, as for the references of outputs.
+        whole: bool, whether to omit the model's `corrupt`, as for the references of outputs.
 
     Raises:
         UserError: a feature of the problem is missing, the model's `corrupt` is for other problems, or a change could
@@ -53,7 +53,7 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
     features = batch_features(problem, model)
     if draws(model):
         _check_texts(problem, model)
-        changes.append((model.corrupt, ~seed, (hparams,)))  # not the numbers that the problem has drawn
+        changes.append((model.corrupt, ~seed, (hparams,)))  # other numbers than the problem's
 
     def changed(index, batch):
         for change, number, settings in changes:
@@ -68,8 +68,8 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
         check_stateless(batches, change)
     if missing := sorted(features.keys() - batches.element_spec.keys()):
         raise UserError(
-            f"{problem.full_name}: its batches have no {' and no '.join(missing)}. Expected each of `features` in the "
-            "records, or from preprocess_example or corrupt."
+            f"{problem.full_name}: its batches have no {' and no '.join(missing)}. Expected each in the records, or as "
+            "a result of preprocess_example or corrupt."
         )
     return batches
 
@@ -85,11 +85,11 @@ def batch_features(problem, model_class):
 
 
 def _check_texts(problem, model_class):
-    """Raises `UserError` unless a problem has what a model's `corrupt` is given: texts of texts."""
+    """Raises `UserError` unless inputs and targets of a problem are texts, as a model's `corrupt` requires."""
     if wrong := [f for f in ("inputs", "targets") if problem.features.get(f) != 2]:
         raise UserError(
-            f"{model_class.__name__}: is for problems whose inputs and targets are texts; {problem.full_name} has no "
-            f"such {wrong[0]}. Expected one such as translate_own."
+            f"{model_class.__name__} needs texts as inputs and targets; the {wrong[0]} of {problem.full_name} are "
+            "not. Expected a problem such as translate_own."
         )
 
 
@@ -142,8 +142,8 @@ def masking_of(encoder, rate, unit, phrases=()):
     encoded_phrases = sorted(ids for ids in encoded if ids and len(ids) <= LONGEST_PHRASE and ordinary[list(ids)].all())
     if phrases and not encoded_phrases:
         raise UserError(
-            f"None of the {len(phrases):,} phrases has 1 to {LONGEST_PHRASE} pieces of the vocabulary, such as "
-            f"{shown(phrases[0])}. Expected phrases of the text, one per line."
+            f"None of the {len(phrases):,} phrases, such as {shown(phrases[0])}, consists of 1 to {LONGEST_PHRASE} "
+            "pieces of the vocabulary. Expected phrases of the text, one per line."
         )
     continues, closes = _borders(encoder, pieces)
     return Masking(mask_id, ordinary, continues, rate, unit, encoded_phrases, closes)
@@ -192,7 +192,7 @@ class Masking:
             and a word elsewhere (Sun et al. 2019, "ERNIE"). A unit longer than the number of ids to predict is split
             into its words, and a longer word, such as a text without spaces, into its ids.
         phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping ones in a row become one.
-        closes: bool [V], the ids that no id continues, such as punctuation; None: there are none.
+        closes: bool [V], the ids that no id continues, such as punctuation; None: no id.
 
     Raises:
         UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
@@ -243,8 +243,8 @@ class Masking:
 
     @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
-        """Returns bool [B, T], one or more: where units begin, then where the ever smaller parts of long ones do."""
-        # An id that cannot be masked is a unit of its own.
+        """Returns a list of bool [B, T]: where units begin, then where ever smaller parts of long units begin."""
+        # An id that cannot be masked forms a unit alone.
         ids_alone = tf.ones_like(maskable)
         if self.unit == "token":
             return [ids_alone]
@@ -320,7 +320,7 @@ def _number(ids):
 
 @tf.autograph.experimental.do_not_convert
 def one_of(first, second, seeds):
-    """Samples one of two rows with equal probability.
+    """Samples one of two rows, each with probability 1/2.
 
     Args:
         first, second: int32 [B, T] and [B, S], padded with 0.

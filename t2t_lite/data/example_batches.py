@@ -1,6 +1,6 @@
-"""Where the batches of a run come from: examples, of models that read each batch for itself.
+"""The batches of a run whose rows are examples.
 
-Evaluations of language models may read windows that slide over a text instead, so that every id has enough context.
+Evaluations of language models may instead read windows that slide over a text, so that every id has enough context.
 """
 
 import itertools
@@ -25,12 +25,12 @@ class ExampleBatches:
         problem: Problem.
         hparams: HParams, as for `batching.training_batches`.
         encoders: {feature: encoder}; None: ids are not checked.
-        lanes: what `lanes_of` returns; in evaluation 1.
+        lanes: the result of `lanes_of`; 1 in evaluation.
 
     Attributes:
-        hparams: HParams, by whose limits examples are left out.
+        hparams: HParams, whose limits decide which examples are left out.
         features: {feature: rank} of a batch.
-        longest: int, the most ids of a row in training.
+        longest: int, the largest number of ids in a training row.
         left_out: str, which examples are left out.
         rows_per_example: int.
         ladder: WidthLadder, the shapes that batches have in training; None: any.
@@ -47,7 +47,7 @@ class ExampleBatches:
 
     @staticmethod
     def lanes_of(replicas, accumulation, before, output_dir):
-        """Returns the number of lanes of a run, places of batches in a step by which a state is carried; None: none is.
+        """Returns the number of lanes of a run: the batches of a step that each carry a state; None: no state.
 
         Args:
             replicas: Replicas.
@@ -57,7 +57,7 @@ class ExampleBatches:
         """
 
     def carried(self, model, devices, accumulation):
-        """Returns the state that a model carries from step to step: see `TrainStep`; None: it carries none.
+        """Returns the state that a model carries from step to step, see `TrainStep`; None: the model has no state.
 
         Args:
             model: keras.Model.
@@ -66,7 +66,7 @@ class ExampleBatches:
         """
 
     def first_state(self, model):
-        """Returns the state with which a model begins an evaluation; (): there is none."""
+        """Returns the state with which a model begins an evaluation; (): the model has no state."""
         return ()
 
     def training(self, paths, facts, most_shapes=None):
@@ -75,18 +75,18 @@ class ExampleBatches:
         Args:
             paths: list of str, the record files.
             facts: facts of the split as the model sees it.
-            most_shapes: int, how many shapes the batches may have, as XLA needs; None: any number.
+            most_shapes: int, the largest number of shapes that batches may have, for XLA; None: no limit.
         """
         arguments = self.problem, self.hparams, paths, self.encoders
         self.ladder = batching.problem_ladder(*arguments, facts, most_shapes) if most_shapes else None
         return batching.training_batches(*arguments, self.ladder)
 
     def evaluation(self, paths, in_order=False):
-        """Returns the batches of one pass; `in_order`: whether the records, one after the other, are one text."""
+        """Returns the batches of one pass; `in_order`: whether consecutive records are one text."""
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders)
 
     def whole(self, paths):
-        """Returns the examples of `evaluation`, in their order, without what the model's `corrupt` does to them."""
+        """Returns the examples of `evaluation`, in the same order, before the model's `corrupt` changes them."""
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders, whole=True)
 
     def narrowest(self):
@@ -100,18 +100,18 @@ def check_stride(problem, stride, split, has_state=False):
         return
     if has_state:
         raise UserError(
-            f"--eval_stride={stride}: the model carries a state from one segment of a text to the next, so each id is "
-            "given what comes before it anyway. Leave it out."
+            f"--eval_stride={stride}: the model carries a state from one segment of a text to the next, so each id has "
+            "the preceding text as context anyway. Remove the flag."
         )
     if split not in problem.ordered_splits:
         raise UserError(
             f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} are not one text in order. "
-            "Leave it out; it is for the dev and test sets of problems such as languagemodel_own."
+            "Remove the flag; it is for the dev and test sets of problems such as languagemodel_own."
         )
     if not registry.task_of(problem).is_text:
         raise UserError(
             f"--eval_stride={stride}: {problem.full_name} has the task {problem.task}, whose ids are not predicted "
-            "from those before them. Leave it out; it is for problems such as languagemodel_own."
+            "from the preceding ids. Remove the flag; it is for problems such as languagemodel_own."
         )
     if stride > problem.sequence_length:
         raise UserError(
@@ -121,9 +121,9 @@ def check_stride(problem, stride, split, has_state=False):
 
 
 def sliding_batches(problem, hparams, paths, encoders, stride):
-    """Returns batches that score each id of a text once, given at least `sequence_length - stride` ids before it.
+    """Returns batches that score each id of a text once, given at least `sequence_length - stride` preceding ids.
 
-    The first window scores all of its ids, each given those before it.
+    The first window scores all of its ids, each given the ids before it.
 
     Args:
         problem: Problem with `sequence_length`, whose records in `paths` are in order.

@@ -74,7 +74,7 @@ class ExampleReader:
     def _checked(self, name, ids):
         if name not in self._sizes:
             return ids
-        files = f"{self.paths[0]} and its like"
+        files = f"{self.paths[0]} and so on"
         message = f"{files}: {record_format.OUTSIDE} of {self._sizes[name]} ({name})"
         largest = tf.reduce_max(tf.concat([[0], ids.flat_values], 0))
         with tf.control_dependencies([tf.debugging.assert_less(largest, self._sizes[name], message)]):
@@ -106,7 +106,7 @@ def check_stateless(dataset, method):
         method: method of the user that the dataset calls, for the message.
 
     Raises:
-        UserError: an operation of it has a state that no checkpoint of its iterator holds, such as the numbers drawn.
+        UserError: one of its operations has a state that no checkpoint of its iterator saves.
     """
     policy = tf.data.experimental.ExternalStatePolicy.FAIL.value
     try:
@@ -114,11 +114,11 @@ def check_stateless(dataset, method):
             input_dataset=tf.data.experimental.to_variant(dataset), external_state_policy=policy
         )
     except tf.errors.FailedPreconditionError as error:
-        found = re.search(r"(\w+) is stateful", error.message)
+        operation = re.search(r"(\w+) is stateful", error.message)
         owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)  # of a class method
         raise UserError(
-            f"{owner.__name__}.{method.__name__}: uses {found[1] if found else 'an operation'}, whose "
-            "state no checkpoint holds, so that a run could not be resumed. Expected operations without state: draw "
+            f"{owner.__name__}.{method.__name__}: uses {operation[1] if operation else 'an operation'}, whose state no "
+            "checkpoint saves, so the run could not be resumed. Expected operations without state: draw "
             "random numbers in corrupt(batch, seeds), by t2t_lite.data.random_numbers.uniform_numbers or "
             "tf.random.stateless_uniform."
         ) from error

@@ -1,4 +1,4 @@
-"""A problem's data in a folder: which are there, finished or begun, and whether they are those that are asked for.
+"""A problem's data in a folder: whether they are finished or begun, and whether they are the requested data.
 
 Also finds all files that a problem's encoders read, so that a run or an export with copies of them is complete.
 """
@@ -35,7 +35,7 @@ class DataFolder:
 
     Args:
         problem: Problem.
-        path: str, the folder, which may be missing.
+        path: str, the folder, which need not exist.
 
     Attributes:
         manifest_path, begun_path: str, the files of finished and of begun data.
@@ -69,11 +69,11 @@ class DataFolder:
         }
 
     def finished(self):
-        """Returns the manifest of finished data, or None if there is none or a file is missing.
+        """Returns the manifest of finished data, or None if it or another file is missing.
 
         Raises:
-            UserError: they are of another request (the message names the first difference), or the size of a shard has
-                changed since it was written.
+            UserError: the data were made for another request (the message names the first difference), or the size of a
+                shard has changed since it was written.
         """
         problem, manifest = self.problem, find_manifest(self.problem, self.path)
         if not manifest:
@@ -99,11 +99,11 @@ class DataFolder:
         return manifest if all(map(files.exists, vocabularies or problem.learned_files(self.path))) else None
 
     def is_begun(self):
-        """Returns whether an earlier generation has begun, and not ended."""
+        """Returns whether an earlier generation has begun and has not finished."""
         return files.exists(self.begun_path)
 
     def begin(self):
-        """Records the request; removes the unfinished output of another one.
+        """Records the request; removes the unfinished output of another request.
 
         Raises:
             UserError: another program wrote records here.
@@ -141,7 +141,7 @@ class DataFolder:
         }
 
     def leftovers(self):
-        """Returns the paths of the vocabularies, shards and chunks that are there, complete or not."""
+        """Returns the paths of the existing vocabularies, shards and chunks, complete or not."""
         return [*self._shards_and_chunks(), *filter(files.exists, self.problem.learned_files(self.path))]
 
     def _shards_and_chunks(self):
@@ -164,7 +164,7 @@ def _value_text(value):
 
 
 def _source(problem):
-    """Returns the SHA-256 of the problem's module, since output of other code must not be continued."""
+    """Returns the SHA-256 of the problem's module, because output of other code must not be continued."""
     try:
         return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
     except (OSError, TypeError):
@@ -192,8 +192,8 @@ def encoder_files(problem, folder):
     for path in problem.vocabulary_files(folder):
         if (name := _relative(path, folder)) is None:
             _LOGGER.warning(
-                f"{path}: {problem.name} reads it outside of {folder}, so the run will need it there, too. Expected it "
-                f"in {folder}, from where it is copied."
+                f"{path}: {problem.name} reads this file outside of {folder}, so the run will need it there. Expected "
+                f"it in {folder}, from where it is copied."
             )
         else:
             paths[name] = path
@@ -207,18 +207,18 @@ def encoder_files(problem, folder):
                 name = _named_in(str(error), copies)
                 if name is None or name in paths or not files.exists(os.path.join(folder, name)):
                     reason = first_line(error).replace(copies, folder)
-                    raise _incomplete(problem, folder, paths, f"it makes none: {reason}") from error
+                    raise _incomplete(problem, folder, paths, f"copies of these alone make none: {reason}") from error
                 paths[name] = os.path.join(folder, name)
                 continue
             if _fingerprints(encoders) != expected:
-                raise _incomplete(problem, folder, paths, "it makes other encoders")
+                raise _incomplete(problem, folder, paths, "copies of these alone make other encoders")
             return paths
 
 
 def _incomplete(problem, folder, paths, what):
     return UserError(
-        f"{problem.name}: feature_encoders reads more of {folder} than {', '.join(paths) or 'no file'}: of copies of "
-        f"that alone {what}. Expected vocabulary_files to return the paths of all files that it reads."
+        f"{problem.name}: feature_encoders reads more files of {folder} than {', '.join(paths) or 'none'}: {what}. "
+        "Expected vocabulary_files to return the paths of all files that it reads."
     )
 
 

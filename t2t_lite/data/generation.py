@@ -1,4 +1,4 @@
-"""Writes a problem's vocabulary, shards and manifest, once; an interrupted generation gives the same files."""
+"""Writes a problem's vocabulary, shards and manifest once; interruptions do not change the files."""
 
 import itertools
 import logging
@@ -16,8 +16,8 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_EXAMPLES = 4096  # the first ones, which are in a random order
-_MOST = 0.05  # a vocabulary learned from such text has hardly any
+_EXAMPLES = 4096  # the first examples of a shard, which are in random order
+_MOST = 0.05  # of unknown ids and byte pieces; a vocabulary learned from such text has hardly any
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
 
@@ -35,7 +35,7 @@ def generate(problem, data_dir, tmp_dir):
         return
     files.make_folder(data_dir)
     with folder.lock():
-        if _is_done(folder):  # by a killed process before it cleaned up, or by one just finished
+        if _is_done(folder):  # by a process that was killed before it cleaned up, or that has just finished
             folder.end()
         else:
             files.check_writable(data_dir)
@@ -69,7 +69,7 @@ def _write_all(folder, tmp_dir):
             files.remove(folder.begun_path)
         if isinstance(error, SystemExit):
             raise UserError(
-                f"{problem.name}: its code called sys.exit({error.code!r}) while it generated. Expected an exception."
+                f"{problem.name}: its code called sys.exit({error.code!r}) during generation. Expected an exception."
             ) from error
         raise
     vocabulary = {
@@ -139,7 +139,7 @@ def _write(folder, tmp_dir, shards):
 
 
 class Source:
-    """The samples of one stream, opened by their reader: here or on another machine.
+    """The samples of one stream, which are opened where they are read: here or on another machine.
 
     Args:
         problem: Problem.
@@ -155,7 +155,7 @@ class Source:
     def open(self):
         """Returns (iterator of samples, function that encodes a list of them, or None).
 
-        The iterator raises `UserError` at its end if there was no sample.
+        The iterator raises `UserError` at its end if it had no sample.
         """
         self._problem.removed.clear()
         self._problem.unit_counts.clear()
@@ -184,7 +184,7 @@ def _too_few(problem, split, facts_of_splits):
     count = sum(facts["examples"] for facts in facts_of_splits)
     return UserError(
         f"{problem.name}: {count:,} examples, dealt over the shards of dataset_splits, leave none for the "
-        f"{FILE_TAGS[split]} set. Expected more (--max_cases), or a larger share of the shards."
+        f"{FILE_TAGS[split]} set. Expected more examples (--max_cases), or a larger share of the shards."
     )
 
 
@@ -215,8 +215,8 @@ def report_coverage(folder):
             text = f"{problem.name}: {feature} have {shares_text} among their ids"
             if sum(shares.values()) > _MOST:
                 _LOGGER.warning(
-                    f"{text}: much of the text is not known to the vocabulary, as if it were one of another language. "
-                    "Expected one that was learned from such text."
+                    f"{text}: the vocabulary does not know much of the text, as if it were for another language. "
+                    "Expected a vocabulary that was learned from such text."
                 )
             else:
                 _LOGGER.info(text)
@@ -236,7 +236,7 @@ def coverage(encoder, ids):
 
 
 def _bytes_of(encoder):
-    """Returns the ids of pieces that are bytes, or are not text by themselves."""
+    """Returns the ids of pieces that are single bytes or incomplete characters."""
     pieces = encoder.pieces(range(encoder.vocab_size))
     texts = encoder.piece_bytes or [b""] * len(pieces)
     return [

@@ -1,7 +1,7 @@
-"""Manifests of finished and unfinished data, read without trusting their contents, and the facts that they hold.
+"""Manifests of finished and unfinished data, which are read without trusting them, and the facts in them.
 
 Facts about a split are counted while it is written and checked before training without reading it again. A manifest
-stores them as `splits.<split>`, beside "shards" and "removed":
+stores them as `splits.<split>`, together with "shards" and "removed":
 
     "examples"      their number
     "tokens"        {feature: ids with EOS}
@@ -39,7 +39,7 @@ def manifest_path(problem, data_dir):
 
 
 def find_manifest(problem, data_dir):
-    """Returns the manifest of a problem's data, see `read_manifest`, or {} if the problem wrote its files itself.
+    """Returns the manifest of a problem's data, see `read_manifest`; {} if the problem wrote its files itself.
 
     Raises:
         UserError: the manifest is damaged.
@@ -66,11 +66,11 @@ def read_manifest(path, features):
     schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
     manifest = files.read_json(path, {**schema, "vocabulary_files?": [str]})
     if not manifest["splits"]:
-        raise UserError(f"{path}: 'splits' is empty: it names no data. Delete the file and run t2t-datagen again.")
+        raise UserError(f"{path}: 'splits' is empty. Delete the file and run t2t-datagen again.")
     for split, facts in manifest["splits"].items():
         where = f"{path}: splits: {shown(split)}"
         if split not in FILE_TAGS:
-            raise UserError(f"{where}: no such split. Expected {', '.join(FILE_TAGS)}.")
+            raise UserError(f"{where}: no such split. Expected one of {', '.join(FILE_TAGS)}.")
         if not 1 <= facts["shards"] <= _MOST_SHARDS:
             raise UserError(f"{where}: {shown(facts['shards'])} shards. Expected 1 to {_MOST_SHARDS:,}.")
         check_counts(facts, where)
@@ -80,7 +80,7 @@ def read_manifest(path, features):
 def read_begun(path):
     """Returns the dict that was written when generation began. Raises `UserError` for a damaged file.
 
-    "to_learn" lists the vocabulary files that did not exist, without names that could be those of other files.
+    "to_learn" lists the vocabulary files that did not exist; names that could be those of other files are dropped.
     """
     begun = files.read_json(path, _BEGUN)
     return begun | {"to_learn": [name for name in begun.get("to_learn", []) if _VOCABULARY.fullmatch(name)]}
@@ -107,11 +107,11 @@ def check_counts(facts, where):
     lengths = [facts.get("lengths", {}), *facts.get("side_lengths", {}).values()]
     for name in {name for counts in lengths for name in counts}:
         if not re.fullmatch(r"[0-9]{1,9}", name):
-            raise UserError(f"{where}: {shown(name)} is no length. Expected a number of ids.")
+            raise UserError(f"{where}: {shown(name)} is not a length. Expected a number of ids.")
     groups = [*lengths, facts["tokens"], facts.get("largest_id", {}), facts.get("removed", {}), facts.get("units", {})]
     numbers = [facts["examples"], *facts.get("bytes", []), *(n for counts in groups for n in counts.values())]
     if wrong := [number for number in numbers if not 0 <= number < 2**63]:
-        raise UserError(f"{where}: the number {shown(wrong[0])} is out of range. Expected counts from 0.")
+        raise UserError(f"{where}: the number {shown(wrong[0])} is out of range. Expected a count, 0 or more.")
 
 
 class Facts:
@@ -184,7 +184,7 @@ def check_examples(examples, features=SIDES):
     """Raises `UserError` unless all examples are {feature: ids} with at least one id in each feature."""
     try:
         rows = [example[name] for example in examples for name in features]
-        kinds = set().union(*(map(type, row) for row in rows))  # to a set 1.0 is 1
+        kinds = set().union(*(map(type, row) for row in rows))  # since a set does not distinguish 1.0 from 1
         if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
             return
     except (TypeError, KeyError, IndexError):  # not a dict, or not a list
@@ -237,15 +237,15 @@ def check_sizes(paths, sizes, command):
     """Raises `UserError` if sizes (bytes) of files have changed since they were written; it names the first file."""
     if len(paths) != len(sizes):
         raise UserError(
-            f"{paths[0]} and its like: {counted(len(paths), 'shard')}, but {len(sizes)} by the manifest. Delete "
+            f"{paths[0]} and so on: found {counted(len(paths), 'shard')}, but the manifest has {len(sizes)}. Delete "
             f"them and run: {command}"
         )
     for path, size in zip(paths, sizes, strict=True):
         actual = files.size(path)
         if actual != size:
             raise UserError(
-                f"{path}: has {actual:,} bytes, but {size:,} when it was written: cut off or replaced. Delete it and "
-                f"run: {command}"
+                f"{path}: has {actual:,} bytes, but had {size:,} when it was written: truncated or replaced. Delete it "
+                f"and run: {command}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Generates the data of problems by name: the settings that all share, and the command that says the same."""
+"""Generates the data of problems by name: the settings that all problems share, and the equivalent command."""
 
 import dataclasses
 import fnmatch
@@ -21,14 +21,15 @@ _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
 class GenerationSettings:
     """Attributes of `Problem` that are flags of t2t-datagen."""
 
-    max_cases: int = setting(0, limits=COUNT, meaning="Largest number of examples in a split; 0: all.")
+    max_cases: int = setting(0, limits=COUNT, meaning="Largest number of examples per split; 0: no limit.")
     skip_bad_lines: bool = setting(
         False,
-        meaning="Leave out lines that cannot be read, such as those that are not UTF-8 or lack a column, and count "
-        "them.",
+        meaning="Skip and count lines that cannot be read, for example because they are not UTF-8 or lack a column.",
     )
-    random_seed: int = setting(429459, limits=SEED, meaning="Seed of all that is drawn; equal seeds give equal files.")
-    num_workers: int | None = setting(None, limits=_WORKERS, meaning="Processes that encode; default: one per core.")
+    random_seed: int = setting(429459, limits=SEED, meaning="Seed of all random numbers; equal seeds give equal files.")
+    num_workers: int | None = setting(
+        None, limits=_WORKERS, meaning="Number of processes that encode; default: one per core."
+    )
 
 
 def select_problems(patterns, excluded=(), keeps_suffix=False):
@@ -37,7 +38,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
     Args:
         patterns: str, comma-separated names, or prefixes ending in *.
         excluded: list of str; problems whose names contain one of them are excluded.
-        keeps_suffix: bool, whether to keep `_rev` and `_copy`, which use the records of the base problem.
+        keeps_suffix: bool, whether to keep the suffixes `_rev` and `_copy`, whose records are the base problem's.
 
     Raises:
         UserError: a problem does not exist, or none is left.
@@ -53,14 +54,14 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
         matches = fnmatch.filter(registered, base)
         if not matches:
             raise UserError(
-                f"--problem={word}: no problem begins like this. {nearest(word.rstrip('*'), registered)}".strip()
+                f"--problem={word}: no problem has this prefix. {nearest(word.rstrip('*'), registered)}".strip()
             )
         names += [name for name in matches if name not in names]
     if not names:
-        raise UserError(f"--problem={patterns}: names no problem. Expected one or several, with commas between them.")
+        raise UserError(f"--problem={patterns}: no problem is named. Expected one or more names, separated by commas.")
     names = [name for name in names if not any(part in name for part in excluded)]
     if not names:
-        raise UserError(f"--problem={patterns}: --exclude_problems={','.join(excluded)} leaves none of them.")
+        raise UserError(f"--problem={patterns}: --exclude_problems={','.join(excluded)} excludes all of them.")
     return names
 
 
@@ -83,13 +84,13 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
         if not accepted and hasattr(problem, "configure"):
             accepted = inspect.signature(problem.configure).parameters
         if wrong := [f"--{argument}" for argument in arguments or () if argument not in accepted]:
-            only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
-            raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
+            only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "Its data are built in."
+            raise UserError(f"{', '.join(wrong)}: not available for --problem={problem.name}. {only}")
     import numpy as np  # here, for `t2t-datagen --help` needs the settings alone
 
     settings = settings or GenerationSettings()
     for name in names:
-        # For user problems that use the global generators; reseeded for each, so that the order does not matter.
+        # For problems of users that use the global generators; seeded for each, so that the order does not matter.
         random.seed(settings.random_seed)
         np.random.seed(settings.random_seed % 2**32)
         problem = registry.problem(name)

@@ -69,7 +69,7 @@ def find_fault(record, names=SIDES):
         if kind is None:
             return f"no {name} (found: {', '.join(map(shown, sorted(features))) or 'no feature'})"
         if kind != "int64_list":
-            return f"{name} is a {kind}, no int64_list"
+            return f"{name} is a {kind}, not an int64_list"
         if not features[name].int64_list.value:
             return f"{name} is empty"
         wrong = next((i for i in features[name].int64_list.value if not 0 <= i <= LARGEST_ID), None)
@@ -99,23 +99,22 @@ class naming_damage:
         if fault := next(filter(None, (_find_fault(path, self._features) for path in self._paths)), None):
             raise UserError(fault) from None
         first, *others = self._paths
-        name, cause = f"{first} and its like" if others else first, _first_line(error)
+        name, cause = f"{first} and so on" if others else first, _first_line(error)
         if isinstance(error, tf.errors.DataLossError):
             raise UserError(
-                f"{name}: was damaged when it was read ({cause}), and is whole now. Run the same command again. "
-                "Should this come again, then the newest checkpoint was saved with the damage already in its buffer: "
-                "delete it."
+                f"{name}: was damaged when it was read ({cause}), and is intact now. Run the same command again. If "
+                "the error comes back, the newest checkpoint contains the damaged data: delete this checkpoint."
             ) from None
         if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):  # the cause may be truncated before it
             raise UserError(
                 f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty "
                 "folder."
             ) from None
-        raise Failure(f"{name}: whole, yet no batches can be made of these records: {cause}") from error
+        raise Failure(f"{name}: the records are intact, but no batches can be made of them: {cause}") from error
 
 
 def naming(dataset, paths, features=SIDES):
-    """Yields the elements of a data set of records in `paths`, inside `naming_damage`."""
+    """Yields the elements of a data set that reads records in `paths`, inside `naming_damage`."""
     with naming_damage(*paths, features=features):
         yield from dataset
 
@@ -126,7 +125,7 @@ def _errors_of_reading():
     return (
         errors.DataLossError, errors.InvalidArgumentError, errors.NotFoundError, errors.PermissionDeniedError,
         errors.FailedPreconditionError, errors.UnknownError,
-        UnicodeDecodeError,  # where its message quotes bytes that are not UTF-8
+        UnicodeDecodeError,  # if TensorFlow's message quotes bytes that are not UTF-8
     )  # fmt: skip
 
 

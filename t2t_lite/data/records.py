@@ -1,4 +1,4 @@
-"""The records of a split on disk: paths, facts, fingerprint, checks, and batches, for Keras' `fit`, too."""
+"""The records of a split on disk: paths, facts, fingerprint, checks, and batches, also for Keras' `fit`."""
 
 import dataclasses
 import fnmatch
@@ -19,7 +19,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.settings.config import HParams
 
-_BYTES_OF_A_FINGERPRINT = 2**16  # of each shard: several hundred sentences of a shuffled set
+_BYTES_OF_A_FINGERPRINT = 2**16  # per shard: several hundred sentences of a shuffled set
 
 
 class Records:
@@ -41,8 +41,8 @@ class Records:
         """The sorted paths of the shards.
 
         Raises:
-            UserError: all or some are missing, or there are shards of two sets; the message gives the pattern and the
-                next command.
+            UserError: shards are missing, or those of two sets are mixed; the message gives the pattern and the next
+                command.
         """
         pattern, paths = os.path.join(*self._pattern), self._shards()
         paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
@@ -51,16 +51,16 @@ class Records:
         totals = {int(path[-5:]) for path in paths}
         if len(totals) > 1:
             raise UserError(
-                f"{pattern}: shards of {' and of '.join(map(str, sorted(totals)))} lie together. Delete those that do "
-                f"not belong here and run: {self._command}"
+                f"{pattern}: found shards of sets of {' and of '.join(map(str, sorted(totals)))}. Delete the wrong "
+                f"ones and run: {self._command}"
             )
         total = totals.pop()
         if len(paths) != total:
-            raise UserError(f"{pattern}: {len(paths)} of {total} shards are there. Run again: {self._command}")
+            raise UserError(f"{pattern}: found {len(paths)} of {total} shards. Run again: {self._command}")
         return paths
 
     def exist(self):
-        """Returns whether there is any shard, even if the set is incomplete."""
+        """Returns whether any shard exists, even if the set is incomplete."""
         return any(self._shards())
 
     def _shards(self):
@@ -96,7 +96,7 @@ class Records:
         return find_manifest(self.problem, self.data_dir).get("splits", {}).get(self.split, {})
 
     def unit_counts(self):
-        """Returns {"id", and units such as "word": how many the split has}, see `losses_by_unit`; {} if not counted."""
+        """Returns {unit such as "id" or "word": its count in the split}, see `losses_by_unit`; {} if not counted."""
         facts = self._manifest_facts()
         older = {name.removesuffix("s"): count for name, count in facts.get("text", {}).items()}
         counts = facts.get("units", older)
@@ -157,7 +157,7 @@ class Records:
         facts, paths = self.facts, self.paths
         if reads_records or not facts:
             facts = manifests.read_facts(paths, self.problem.record_features)
-        manifests.check_ids(facts, encoders, f"{paths[0]} and its like" if paths[1:] else paths[0])
+        manifests.check_ids(facts, encoders, f"{paths[0]} and so on" if paths[1:] else paths[0])
         return facts
 
     def seen_facts(self, hparams, facts):
@@ -192,9 +192,8 @@ class Records:
         examples, dropped = manifests.count_kept(facts["lengths"], longest, hparams.min_length)
         if longest < getattr(problem, "sequence_length", 0) and manifests.count_kept(facts["lengths"], longest)[1]:
             raise UserError(
-                f"batch_size={hparams.batch_size}: {problem.full_name} has rows of {problem.sequence_length} ids, and "
-                f"a row must fit into a batch. Expected a batch_size of {problem.sequence_length} or more, or shorter "
-                "rows."
+                f"batch_size={hparams.batch_size}: too small for a row of {problem.full_name}, which has "
+                f"{problem.sequence_length} ids. Expected {problem.sequence_length} or more, or shorter rows."
             )
         if not examples:
             raise UserError(
@@ -261,7 +260,7 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if registry.task_of(problem).labels_are_of_all_rows and replicas > 1:
         raise UserError(  # Keras would split rows and labels independently
-            f"{problem.full_name}: `fit` cannot share out masked ids to {replicas} replicas. Expected one, or the "
+            f"{problem.full_name}: `fit` cannot distribute masked ids over {replicas} replicas. Expected one, or the "
             "Trainer."
         )
     records = Records(problem, data_dir, split)

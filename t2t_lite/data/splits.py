@@ -1,6 +1,6 @@
-"""The parts of a data set and the kinds of vocabulary, under tensor2tensor's names; what generators must return.
+"""The parts of a data set and the kinds of vocabulary, under tensor2tensor's names.
 
-Also the user's own files of each part, from which records are generated: which they are, and whether they have changed.
+Also describes the user's own files of each part, and tells whether they have changed since records were generated.
 """
 
 import collections.abc
@@ -29,7 +29,7 @@ class VocabType(enum.Enum):
 
 
 FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
-# The names of the parts in a prepared tensorflow-datasets set.
+# The names of these parts in a prepared tensorflow-datasets set.
 PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 
@@ -62,12 +62,12 @@ def generated(samples, what, expected):
 
 
 def with_content(facts, recorded):
-    """Returns {"path", "bytes", "sha256", "changed"} of a corpus as it is now.
+    """Returns {"path", "bytes", "sha256", "changed"} of a corpus in its present state.
 
     The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither is not
     detected. Data of earlier versions have no SHA-256; for these only the size is compared.
     """
-    from t2t_lite.files.hashes import file_sha256  # here, for NumPy would delay each `t2t-datagen --help`
+    from t2t_lite.files.hashes import file_sha256  # here, because NumPy would delay `t2t-datagen --help`
 
     path = facts["path"]
     if not files.exists(path):  # finished data can be used without it

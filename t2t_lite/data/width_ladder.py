@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 MOST_SHAPES = 16
-_MOST_CANDIDATES = 40  # widths per side; 64 would raise the fill by 0.001 on news text, and take 1 s
+_MOST_CANDIDATES = 40  # widths per side; 64 would raise the fill on news text by 0.001 and take 1 s
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class WidthLadder:
             carried: int32, number of examples, the first ones, that have been carried before.
 
         Returns:
-            order: int32 [n], indices of the examples, sorted.
+            order: int32 [n], the sorted indices of the examples.
             bounds: int32 [batches + 1], index in `order` at which each batch begins, and the end.
             shape_of_batch: int32 [batches], the shape of each batch; -1 for examples to carry, too few for a batch.
         """

@@ -1,7 +1,7 @@
 """Word alignment from the decoder's attention to the source.
 
 Words are separated by whitespace, as in `text.split()`, and numbered from 0. Which word a piece belongs to follows from
-where it stands in the text (`t2t_lite.text.offsets`), whatever the vocabulary makes of its letters.
+its position in the text (`t2t_lite.text.offsets`), not from how the vocabulary spells it.
 """
 
 import bisect
@@ -31,7 +31,7 @@ def memory_attention(model, layer=-2):
         layer: int, index of a decoder layer; negative counts from the last. The first if there are fewer layers.
 
     Raises:
-        UserError: at the first call, if the model does not show its attention.
+        UserError: at the first call, if the model does not expose its attention.
     """
 
     def attention(inputs, targets):
@@ -47,7 +47,7 @@ def word_alignment(source_text, source_spans, target_text, target_spans, attenti
 
     Args:
         source_text, target_text: str.
-        source_spans, target_spans: lists of (start, end), where their pieces without EOS stand in them
+        source_spans, target_spans: lists of (start, end), the positions of their pieces without EOS
             (`Translation.source_spans`, `Hypothesis.spans`).
         attention: float [target pieces (+ EOS), source pieces + EOS] (`Hypothesis.attention`). Attention to the
             source's EOS is ignored.
@@ -71,14 +71,14 @@ def pharaoh(pairs):
 
 
 def piece_words(text, spans):
-    """Returns for each piece the number of its word in `text`; a space on its own belongs to the next word.
+    """Returns the number of each piece's word in `text`; a piece that is only a space belongs to the next word.
 
     Args:
         text: str.
-        spans: list of (start, end), where the pieces stand in it.
+        spans: list of (start, end), the positions of the pieces in it.
 
     Returns:
-        list of int, or None where there is no word any more, as after the end of a text that a stop string cut.
+        list of int; None for a piece after the last word, as in a text that was cut before a stop string.
     """
     ends = [word.end() for word in re.finditer(r"\S+", text)]
     words = [bisect.bisect_right(ends, start) for start, _ in spans]
@@ -93,11 +93,11 @@ def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
 
     Args:
         source_text, source_spans, attention: see `word_alignment`.
-        text, spans: the target, and where its pieces stand in it: see `t2t_lite.text.offsets.decode_with_offsets`.
-        unknown: {number of an unknown piece: what it is in `text`, a str}.
+        text, spans: the target and the positions of its pieces: see `t2t_lite.text.offsets.decode_with_offsets`.
+        unknown: {number of an unknown piece: its characters in `text`, a str}.
 
     Returns:
-        (the target with these words replaced, where its pieces stand in it).
+        (the target with these words replaced, the positions of its pieces).
     """
     source, words = piece_words(source_text, source_spans), source_text.split()
     columns = [at for at, word in enumerate(source) if word is not None]
@@ -119,7 +119,7 @@ def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
 
 
 def _replaced(text, spans, replacements):
-    """Returns a text after replacements (start, end, str), which are in order, and its spans there."""
+    """Applies replacements (start, end, str), in order of their starts; returns the text and its shifted spans."""
     parts, blocks, at, new = [], [], 0, 0
     for start, end, replacement in [*replacements, (len(text), len(text), "")]:
         parts += [text[at:start], replacement]

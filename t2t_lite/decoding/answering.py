@@ -1,4 +1,4 @@
-"""What `Translator`, `Generator` and `Predictor` share: a trained model, its vocabularies, and how they are loaded."""
+"""The base of `Translator`, `Generator` and `Predictor`: a trained model with its vocabularies, and its loading."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if
 
 
 class Answerer:
-    """A trained model that answers for texts: its `reader` reads them, and `answer` answers all that were read.
+    """A trained model that answers for texts: `reader` returns a reader of texts, `answer` answers their readings.
 
-    Subclasses have the `task`, or the base of the tasks, that they answer, and the name of their `method` for texts.
+    Subclasses define `task`, the class of the tasks that they answer, and `method`, the name of their method for texts.
 
     Args:
         model: the model.
-        encoders: {feature: encoder of its texts or labels}; see `reading_plain` for the inputs' one.
+        encoders: {feature: encoder of its texts or labels}; that of the inputs is wrapped by `reading_plain`.
         problem: the Problem, or None.
     """
 
@@ -56,8 +56,8 @@ class Answerer:
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
         self.model = model
-        # The one place where texts to be answered get their ids, in Python and in exports. What is scored or continued
-        # (targets) is read as it stands.
+        # The one place where texts to be answered get their ids, in Python and in exports. Texts to be scored or
+        # continued (targets) are read unchanged.
         self.encoders = {
             side: reading_plain(encoder) if side == "inputs" else encoder for side, encoder in encoders.items()
         }
@@ -76,15 +76,15 @@ class Answerer:
 
         Args:
             path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
-                export of t2t-exporter; or a list of them, of the same problem and vocabulary. A `Predictor` has one.
-            data_dir: folder of the vocabulary, if it is not beside the checkpoint.
+                export of t2t-exporter; or a list of these, all of one problem and vocabulary. A `Predictor` takes one.
+            data_dir: folder of the vocabulary, if it is not in the checkpoint's folder.
             compute_dtype: "bfloat16": weights, cached keys and values, and matrix products have 8 significant bits;
                 softmax, normalization and scores are float32. Or "float32"; None: as the model was trained.
-            check_device: bool, whether "bfloat16" becomes "float32", with a warning, if this machine would be slow
-                in it; False for an export, which other machines serve.
+            check_device: bool, whether to use "float32" instead of "bfloat16", with a warning, on a machine where
+                bfloat16 is slow; False for an export, which other machines serve.
 
         Raises:
-            UserError: there is no model, its files do not belong together, or it has another task.
+            UserError: no model was found, its files do not belong together, or it has another task.
         """
         from t2t_lite.runs.opening import open_runs
 
@@ -101,7 +101,7 @@ class Answerer:
 
     @classmethod
     def of_runs(cls, runs: list) -> Self:
-        """Returns what answers with the models of one or more `t2t_lite.runs.opening.Run`."""
+        """Creates an instance from one or more `t2t_lite.runs.opening.Run`."""
         raise NotImplementedError
 
     @property
@@ -110,7 +110,7 @@ class Answerer:
         return self.runs[0] if self.runs else None
 
     def reader(self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False) -> Reader:
-        """Returns the `Reader` of texts to be answered.
+        """Returns a `Reader` of texts to be answered.
 
         Args:
             max_length: int, the most ids of a text; None: the model's own maximum.
@@ -118,29 +118,29 @@ class Answerer:
             as_flags: see `Reader`.
 
         Raises:
-            UserError: the length is out of range, or such texts have no other choice.
+            UserError: the length is out of range, or this kind of text does not support that `long_input`.
         """
         raise NotImplementedError
 
     def answer(self, readings: Sequence, **options) -> list:
-        """Returns the answer to each of the texts that the `reader` read. Options and errors are the method's."""
+        """Returns the answer to each reading of the `reader`. Options and errors are those of the class's `method`."""
         return getattr(self, self.method)(readings, **options)
 
 
 class Reader:
-    """Reads texts, each as what an Answerer takes in place of it. Subclasses have `read`.
+    """Reads texts; an Answerer takes a reading in place of its text. Subclasses define `read`.
 
     Args:
         answerer: the Answerer.
         limit: int, the most ids of a text that is not too long; None: any number.
-        long_input: one of `LONG_INPUTS`, what is done with longer ones.
-        as_flags: bool, whether messages name the flags of t2t-decoder, instead of Python's arguments.
+        long_input: one of `LONG_INPUTS`, what is done with longer texts.
+        as_flags: bool, whether messages name the flags of t2t-decoder instead of Python's arguments.
 
     Attributes:
-        taken: tuple of types beside str that `read` takes; what was read before is among them, and stays as it is.
+        taken: tuple of the types that `read` takes in addition to str, among them readings, which it returns unchanged.
 
     Raises:
-        UserError: another choice.
+        UserError: an unknown `long_input`.
     """
 
     taken: tuple
@@ -151,14 +151,14 @@ class Reader:
         self.long_input = typed_value(self.argument, long_input, str, Choices(LONG_INPUTS))
 
     def read(self, text):
-        """Returns the reading of a text. Raises `UserError` for one that cannot be read, or is to be refused."""
+        """Returns the reading of a text. Raises `UserError` if it cannot be read or is refused as too long."""
         raise NotImplementedError
 
     def read_all(self, texts: Iterable, what: str = "text") -> list:
-        """Returns the reading of each text of a user's list, as `read` does; errors call it `what`, and its number.
+        """Reads each text of a user's list by `read`; an error names the text as `what` and its number.
 
         Raises:
-            TypeError: there is something that is no text; nothing is read then.
+            TypeError: an item is not a text; then nothing is read.
         """
         check_list(texts)
         texts = [self.checked(text, at) for at, text in enumerate(texts)]
@@ -169,18 +169,18 @@ class Reader:
         return found
 
     def checked(self, text, at):
-        """Returns item `at` of a list in valid Unicode. Raises `TypeError` for what is none of the types taken."""
+        """Returns item `at` of a list as valid Unicode. Raises `TypeError` for a type that is not taken."""
         return text if isinstance(text, self.taken) else check_text(text, at)
 
 
 class TextModel(Answerer):
-    """A model that makes texts.
+    """A model that writes texts.
 
-    The model's weights are read at every call, so that the trainer can use one with the model in training.
+    The weights are read at every call, so the trainer can use an instance while the model is trained.
 
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
-        encoders: {feature: TextEncoder}; that of "targets" reads the outputs.
+        encoders: {feature: TextEncoder}; that of "targets" decodes the outputs.
         hparams: HParams of the model, or the name of a set.
         problem: the Problem, or None.
         **of_search: further arguments of the `Searcher`.
@@ -195,13 +195,13 @@ class TextModel(Answerer):
         self.searcher = self._make_searcher()
 
     def renew_searcher(self):
-        """Forgets all traced and compiled functions, which else are kept for every combination of settings."""
+        """Drops all traced and compiled functions, which are otherwise kept for every combination of settings."""
         history, self.searcher = self.search_history, self._make_searcher()
         self.search_history = history
 
     @classmethod
     def of_runs(cls, runs: list) -> Self:
-        """See `Answerer`: several runs are an ensemble."""
+        """See `Answerer`; several runs become an ensemble."""
         check_ensemble(runs)
         first = runs[0]
         model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
@@ -217,11 +217,11 @@ class TextModel(Answerer):
         self.searcher.history = history
 
     def search_options(self, given):
-        """Returns a dict as SearchOptions, with the problem's defaults.
+        """Returns the SearchOptions of a dict, with the problem's defaults.
 
         Raises:
-            TypeError: there is no such option.
-            UserError: a value is out of range, or one is for sampling and nothing is said of that.
+            TypeError: an unknown option.
+            UserError: a value is out of range, or is for sampling although `sampling` is not given.
         """
         if unknown := [name for name in given if name not in _OPTIONS]:
             known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
@@ -230,18 +230,18 @@ class TextModel(Answerer):
         options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
         lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
         if lost and not options.sampling and "sampling" not in given:
-            raise UserError(f"{', '.join(lost)}: only of sampling. Add sampling=True, or leave it out.")
+            raise UserError(f"{', '.join(lost)}: needs sampling. Add sampling=True, or remove it.")
         return options
 
     def hypothesis(self, text, result, stop, before=(), output=None, **fields):
-        """Returns a Hypothesis of a search with its text and pieces.
+        """Adds text and pieces to a Hypothesis of a search.
 
         Args:
             text: str, the input.
-            result: Hypothesis, whose ids, score and end are known.
+            result: Hypothesis with ids, score and end.
             stop: strings before which the text is cut.
-            before: ids that the result continues, whose text is not part of it.
-            output: str, what to give the problem's `output_text`; None: what is before the first stop string.
+            before: ids that the result continues; their text is left out.
+            output: str, the text for the problem's `output_text`; None: that before the first stop string.
             **fields: further fields of `Hypothesis`.
         """
         encoder = self.encoders["targets"]
@@ -254,13 +254,13 @@ class TextModel(Answerer):
 
 
 def continuation(encoder, before, ids):
-    """Returns the text of ids after other ids, which may begin with a space."""
-    if EOS_ID in before:  # a new text has begun behind it
+    """Returns the text that ids add to that of the ids before them; it may begin with a space."""
+    if EOS_ID in before:  # a new text began after it
         before = before[len(before) - before[::-1].index(EOS_ID) :]
     if not before:
         return encoder.decode(ids)
     text, whole = encoder.decode(before), encoder.decode([*before, *ids])
-    # A character may be split between both; then its first bytes alone are a U+FFFD, which is no part of the whole.
+    # A character may be split between the two; its first bytes alone decode to U+FFFD, which the whole text lacks.
     return whole[len(text) :] if whole.startswith(text) else whole[len(text.rstrip("\ufffd")) :]
 
 
@@ -271,7 +271,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
 
     Args:
         dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
-        check_device: bool, False returns `dtype` on any machine.
+        check_device: bool; False returns `dtype` on any machine.
         cpuinfo: path of Linux's description of the CPU.
 
     Raises:
@@ -287,7 +287,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
 
 
 def _missing_for_bfloat16(cpuinfo):
-    """Returns what this machine lacks, or "" if it lacks nothing."""
+    """Returns the reason why bfloat16 is slow on this machine, or ""."""
     if gpus := tf.config.list_physical_devices("GPU"):
         found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
         return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
@@ -297,5 +297,5 @@ def _missing_for_bfloat16(cpuinfo):
         with open(cpuinfo) as file:
             words = set(file.read().split())
     except OSError:
-        words = set()  # not Linux: nothing is known
+        words = set()  # not Linux: unknown, so slow is assumed
     return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"

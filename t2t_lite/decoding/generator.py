@@ -22,9 +22,9 @@ _MOST_INCOMPLETE = 3  # bytes of a character in UTF-8 without its last one
 
 
 class GenerationStream(Iterator[str]):
-    """An iterator of str, the parts of a continuation: see `Generator.stream`.
+    """An iterator over the parts of a continuation, str: see `Generator.stream`.
 
-    Nothing is computed before the first part is asked for, nor after the last one that is.
+    Parts are computed only when they are requested.
 
     Args:
         generator: TextModel, the Generator.
@@ -32,12 +32,12 @@ class GenerationStream(Iterator[str]):
         options: SearchOptions of a greedy search or of one sample.
 
     Attributes:
-        prompt_ids: list of int, what was read of the prompt.
-        truncated: bool, whether its beginning was not read: see `Generation`.
-        ids: list of int, those generated so far, without EOS.
-        text: str, the text so far, which is all parts together.
-        ended: bool, whether the model or a stop string has ended the continuation. At the stream's end False means that
-            it reached its maximum length.
+        prompt_ids: list of int, the ids of the prompt that were read.
+        truncated: bool, whether the beginning of the prompt was dropped: see `Generation`.
+        ids: list of int, the ids generated so far, without EOS.
+        text: str, the text so far: all parts joined.
+        ended: bool, whether the model or a stop string has ended the continuation. False at the stream's end: the
+            maximum length was reached.
         stop: str, the stop string that ended it, or None.
     """
 
@@ -46,10 +46,10 @@ class GenerationStream(Iterator[str]):
         self.ids, self.text, self.ended, self.stop = [], "", False, None
         self._generator, self._prompt, self._stops = generator, prompt, options.stop
         self._longest = generator.searcher.longest_output(len(prompt.ids), options)
-        # What the steps are traced for must be little: any length and any stop string would otherwise be traced anew.
+        # Rounded, and without stop strings: otherwise each length and each stop string would be traced anew.
         length = min(bucket_width(options.extra_length), int(EXTRA_LENGTH.most))
         options = dataclasses.replace(options, stop=(), extra_length=max(length, options.extra_length))
-        # A problem may make any text of an output, so that of its beginning says nothing.
+        # `output_text` may return any text for an output, so the text of its beginning is not certain.
         self._is_plain = not (generator.problem and generator.problem.overrides("output_text"))
         self._ids = itertools.islice(generator.searcher.stream(prompt.ids, options), self._longest)
 
@@ -60,7 +60,7 @@ class GenerationStream(Iterator[str]):
         return part
 
     def step(self) -> str | None:
-        """Generates one more id; returns what it adds to the text that is certain, perhaps "". None: it has ended."""
+        """Generates one id; returns the text that has become certain, perhaps "", or None after the end."""
         if self._ids is None:
             return None
         if (i := next(self._ids, None)) is None:
@@ -73,11 +73,11 @@ class GenerationStream(Iterator[str]):
         return part
 
     def close(self):
-        """Ends the stream, and frees what the model keeps of it."""
+        """Ends the stream and frees its cache."""
         self._ids = None
 
     def _end(self):
-        """Returns the whole continuation, and notes why it ended."""
+        """Returns the whole continuation, and records why it ended."""
         prompt, ended = self._prompt, len(self.ids) < self._longest
         found = Hypothesis(ids=self.ids, ended=ended)
         end = self._generator.hypothesis(prompt.text, found, self._stops, prompt.ids)
@@ -85,16 +85,16 @@ class GenerationStream(Iterator[str]):
         return end.text
 
     def _add(self, text):
-        """Notes that the continuation begins with a text; returns what of it is new."""
+        """Records the text so far; returns its new part."""
         part = text[len(self.text) :]
         self.text += part
         return part
 
     def _certain(self):
-        """Returns the part of the continuation that no further id can change."""
+        """Returns the beginning of the continuation that no further id can change."""
         settled = self._generator.encoders["targets"].num_settled(self.ids)
         text = self._continuation(self.ids[:settled])
-        # Each byte of a character that is not complete may be a U+FFFD; what is before these is no character at all.
+        # Each byte of an incomplete character may decode to U+FFFD; an earlier U+FFFD is an invalid byte and final.
         text = text[: max(len(text.rstrip("\ufffd")), len(text) - _MOST_INCOMPLETE)]
         if (stop := first_stop(text, self._stops)) is not None:
             self.stop, self.ended = stop, True
@@ -111,7 +111,7 @@ def first_stop(text, stops):
 
 
 def _beginning_of_stop(text, stops):
-    """Returns how many characters at a text's end may be the beginning of one of the strings."""
+    """Returns the number of characters at a text's end that may be the beginning of a stop string."""
     lengths = (n for stop in stops for n in range(1, len(stop)) if text.endswith(stop[:n]))
     return max(lengths, default=0)
 
@@ -123,7 +123,7 @@ class Generation(Hypotheses):
     Attributes:
         hypotheses: tuple of at most n_best `Hypothesis`, best first, at least one; samples in the order of sampling.
             Their texts are the continuations alone.
-        truncated: bool, whether the prompt was longer than `max_prompt_length`, so that its beginning was not read.
+        truncated: bool, whether the prompt was longer than `max_prompt_length`, so its beginning was dropped.
         prompt_tokens: list of str, the pieces of the prompt that were read.
         text, score, tokens, ids: those of the first hypothesis.
     """
@@ -132,12 +132,12 @@ class Generation(Hypotheses):
 
     @property
     def ids(self) -> list[int]:
-        """The first hypothesis's, without EOS."""
+        """The ids of the first hypothesis, without EOS."""
         return self.hypotheses[0].ids
 
 
 class PromptReader(Reader):
-    """Reads prompts for a Generator, as `Prompt`: of what is too long only the end, or it is refused.
+    """Reads prompts for a Generator as `Prompt`; only the end of a long one is read, or it is refused.
 
     Args:
         generator: the Generator.
@@ -159,7 +159,7 @@ class PromptReader(Reader):
         self._asks_nothing = long_input is None and not as_flags
 
     def read(self, text):
-        """See `Reader`; also of a list of ids."""
+        """See `Reader`; the text may also be a list of ids."""
         if isinstance(text, Prompt):
             return text
         ids = self.answerer.ids_of(text)
@@ -179,7 +179,7 @@ class PromptReader(Reader):
 
 
 class _ScoredReader(PromptReader):
-    """Reads texts that a Generator scores, as lists of ids; the model's whole length is theirs."""
+    """Reads texts that a Generator scores, as lists of ids; they may have the model's whole length."""
 
     def __init__(self, generator):
         Reader.__init__(self, generator, generator.max_length, "refuse")
@@ -227,17 +227,17 @@ class Generator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Generation]:
-        """Continues texts. An empty one gives a text from its beginning.
+        """Continues texts. An empty prompt gives a new text.
 
         Args:
             texts: list of str, the prompts; or of lists of ids, or of what the `reader` reads.
-            max_new_tokens: int, the most ids of a continuation, its end counted. It has fewer where the prompt and it
-                would have more than `max_length`; then it has not `ended`. Where all examples of the problem have one
-                length, such as images of one size, a continuation completes it instead.
-            max_prompt_length: int, the most ids of a prompt; None: as many as leave room for a continuation.
-            long_input: "truncate": of longer prompts only the end is read; "refuse": they are errors. None: they are
-                truncated if `max_prompt_length` is given.
-            return_token_scores: bool, whether hypotheses get their `token_scores`; this costs one more pass.
+            max_new_tokens: int, the most ids of a continuation, EOS included. It has fewer if the prompt and it would
+                exceed `max_length`; then it has not `ended`. If all examples of the problem have one length, such as
+                images of one size, the continuation completes that length instead.
+            max_prompt_length: int, the most ids of a prompt; None: one less than `max_length`.
+            long_input: "truncate": only the end of a longer prompt is read; "refuse": it is an error. None: truncate
+                if `max_prompt_length` is given.
+            return_token_scores: bool, whether hypotheses get `token_scores`, at the cost of one more pass.
             on_progress: None, or a function called with the number of prompts in each finished batch.
             **options: of `SearchOptions`, without extra_length: beam_size (1: greedy), alpha,
                 n_best, no_repeat_ngram_size, stop and so on, or sampling=True with temperature, top_k, top_p and seed.
@@ -270,22 +270,24 @@ class Generator(TextModel):
         long_input: str | None = None,
         **options,
     ) -> GenerationStream:
-        """Continues one text; its continuation comes part by part, as soon as each is known.
+        """Continues one text, and returns its continuation part by part, each as soon as it is known.
 
         Args:
             text: str, or list of ids, or what the `reader` reads.
             max_new_tokens, max_prompt_length, long_input, **options: as of `generate`; with sampling or beam_size=1.
 
         Returns:
-            `GenerationStream`, an iterator of str. Together they are the text that `generate` returns. At its end, its
+            `GenerationStream`, an iterator of str, which join to the text that `generate` returns. At the end its
             attributes say why the text ended.
 
         Raises:
-            UserError: as `generate`, or there is more than one beam or sample.
+            UserError: as `generate`, or for more than one beam or sample.
         """
         options = self._options(options, max_new_tokens)
         if options.n_best != 1 or not (options.sampling or options.beam_size == 1):
-            raise UserError("stream: expected sampling or beam_size=1, and n_best=1. Others are only known at the end.")
+            raise UserError(
+                "stream: expected sampling or beam_size=1, and n_best=1. Other outputs are only known at the end."
+            )
         (prompt,) = self.reader(max_prompt_length, long_input=long_input).read_all([text], "prompt")
         return GenerationStream(self, prompt, options)
 
@@ -295,15 +297,15 @@ class Generator(TextModel):
         return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
 
     def ids_of(self, text: str | Sequence[int]) -> list[int]:
-        """Returns the ids of a text, or a list of ids. Raises `UserError` for what is outside the vocabulary."""
+        """Returns the ids of a text, or a list of ids. Raises `UserError` for ids outside the vocabulary."""
         return self.encode(text) if isinstance(text, str) else check_ids(text, self.encoders["targets"].vocab_size)
 
     def score(
         self, texts: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
     ) -> list[TargetScore]:
-        """Returns the log-probabilities of texts: of every id, given those before it.
+        """Returns the log-probability of every id of texts, given the ids before it.
 
-        The first id is given what the model reads at the beginning of a text. The end of the text is not counted.
+        The first id follows what the model reads at the beginning of a text. EOS is not scored.
 
         Args:
             texts: list of str, or of lists of ids.
@@ -311,7 +313,7 @@ class Generator(TextModel):
             on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
-            list of `TargetScore`; of an empty text it has no ids.
+            list of `TargetScore`, without ids for an empty text.
 
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.

@@ -1,4 +1,4 @@
-"""Possible outputs, as a search finds them and as a Translator or Generator has them, and what is told beside them."""
+"""Hypotheses of searches, of a Translator and of a Generator, and what models tell in addition to them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ class Hypothesis:
 
     Attributes:
         text: str.
-        score: float, log-probability (nats) / length penalty, which samples have none of; 0 for a blank sentence's
-            translation.
-        tokens: list of str, the vocabulary's pieces, of a stop string, too.
+        score: float, log-probability (nats) / length penalty; the log-probability of a sample; 0 for the translation
+            of a blank sentence.
+        tokens: list of str, the vocabulary's pieces, including those of a stop string.
         ids: list of int, without EOS.
         ended: bool, False if the output was truncated at its maximum length.
-        stopped: bool, whether a stop string ended it, not EOS. It is among the ids.
+        stopped: bool, whether a stop string, whose ids are included, and not EOS ended it.
         token_scores: list of float, each id's log-probability (nats), including EOS if it ended so; None unless
             requested.
-        attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
-            decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
+        attention: float32 array [ids, pieces of the source + EOS], for the same ids as token_scores: how much each
+            decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum to 1. None
             unless requested.
-        told: {name: value}, what else was requested of what a model tells: see `Teller`. An attribute of that name is
-            the value; None unless requested.
-        lost: list of str, protected texts that the model did not write; they stand at the end of `text`.
-        spans: list of (start, end), the characters of `text` that each id stands for, an end being that of a slice.
-            None unless attention is requested.
+        told: {name: value}, the requested values of `Teller`s. Each is also an attribute of that name, None unless
+            requested.
+        lost: list of str, protected texts that the model did not write; they were appended to `text`.
+        spans: list of (start, end), the slice of `text` that each id stands for. None unless attention is requested.
     """
 
     text: str = ""
@@ -55,7 +54,7 @@ class Hypothesis:
 
     @property
     def all_ids(self) -> list[int]:
-        """Its ids, with EOS if it ended so."""
+        """The ids, followed by EOS if that ended it."""
         return [*self.ids, EOS_ID] if self.ended and not self.stopped else self.ids
 
 
@@ -65,7 +64,7 @@ class Hypotheses:
 
     Attributes:
         hypotheses: tuple of `Hypothesis`, at least one.
-        truncated: bool, whether part of the input was not read, because it was too long.
+        truncated: bool, whether the input was too long and part of it was dropped.
         text, score, tokens: those of the first hypothesis.
     """
 
@@ -74,17 +73,17 @@ class Hypotheses:
 
     @property
     def text(self) -> str:
-        """The first hypothesis's, as are the next two."""
+        """The text of the first hypothesis."""
         return self.hypotheses[0].text
 
     @property
     def score(self) -> float:
-        """Log-probability (nats) / length penalty."""
+        """The score of the first hypothesis: see `Hypothesis`."""
         return self.hypotheses[0].score
 
     @property
     def tokens(self) -> list[str]:
-        """The vocabulary's pieces."""
+        """The pieces of the first hypothesis."""
         return self.hypotheses[0].tokens
 
 
@@ -93,15 +92,15 @@ class Translation(Hypotheses):
     """The translation of one sentence.
 
     Attributes:
-        hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one. If the problem reranks outputs
+        hypotheses: tuple of one to n_best `Hypothesis`, best first. If the problem reranks outputs
             (`Problem.choose_output`), its choice comes first.
         truncated: bool, whether the sentence was longer than `max_input_length` and therefore truncated.
         source_tokens: list of str, the translated pieces.
-        source_spans: list of (start, end), the characters of the text that each of them stands for. None unless
-            attention is requested.
-        parts: int, in how many parts the text was translated.
-        is_short: bool, whether the output, or that of a part, has less than a third of the pieces of a text of 30 or
-            more: probably the search ended before all of it was translated.
+        source_spans: list of (start, end), the slice of the text that each of them stands for. None unless attention
+            is requested.
+        parts: int, the number of parts in which the text was translated.
+        is_short: bool, whether a text, or a part, of 30 or more pieces got an output of less than a third as many:
+            the search probably ended before all of it was translated.
         text, score, tokens, attention: those of the first hypothesis.
     """
 
@@ -112,7 +111,7 @@ class Translation(Hypotheses):
 
     @property
     def attention(self) -> np.ndarray | None:
-        """The first hypothesis's: see `Hypothesis`."""
+        """The attention of the first hypothesis: see `Hypothesis`."""
         return self.hypotheses[0].attention
 
 
@@ -121,9 +120,9 @@ class Prompt:
     """A prompt that was read.
 
     Attributes:
-        text: str, as it was given.
-        ids: list of int, at its end, that the model reads.
-        truncated: bool, whether it has more ids.
+        text: str, the whole prompt.
+        ids: list of int, the ids that the model reads, the last ones of the prompt.
+        truncated: bool, whether the prompt has more ids.
     """
 
     text: str
@@ -135,19 +134,19 @@ class Prompt:
 
 
 class Teller:
-    """What the models that have a method of its name tell about pairs of a source and an output.
+    """Something that models with a method of its name tell about a source and an output, such as pondering steps.
 
-    `register_teller` gives a subclass its name. `Translator.translate` takes `return_<name>`, and a `Hypothesis` has
-    the value under the name. t2t-decoder has a flag for it, for which the module is imported: it imports TensorFlow and
-    Keras inside of functions.
+    `register_teller` gives a subclass its name. `Translator.translate` takes `return_<name>`, a `Hypothesis` has the
+    value under the name, and t2t-decoder has a flag for it. The module is imported to declare that flag, so it imports
+    TensorFlow and Keras inside functions.
 
     Args:
-        model: a model; a subclass raises `UserError` for one that cannot tell.
+        model: a model; subclasses raise `UserError` for one without the method.
 
     Attributes:
-        flag: str, of the file that gets a line for each line.
-        help: str, the flag's.
-        own, without: str, ends of "each of the models has …" and "a transformer, which …", for messages.
+        flag: str, the flag that names the file of the values, one line per input line.
+        help: str, the meaning of the flag.
+        own, without: str, the ends of "each of the models has …" and "a transformer, which …" in messages.
     """
 
     flag = help = own = without = ""
@@ -156,27 +155,27 @@ class Teller:
         self.model = model
 
     def __call__(self, sources, targets):
-        """Returns a list of values, one for each pair.
+        """Returns a list with one value per pair.
 
         Args:
             sources: list of lists of ids, each ending in EOS.
-            targets: list of as many lists of ids, none empty.
+            targets: list of as many non-empty lists of ids.
         """
         raise NotImplementedError
 
     @staticmethod
     def joined(values):
-        """Returns the value of an output that was made in parts, of a list of theirs."""
+        """Joins the values of an output's parts, a list, to the value of the output."""
         raise NotImplementedError
 
     @staticmethod
     def text(value):
-        """Returns a value as a line of the flag's file."""
+        """Formats a value as a line of the flag's file."""
         raise NotImplementedError
 
 
 class Tellers(dict):
-    """{name: `Teller`} of a model, which are made when they are first asked for."""
+    """{name: `Teller`} of a model; each is created at its first use."""
 
     def __init__(self, model):
         super().__init__()
@@ -187,10 +186,10 @@ class Tellers(dict):
         return self[name]
 
     def asked(self, options):
-        """Takes `return_<name>` of tellers out of options; returns {name: Teller} of those that are true.
+        """Removes `return_<name>` from options; returns {name: Teller} of those that are true.
 
         Raises:
-            UserError: the model cannot tell it.
+            UserError: the model does not have the method.
         """
         names = {option.removeprefix("return_"): option for option in options if option.startswith("return_")}
         return {name: self[name] for name in names if name in registry.list_tellers() and options.pop(names[name])}

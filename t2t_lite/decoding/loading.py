@@ -1,4 +1,4 @@
-"""Loads a trained model by the class that answers for its problem."""
+"""Loads a trained model as the class that answers for its problem."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike | Sequence, **arguments) -> Translator | Generator | Predictor:
-    """Loads a trained model by the class that answers for its problem: a `Translator`, a `Generator` or a `Predictor`.
+    """Loads a trained model as the class that answers for its problem: a `Translator`, `Generator` or `Predictor`.
 
     Args:
-        path: an output_dir, a checkpoint, a folder of averages or an export; or a list of them, as an ensemble that
+        path: an output_dir, a checkpoint, a folder of averages or an export; or a list of these, for an ensemble that
             translates or generates.
-        **arguments: of that class's `load`, such as `data_dir`.
+        **arguments: arguments of that class's `load`, such as `data_dir`.
 
     Raises:
-        UserError: there is no model, or its files do not belong together.
+        UserError: no model was found, or its files do not belong together.
 
     Example:
         >>> t2t_lite.load("train/sentiment").predict(["What a film!"])[0].label              # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Predictor: what an encoder says of texts: classes, numbers, tags, answers, what is masked, and its hidden states."""
+"""Predictor: predicts classes, numbers, tags, answers and masked words by an encoder, and returns its hidden states."""
 
 import functools
 import inspect
@@ -21,9 +21,9 @@ from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.tasks.task import check_answered_by
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
-_CUT, _SPLIT = "texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off."
-_SHORTEST = 4  # ids of a row to which texts are cut: of a pair, one of each text and their ends
-# Which of the states, the embeddings' and then each layer's, a word means.
+_CUT, _SPLIT = "long texts are cut off, not split.", "long texts are read in parts, not cut off."
+_SHORTEST = 4  # ids of a row: one of each text of a pair, and two ends
+# Word -> function of the number of states that returns their indices; 0 is the embeddings, then each layer.
 LAYERS = {
     "first": lambda count: [0],
     "last": lambda count: [count - 1],
@@ -34,7 +34,7 @@ LAYERS = {
 
 
 class RowReader(Reader):
-    """Reads texts for a Predictor, as `Reading`.
+    """Reads texts for a Predictor as `Reading`.
 
     Args:
         predictor: the Predictor.
@@ -52,7 +52,7 @@ class RowReader(Reader):
             limit = typed_value(name, max_length, int, Range(_SHORTEST, limit))
         super().__init__(predictor, limit, long_input or next(iter(choices), "split"), as_flags)
         if long_input not in (None, *choices):
-            raise UserError(f"{self.argument}={long_input}: {_CUT if 'truncate' in choices else _SPLIT} Leave it out.")
+            raise UserError(f"{self.argument}={long_input}: {_CUT if 'truncate' in choices else _SPLIT} Remove it.")
         self.whole = whole
 
     def checked(self, text, at):
@@ -82,8 +82,8 @@ class Predictor(Answerer):
 
     Attributes:
         task: EncoderTask, that of the problem.
-        labels: list of str, the classes or tags; [] where there are none.
-        num_texts: int, the texts of a row.
+        labels: list of str, the classes or tags, or [].
+        num_texts: int, the number of texts in a row.
         max_input_length: int, the most ids of a row.
         probabilities: tf.function, int32 [B, S] -> float32: see `EncoderTask.scores` and those of its subclasses. Of
             classes [B, C] and of tags [B, S, C] they are probabilities; of numbers [B, 1], their places between the
@@ -125,25 +125,24 @@ class Predictor(Answerer):
         n_best: int = 5,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[Any]:
-        """Answers for texts.
+        """Predicts the answers for texts.
 
         Args:
-            texts: list of str; for a problem of pairs of (str, str), for one of questions of (question, context); for
-                tags of str or of lists of words. Or of what `read` returns.
+            texts: list of str; of (str, str) for a problem of pairs, of (question, context) for one of questions, of
+                str or lists of words for tags. Or of results of `read`.
             batch_size: int, rows per pass.
             max_length: int, the most ids of a row; None: `max_input_length`.
-            long_input: "refuse": a text of more ids is an error. None: its end is cut off ("truncate"), or where words
-                get tags, or in a question's context, it is read in parts ("split").
-            n_best: int, the hypotheses of an answer.
+            long_input: "refuse": a longer text is an error. None: its end is cut off ("truncate"), or it is read in
+                parts ("split") if words get tags or it is the context of a question.
+            n_best: int, the number of hypotheses of an answer.
             on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
-            For each text, in order, what the problem's task asks for: a `Prediction` (.label, .probabilities), a
-            `Tagging` (.words, .tags), an `Answer` (.text, .start, .end) or a `Value`. Texts do not influence one
-            another.
+            A list of one answer per text, as the task defines it: `Prediction` (.label, .probabilities), `Tagging`
+            (.words, .tags), `Answer` (.text, .start, .end) or `Value`. Texts do not influence one another.
 
         Raises:
-            UserError: a number out of range, a text that the vocabulary cannot encode, or the task is another one.
+            UserError: a number is out of range, the vocabulary cannot encode a text, or the task has no `predict`.
         """
         if self.task.method != "predict":
             raise UserError(f"predict: {self.problem.full_name} has no classes. Expected fill_mask, or features.")
@@ -162,22 +161,22 @@ class Predictor(Answerer):
         long_input: str | None = None,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[list[list[Candidate]]]:
-        """Says what may stand at the masks of texts.
+        """Predicts the words at the masks of texts.
 
         Args:
-            texts: list of str, each with one or more "[MASK]", or "<mask>", as the vocabulary has it. The blank before
-                a mask belongs to what is masked. Or of what `read` returns.
+            texts: list of str, each with one or more masks, "[MASK]" or "<mask>" as in the vocabulary. The space
+                before a mask is masked, too. Or of results of `read`.
             top: int, candidates per mask.
             batch_size, max_length, long_input, on_progress: see `predict`.
 
         Returns:
-            For each text a list with one entry per mask: a list of `Candidate`, the most probable first.
+            A list with one list per text, which has one list of `Candidate` per mask, the most probable first.
 
         Raises:
-            UserError: a text without a mask or one that is too long, or a model or vocabulary that knows none.
+            UserError: a text has no mask or is too long, or the model is not a masked language model.
         """
         if not (self.task.method == "fill_mask" and hasattr(self.model, "ids_logits")):
-            raise UserError(f"fill_mask: {self.problem.full_name} is no masked language model.")
+            raise UserError(f"fill_mask: {self.problem.full_name} is not a masked language model.")
         top = typed_value("top", top, int, Range(1, self.encoders["inputs"].vocab_size))
         guesses = functools.partial(self._guesses, top=top)
         readings = self.reader(max_length, long_input=long_input).read_all(texts)
@@ -199,19 +198,19 @@ class Predictor(Answerer):
         """Returns hidden states, as features for other models (Devlin et al. 2019, section 5.3).
 
         Args:
-            texts: as `predict`; of a masked language model texts or pairs (str, str), in which there may be masks.
+            texts: see `predict`; for a masked language model texts or pairs (str, str), with or without masks.
             layers: "first" (the embeddings), "last", "second_to_last", "last_four", "all" (every layer's output, not
                 the embeddings), or a list of int: 0 is the embeddings, n the output of layer n.
-            join: "sum" or "concat", where there are several layers.
-            pooling: "mean" of all positions or "first", the position before the text; None: every position.
+            join: "sum" or "concat", for several layers.
+            pooling: "mean" of all positions or "first", the position before the text; None: all positions.
             batch_size, max_length, long_input, on_progress: see `predict`.
 
         Returns:
-            For each text float32 [positions, n]: the first position ([CLS]), the pieces and what ends each text
-            ([SEP]); with `pooling` [n]. Of a text that is too long the end is left out.
+            A list of one float32 array per text: [positions, n] of the first position ([CLS]), the pieces and the ends
+            of texts ([SEP]); with `pooling` [n]. The end of a long text is left out.
 
         Raises:
-            UserError: an argument that means nothing, or a model that tells no hidden states.
+            UserError: an unknown argument, or a model that does not expose hidden states.
         """
         choice = repr((layers, join, pooling))
         if choice not in self._traced_features:
@@ -224,15 +223,15 @@ class Predictor(Answerer):
         return [states[: 1 + len(one.rows[0])] for one, (states,) in zip(readings, found, strict=True)]
 
     def read(self, text, *, max_length=None, whole=False):
-        """Returns what the model reads of a text, a `Reading`, which other methods take in place of the text.
+        """Reads a text as a `Reading`, which other methods take in place of the text.
 
         Args:
-            text: as one of `predict`'s, or of `fill_mask`'s for a masked language model.
+            text: an item of the texts of `predict`, or of `fill_mask` for a masked language model.
             max_length: see `predict`.
-            whole: bool, whether it is for `features`.
+            whole: bool, whether the reading is for `features`.
 
         Raises:
-            UserError: as `predict`, or `fill_mask`.
+            UserError: see `predict` and `fill_mask`.
         """
         longest = self.max_input_length
         if max_length is not None:
@@ -247,7 +246,7 @@ class Predictor(Answerer):
         as_flags: bool = False,
         whole: bool = False,
     ) -> RowReader:
-        """See `Answerer`; `whole` as of `read`."""
+        """See `Answerer`; for `whole` see `read`."""
         return RowReader(self, max_length, long_input, as_flags, whole)
 
     @property
@@ -256,13 +255,13 @@ class Predictor(Answerer):
         return self.task.method
 
     def _batched(self, readings, batch_size, function, on_progress):
-        """Returns for each Reading a list of what a function of int32 [B, S] gives for its rows.
+        """Applies a function of int32 [B, S] to batches of rows; returns the list of results for each Reading's rows.
 
-        Rows of similar length are together in a batch.
+        A batch has rows of similar length.
         """
         rows = [row for reading in readings for row in reading.rows]
         owners = [at for at, reading in enumerate(readings) for _ in reading.rows]
-        left = [len(reading.rows) for reading in readings]  # rows of each text that are not done
+        left = [len(reading.rows) for reading in readings]  # rows of each text still to do
         found = {}
         for batch in in_batches(rows, batch_size):
             ids = tf.ragged.constant([rows[at] for at in batch], tf.int32).to_tensor()
@@ -277,7 +276,7 @@ class Predictor(Answerer):
         return [[*itertools.islice(in_order, len(reading.rows))] for reading in readings]
 
     def _guesses(self, ids, top):
-        """Returns for each row a list of (probabilities, ids) of the best candidates, one per mask."""
+        """Returns a list per row with (probabilities, ids) of the best candidates for each mask."""
         probabilities, best = self._traced_guesses(ids, top)
         pairs = iter(zip(probabilities.numpy(), best.numpy(), strict=True))
         counts = tf.reduce_sum(tf.cast(ids == self.task.mask[0], tf.int32), -1).numpy()
@@ -292,7 +291,7 @@ class Predictor(Answerer):
         return self.task.scores(self._logits(inputs))
 
     def _logits(self, inputs):
-        """int32 [B, S] -> float32 logits of the targets. What else the model is called with is 0 everywhere."""
+        """int32 [B, S] -> float32 logits of the targets. The model's other inputs are 0."""
         rows = tf.shape(inputs)[0]
         asked = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()}
         return named_outputs(self.model({**asked, "inputs": inputs}, training=False))[0]["targets"]
@@ -303,13 +302,13 @@ def _as_array(row):
 
 
 def has_hidden_states(model):
-    """Returns whether a model's `encode` returns hidden states on request, as an encoder's does."""
+    """Returns whether a model's `encode` can return hidden states, as that of an encoder."""
     encode = getattr(model, "encode", None)
     return callable(encode) and "return_hidden_states" in inspect.signature(encode).parameters
 
 
 def features_of(model, layers="last", join=None, pooling=None):
-    """Returns a function of ids, which can be traced.
+    """Returns a traceable function from ids to features.
 
     Args:
         model: an encoder, such as `TransformerEncoder`.
@@ -320,10 +319,10 @@ def features_of(model, layers="last", join=None, pooling=None):
         [B, n].
 
     Raises:
-        UserError: an argument that means nothing, or a model that tells no hidden states.
+        UserError: an unknown argument, or a model that does not expose hidden states.
     """
     if not has_hidden_states(model):
-        raise UserError(f"features: a {type(model).__name__} tells no hidden states. Expected an encoder.")
+        raise UserError(f"features: a {type(model).__name__} does not expose hidden states. Expected an encoder.")
     count = 1 + model.config["num_layers"]
     wanted = LAYERS[layers](count) if layers in [*LAYERS] else layers
     is_list = isinstance(wanted, list | tuple) and wanted

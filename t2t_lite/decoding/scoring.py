@@ -1,4 +1,4 @@
-"""Scores given targets in one pass over source and target, without a search."""
+"""Scores given targets by one pass over source and target, without a search."""
 
 import dataclasses
 import functools
@@ -18,8 +18,8 @@ class TargetScore:
 
     Attributes:
         log_prob: float, log-probability (nats) of the target given its source, the sum over its tokens.
-        token_log_probs: list of float (nats): log-probability of each piece, and of a target's EOS, given the previous
-            ones.
+        token_log_probs: list of float, the log-probability (nats) of each piece, and of a target's EOS, given the
+            previous ones.
     """
 
     log_prob: float
@@ -34,11 +34,11 @@ class TargetScore:
 class GivenTargets:
     """Runs a function of sources and targets on batches of pairs of similar length.
 
-    Create it once, since it keeps its trace. A model's weights are read at every call.
+    Create it once, since it keeps its traced function. A model's weights are read at every call.
 
     Args:
         function: (int32 [B, S], int32 [B, T]) -> [B, T, ...].
-        longest: int, the most that S + T may be, where the model reads both in one row; None: any number.
+        longest: int, the largest S + T, if the model reads both in one row; None: any.
     """
 
     def __init__(self, function, longest=None):
@@ -52,7 +52,7 @@ class GivenTargets:
 
         Args:
             sources: list of lists of ids, each ending in EOS.
-            targets: list of as many lists of ids, none empty.
+            targets: list of as many non-empty lists of ids.
             batch_size: int, pairs per batch; fewer if they are longer than 128 ids.
             on_progress: None, or a function called with the number of pairs in each finished batch.
 
@@ -71,7 +71,7 @@ class GivenTargets:
         return found
 
     def _fitting(self, batches, sources, targets):
-        """Yields the batches, parted where a long source and another pair's long target would be too wide together."""
+        """Yields batches, split where the longest source and the longest target would exceed `longest` together."""
         for batch in batches:
             rows, source, target = [], 0, 0
             for at in batch:
@@ -84,17 +84,17 @@ class GivenTargets:
 
 
 def token_log_probs(model, longest=None):
-    """Returns `GivenTargets` of log-probabilities float32 [length] (nats) of each id, given those before it.
+    """Returns `GivenTargets` of the log-probabilities, float32 [length] (nats), of each id given those before it.
 
-    They are computed without label smoothing, temperature or length penalty. Their sum, EOS included, is the
-    log-probability that beam search and sampling compute for the same target.
+    Label smoothing, temperature and length penalty are not applied. The sum, EOS included, is the log-probability that
+    beam search and sampling compute for the same target.
 
     Args:
         model: model({"inputs" [B, S], "targets" [B, T]}, training=False) -> logits [B, T, V]; an `Ensemble` is one.
-        longest: as of `GivenTargets`.
+        longest: see `GivenTargets`.
 
     Raises:
-        UserError: the model has a search of its own, so that its logits are of other things.
+        UserError: the model uses its own search, so its logits are not those of the next id.
     """
     if searches(model):
         refuse(model, "the score of given targets, or of tokens,")
@@ -102,7 +102,7 @@ def token_log_probs(model, longest=None):
 
 
 def log_probs_of_targets(model, inputs, targets):
-    """int32 [B, S] or None, int32 [B, T] -> float32 [B, T], log-probabilities (nats) of targets; not of padding."""
+    """int32 [B, S] or None, int32 [B, T] -> float32 [B, T], log-probabilities (nats) of targets, any of padding."""
     features = {"targets": targets} | ({} if inputs is None else {"inputs": inputs})
     logits = tf.cast(named_outputs(model(features, training=False))[0]["targets"], tf.float32)
     return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)

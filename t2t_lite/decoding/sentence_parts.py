@@ -1,4 +1,4 @@
-"""Texts that are translated in parts, such as their sentences: reading them, and joining what was made of the parts."""
+"""Splits texts that are translated in parts, such as sentences, and joins the translations of the parts."""
 
 import dataclasses
 import functools
@@ -22,28 +22,28 @@ from t2t_lite.decoding.answering import Reader
 from t2t_lite.decoding.texts import one_for_each
 from t2t_lite.errors import UserError
 
-_SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
+_SEVERAL = 0.1  # a model trained with this share of examples of several sentences, or more, translates such texts
 
 
 def is_natural(problem):
-    """Whether a problem's texts are natural language, which can be split into sentences; None counts as such."""
+    """Whether a problem's texts are natural language, which can be split into sentences; so for None."""
     return problem is None or isinstance(problem, TranslateProblem)
 
 
 def splits_sentences(choice, problem, config=None):
     """Returns whether texts are split into sentences before they are translated.
 
-    A model that was trained on single sentences translates one or two of several, and ends.
+    A model that was trained on single sentences translates the first one or two of several and ends.
 
     Args:
-        choice: one of `SPLIT_SENTENCES`, or None for "auto": where the problem's texts are natural language, and fewer
-            than one in ten of its training examples had several sentences.
+        choice: one of `SPLIT_SENTENCES`, or None for "auto": they are split if the problem's texts are natural language
+            and fewer than one in ten of its training examples had several sentences.
         problem: Problem, or None.
-        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share; runs of earlier
-            versions, which lack it, count as trained on single sentences.
+        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share; it is 0 for
+            runs of earlier versions, which lack it.
 
     Raises:
-        UserError: another choice.
+        UserError: an unknown choice.
     """
     if checked_choice(choice) in ("always", "never"):
         return choice == "always"
@@ -51,15 +51,15 @@ def splits_sentences(choice, problem, config=None):
 
 
 def whole_sentences(text, problem):
-    """Returns `sentence_parts` of a text for a problem, or None: none ends within what the problem keeps whole."""
+    """Returns the `sentence_parts` of a text, none of which ends inside a part that the problem keeps whole."""
     return unbroken(sentence_parts(text), text, problem)
 
 
 def unbroken(parts, text, problem):
-    """Returns the parts of a text; those are joined between which a `SourceText.whole` part would be cut.
+    """Joins those parts of a text between which a `SourceText.whole` part would be cut; returns all parts.
 
     Args:
-        parts: list of str, in order, with nothing but spaces between them.
+        parts: list of str, in order, with only spaces between them.
         text: str.
         problem: Problem, or None.
     """
@@ -76,13 +76,13 @@ def unbroken(parts, text, problem):
 
 
 class TextParts(NamedTuple):
-    """A text that was read, in one part or several.
+    """The reading of a text, in one part or several.
 
     Attributes:
         text: str.
-        parts: list of one or more str, in order, with nothing but spaces between them.
-        sources: list of `SourceText`, what was read of each part.
-        is_long: bool, whether it has more ids than are read at once.
+        parts: list of one or more str, in order, with only spaces between them.
+        sources: list of `SourceText`, the readings of the parts.
+        is_long: bool, whether the text has more ids than the reader's limit.
         prefix: list of int, ids with which its output has to begin.
     """
 
@@ -94,10 +94,10 @@ class TextParts(NamedTuple):
 
 
 class SentenceReader(Reader):
-    """Reads texts for a Translator, as `TextParts`: in sentences, and what is too long in parts, cut off or not at all.
+    """Reads texts for a Translator as `TextParts`: sentence by sentence; long texts are split, truncated or refused.
 
     Args:
-        translator: Translator, or what has its `read`, `checked_length`, `problem`, `hparams` and `run`.
+        translator: Translator, or an object with its `read`, `checked_length`, `problem`, `hparams` and `run`.
         max_input_length, long_input, split_sentences: see `Translator.translate`.
         as_flags: see `Reader`.
     """
@@ -112,12 +112,12 @@ class SentenceReader(Reader):
         self._splits = splits_sentences(split_sentences, translator.problem, translator.run and translator.run.config)
 
     def read(self, text):
-        """See `Reader`; a `SourceText` is not split."""
+        """See `Reader`. A `SourceText` is not split."""
         if isinstance(text, self.taken):
             return text if isinstance(text, TextParts) else TextParts(text.text, [text.text], [text])
         read, problem = functools.cache(lambda part: self.answerer.read(part, self.limit)), self.answerer.problem
 
-        def length(part):  # of a very long one some length over the limit
+        def length(part):  # for a very long part some length over the limit
             return len(read(part).ids) + 1
 
         is_long = length(text) > self.limit
@@ -131,14 +131,14 @@ class SentenceReader(Reader):
 
 
 def answer_parts(translate, readings, language=None, prefixes=None, on_progress=None):
-    """Translates the parts of texts, and joins their translations.
+    """Translates the parts of texts and joins their translations.
 
     Args:
         translate: function of a list of `SourceText`, `on_progress` and perhaps `prefixes`: see `Translator.translate`.
         readings: list of `TextParts`.
-        language: str, of the translations, or None.
-        prefixes: as `Translator.translate`; a text's prefix is that of its first part.
-        on_progress: as `Translator.translate`, a function of a number of texts.
+        language: str, the language of the translations, or None.
+        prefixes: see `Translator.translate`; a text's prefix is that of its first part.
+        on_progress: see `Translator.translate`; it is called with numbers of texts.
 
     Returns:
         list of `Translation`, one for each text.
@@ -153,16 +153,16 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
 
 
 def joined(text, parts, translations, language=None):
-    """Joins the translations of a text's parts to one of the text.
+    """Joins the translations of a text's parts to the translation of the text.
 
     Args:
         text: str.
-        parts: list of one or more str, in order, with nothing but spaces between them.
+        parts: list of one or more str, in order, with only spaces between them.
         translations: list of `Translation`, one for each part.
-        language: str, of the translations, or None.
+        language: str, the language of the translations, or None.
 
     Returns:
-        `Translation`: its k-th hypothesis joins the k-th ones of the parts, or the last one of a part that has fewer.
+        `Translation`: its k-th hypothesis joins the k-th ones of the parts, or the last one of a part with fewer.
     """
     first = translations[0]
     if parts == [text]:
@@ -185,7 +185,7 @@ def joined(text, parts, translations, language=None):
 
 
 def _joined_hypotheses(hypotheses, sizes, language):
-    """Joins the hypotheses of consecutive parts, whose sources have so many pieces, to one."""
+    """Joins the hypotheses of consecutive parts; `sizes` are the numbers of pieces of their sources."""
     text, starts = join_texts([one.text for one in hypotheses], language)
     scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
     spans = [one.spans for one in hypotheses]
@@ -206,7 +206,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
 
 
 def _joined_attention(hypotheses, sizes):
-    """Returns float32 [ids of all parts, source pieces of all parts + EOS]; every EOS of the parts is in its column."""
+    """Returns float32 [ids of all parts, source pieces of all parts + EOS]; the last column is for every part's EOS."""
     if all(one.attention is None for one in hypotheses):
         return None
     weights = np.zeros((sum(len(one.ids) for one in hypotheses), sum(sizes) + 1), np.float32)
@@ -221,6 +221,6 @@ def _joined_attention(hypotheses, sizes):
 
 
 def _shifted(spans, starts):
-    """Returns the spans of all parts, lists of (start, end) or None, where each part begins at its start."""
+    """Returns the spans of all parts, lists of (start, end) or None, each shifted by the start of its part."""
     pairs = zip(spans, starts, strict=True)
     return [(start + at, end + at) for of_part, at in pairs for start, end in of_part or ()]

@@ -1,4 +1,4 @@
-"""Checks of texts, of lists of them and of ids, that are given in Python; clients use them without NumPy."""
+"""Checks of texts, lists of texts and ids from Python users, and batches of them; importable without NumPy."""
 
 from t2t_lite.errors import UserError, counted, nearest, shown
 from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
@@ -13,25 +13,25 @@ def check_texts(texts, name="texts", may_be_none=False):
         may_be_none: bool, whether an item may be None, which then becomes "".
 
     Raises:
-        TypeError: any other value; also a single str, which would pass for a list of characters.
+        TypeError: any other value, also a single str, which would pass for a list of characters.
     """
     check_list(texts, name)
     return ["" if text is None and may_be_none else check_text(text, number, name) for number, text in enumerate(texts)]
 
 
 def check_list(texts, name="texts"):
-    """Raises `TypeError` unless a value may be a list of texts: a single str would pass for a list of characters."""
+    """Raises `TypeError` unless a value is iterable and not one text, which would pass for a list of characters."""
     if isinstance(texts, str | bytes | dict) or not hasattr(texts, "__iter__"):
         advice = " For one sentence: [text]." if isinstance(texts, str | bytes) else ""
         raise TypeError(f"`{name}` must be a list of str, received one {type(texts).__name__}.{advice}")
 
 
 def one_for_each(values, count, name, expected="one for each"):
-    """Returns a list of the user's values, one for each of `count` texts.
+    """Returns the user's values as a list, one for each of `count` texts.
 
     Raises:
-        TypeError: as `check_list`.
-        UserError: there are more or fewer.
+        TypeError: see `check_list`.
+        UserError: there are more or fewer values.
     """
     check_list(values, name)
     values = list(values)
@@ -41,15 +41,15 @@ def one_for_each(values, count, name, expected="one for each"):
 
 
 def check_text(text, number, name="texts"):
-    """Returns an item of a list, number `number`, as valid Unicode. Raises `TypeError` unless it is a str."""
+    """Returns item `number` of a list as valid Unicode. Raises `TypeError` unless it is a str."""
     if not isinstance(text, str):
         advice = " Decode it: .decode('utf-8')." if isinstance(text, bytes) else ""
         raise TypeError(f"`{name}`, item {number}: must be str, received {type(text).__name__}.{advice}")
-    return valid_unicode(str(text))  # not a subclass such as NumPy's, which protocols and JSON would have to know
+    return valid_unicode(str(text))  # a plain str: protocols and JSON reject subclasses such as NumPy's
 
 
 def check_options(given, known, where):
-    """Raises `TypeError` for an unknown argument, and suggests the nearest one.
+    """Raises `TypeError` for an unknown argument, with the nearest name.
 
     Args:
         given, known: names.
@@ -76,7 +76,7 @@ def check_ids(ids, vocab_size, least=1):
     Args:
         ids: list, tuple or array of whole numbers.
         vocab_size: int.
-        least: int, the smallest id: 1 is EOS, and 2 leaves no place for it.
+        least: int, the smallest id: 1 allows EOS, 2 does not.
 
     Raises:
         UserError: another value, or an id outside the vocabulary.
@@ -96,30 +96,30 @@ def check_ids(ids, vocab_size, least=1):
 
 
 def prefix_ids(encoder, prefix, longest_output):
-    """Returns the ids of a text, or list of ids, with which an output of at most `longest_output` ids has to begin.
+    """Returns the ids of the prefix, a text or a list of ids, of an output of at most `longest_output` ids.
 
     Raises:
-        UserError: there are as many or more, or one is outside the vocabulary.
+        UserError: the prefix is as long or longer, or an id is outside the vocabulary.
     """
     ids = encoder.encode(prefix) if isinstance(prefix, str) else check_ids(prefix, encoder.vocab_size, least=2)
     if len(ids) >= longest_output:
         raise UserError(
-            f"its prefix has {len(ids):,} ids, and its output at most {longest_output - 1:,}. Shorten the prefix, or "
-            "raise extra_length."
+            f"its prefix has {len(ids):,} ids, and its output has at most {longest_output - 1:,}. Shorten the prefix, "
+            "or raise extra_length."
         )
     return ids
 
 
 def in_batches(items, size, length=len):
-    """Yields lists of the places of items, those of similar length together.
+    """Yields batches, lists of the indices of items of similar length.
 
     Args:
         items: list.
-        size: int, the most items of a batch, or a function of a batch's first item that returns it.
-        length: function of an item; batches begin with the items of which it is smallest.
+        size: int, the most items of a batch, or a function that returns it for the first item of a batch.
+        length: function of an item, by which the items are sorted.
 
     Raises:
-        UserError: the size is out of range; before anything is yielded.
+        UserError: the size is out of range; raised before the first batch.
     """
     most = size if callable(size) else typed_value("batch_size", size, int, DECODE_BATCH)
     order, start = sorted(range(len(items)), key=lambda at: length(items[at])), 0

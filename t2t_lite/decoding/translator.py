@@ -31,13 +31,13 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 MAX_INPUT_LENGTH = 1024
-_SHORT, _LEAST_PIECES = 3, 30  # an output of less than a third of so many pieces is short
+_SHORT, _LEAST_PIECES = 3, 30  # an output is short with less than 1/3 of the pieces of a source of 30 or more
 
 
 class Translator(TextModel):
     """Translates with a model. Create it once and call it often, since it keeps traced and compiled functions.
 
-    The model's weights are read at every call, so that the trainer can use one with the model in training.
+    The weights are read at every call, so the trainer can use an instance while the model is trained.
 
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
@@ -72,39 +72,37 @@ class Translator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Translation]:
-        """Translates sentences; a blank one gives a blank translation.
+        """Translates texts; a blank one gives a blank translation.
 
         Args:
-            texts: list of str, or of what the `reader` reads, or of what `read` returns, which is not split.
-            split_sentences: "always": translate the sentences of a text one by one, and join their translations;
-                "never": translate each text as it is. None, or "auto": split texts of several sentences if the model
-                was trained on single ones, since it would end before all of them are translated: see
-                `t2t_lite.decoding.sentence_parts.splits_sentences`. The k-th hypothesis of a text that is split joins
-                the k-th ones of its sentences (the last one of a sentence that has fewer); its score is their sum.
-            long_input: "truncate", or None: sentences beyond `max_input_length` are cut off; "split": they are split
-                after commas or at spaces, as by t2t-decoder; "refuse": they are errors.
+            texts: list of str, of readings of the `reader`, or of results of `read`, which are not split.
+            split_sentences: "always": translate the sentences of a text one by one and join the translations;
+                "never": translate each text as a whole. None or "auto": split if the model was trained on single
+                sentences, since it would stop before all of a longer text is translated: see
+                `t2t_lite.decoding.sentence_parts.splits_sentences`. The k-th hypothesis of a split text joins the k-th
+                ones of its sentences (the last one of a sentence with fewer); its score is their sum.
+            long_input: "truncate" or None: sentences longer than `max_input_length` are truncated; "split": they are
+                split after commas or at spaces, as by t2t-decoder; "refuse": they are errors.
             max_input_length: int, the most ids of a sentence, EOS included; None: 1024, or the size of a learned
-                position table; where long ones are split, at most the `max_length` of training's.
+                position table; and at most the `max_length` of the training if long sentences are split.
             replace_unknown: bool, whether each word with an unknown piece is replaced by the word of the text that the
                 piece attends to most.
-            prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
-                forced as they are, so it should end at a word's end (the output may still continue that word). Or
-                lists of their ids, without EOS.
-            return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
-                `token_scores`; each costs one more pass over the hypotheses, as does `return_<name>` of what else the
-                model tells, such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
+            prefixes: list of one str per text, with which its output begins; "" or None for none. A prefix should end
+                at the end of a word, although the output may continue that word. Or lists of ids, without EOS.
+            return_attention, return_token_scores: bool, whether hypotheses get `attention` and `spans`, or
+                `token_scores`. Each costs one more pass over the hypotheses, as does `return_<name>` of a `Teller`,
+                such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
-            **options: of `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
-                sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
-                (`decode_defaults`).
+            **options: `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or sampling=True with
+                temperature, top_k, top_p and seed; a problem may have other defaults (`decode_defaults`).
 
         Returns:
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option is out of range, the model does not tell what is asked, a prefix is as long as the
-                longest output, an id is outside the vocabulary, a text is to be refused, or there is not one prefix or
-                list of ids for each text.
+            UserError: an option is out of range, the model lacks what is requested, a prefix is as long as the longest
+                output, an id is outside the vocabulary, a text is refused as too long, or the numbers of texts and
+                prefixes differ.
         """
         asked = {"attention": return_attention, "token_scores": return_token_scores, "replaced": replace_unknown}
         asked["tellers"] = self._tellers.asked(options)
@@ -121,21 +119,21 @@ class Translator(TextModel):
         split_sentences: str | None = None,
         as_flags: bool = False,
     ) -> SentenceReader:
-        """See `Answerer`; `split_sentences` is that of `translate`."""
+        """See `Answerer`; for `split_sentences` see `translate`."""
         return SentenceReader(self, max_length, long_input, split_sentences, as_flags)
 
     def answer(
         self, readings: Sequence, *, prefixes: Sequence | None = None, utility: str | None = None, **options
     ) -> list[Translation]:
-        """See `Answerer`; with a `utility` by `translate_by_risk`."""
+        """See `Answerer`; a `utility` is for `translate_by_risk`, which is used then."""
         on_progress = options.pop("on_progress", None)
         by_risk = utility and functools.partial(self.translate_by_risk, utility=utility)
         translate = functools.partial(by_risk or self.translate, **options)
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
 
     def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
-        """Returns the Translation of each `SourceText`, of which at most `longest` ids are read, beside EOS."""
-        sources = {at: text for at, text in enumerate(texts) if text.ids}  # one of control characters is blank, too
+        """Returns the Translation of each `SourceText`, of which at most `longest` ids, EOS not counted, are read."""
+        sources = {at: text for at, text in enumerate(texts) if text.ids}  # a text of only control characters has none
         nothing = [] if asked["token_scores"] else None
         translations = [Translation((Hypothesis(text.unchanged, token_scores=nothing),)) for text in texts]
         if on_progress and len(sources) < len(texts):
@@ -156,23 +154,23 @@ class Translator(TextModel):
         return translations
 
     def read(self, text: str, max_input_length: int | None = None) -> SourceText:
-        """Returns a text as `translate` also takes it, then as a whole.
+        """Reads a text; `translate` takes the reading in its place, and does not split it.
 
         Args:
             text: str.
-            max_input_length: as of `translate`.
+            max_input_length: see `translate`.
 
         Raises:
-            UserError: the length is out of range, or the text outside the vocabulary.
+            UserError: the length is out of range, or the text is outside the vocabulary.
         """
         text = valid_unicode(text)
         source = self.problem.source_text(text) if self.problem else SourceText(text, text)
-        longest = self.checked_length(max_input_length) - 1  # beside EOS
+        longest = self.checked_length(max_input_length) - 1  # EOS follows
         ids = [] if source.is_blank else encode_beginning(self.encoders["inputs"], source.prepared, longest)
         return dataclasses.replace(source, ids=ids)
 
     def _hypothesis(self, result, stop, source, pieces, spans, replaces, fields):
-        """Returns the Hypothesis of a result for a `SourceText`; with its own spans if it has those of its pieces."""
+        """Returns the Hypothesis of a result for a `SourceText`, with spans if those of the source are given."""
         encoder = self.encoders["targets"]
         if spans is None and not source.restores:
             return self.hypothesis(source.prepared, result, stop, **fields)
@@ -203,7 +201,7 @@ class Translator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **arguments,
     ) -> list[Translation]:
-        """Samples translations and ranks them by minimum Bayes risk: the most similar to all others first.
+        """Samples translations and ranks them by minimum Bayes risk: the one most similar to all others first.
 
         See `t2t_lite.decoding.minimum_bayes_risk`.
 
@@ -213,14 +211,14 @@ class Translator(TextModel):
             num_samples: int.
             tokenize: the tokenization for BLEU; None: as in evaluations, by default that of the target language.
             split_sentences, long_input, max_input_length, prefixes, on_progress: see `translate`.
-            **arguments: of `translate`: temperature, top_k, top_p, seed and so on.
+            **arguments: arguments of `translate`: temperature, top_k, top_p, seed and so on.
 
         Returns:
             list of `Translation`, in the order of `texts`, with all distinct samples, best first. Their scores are
             expected utilities, from 0 to 100.
 
         Raises:
-            UserError: an option out of range.
+            UserError: an option is out of range.
         """
         minimum_bayes_risk.check_utility(utility)
         tokenize = tokenize or tokenization_of_problem(self.problem, self.hparams)
@@ -271,7 +269,7 @@ class Translator(TextModel):
     def score_ids(
         self, pairs: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
     ) -> list[TargetScore]:
-        """As `score`, of pairs of ids: `pair_ids` of each text and its target. Raises `UserError` for other ids."""
+        """See `score`; takes `pair_ids` of each text and target. Raises `UserError` for ids outside the vocabulary."""
         sizes = [self.encoders[side].vocab_size for side in ("inputs", "targets")]
         rows = []
         for number, pair in enumerate(pairs, 1):
@@ -282,10 +280,10 @@ class Translator(TextModel):
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
 
     def pair_ids(self, text: str, target: str) -> list[list[int]]:
-        """Returns the ids of a text and of its target, each with EOS, as `score` reads them.
+        """Returns the ids of a text and of its target, each with EOS, for `score_ids`.
 
         Raises:
-            UserError: one is outside the vocabulary, or too long for the model.
+            UserError: one of them is outside the vocabulary or too long for the model.
         """
         found = []
         if self.problem:
@@ -295,13 +293,13 @@ class Translator(TextModel):
             if len(ids) > self.max_input_length:
                 raise UserError(
                     f"the {what} has {len(ids):,} ids, EOS included; the longest that can be scored has "
-                    f"{self.max_input_length:,}. Split it, or leave it out."
+                    f"{self.max_input_length:,}. Split it, or remove it."
                 )
             found.append(ids)
         if self.searcher.joins_inputs and (length := sum(map(len, found))) > self.searcher.max_length:
             raise UserError(
                 f"the text and the target have {length:,} ids together, each with EOS; the longest that can be scored "
-                f"have {self.searcher.max_length:,}. Split them, or leave them out."
+                f"have {self.searcher.max_length:,}. Split them, or remove them."
             )
         return found
 
@@ -309,11 +307,11 @@ class Translator(TextModel):
         """Translates ids to ids.
 
         Args:
-            inputs: list of lists of int, as records hold them: each ends in EOS (1); 0s after it are ignored.
-            **options: of `SearchOptions`.
+            inputs: list of lists of int as in records: each ends in EOS (1); what follows is ignored.
+            **options: `SearchOptions`.
 
         Returns:
-            list of lists of int: the first output of each, see `Translation`, without EOS.
+            list of lists of int, the ids of the first hypothesis of each, without EOS.
 
         Raises:
             UserError: an id is outside the vocabulary, or an option is out of range.
@@ -328,7 +326,7 @@ class Translator(TextModel):
         return [results[0].ids for results in self._search(sources, self.search_options(options))]
 
     def _search(self, sources, options, prefixes=None, on_progress=None):
-        """Returns for each source a list of at most n_best `Hypothesis`, the problem's choice first."""
+        """Returns a list of at most n_best `Hypothesis` for each source, the problem's choice first."""
         if options.sampling or not (self.problem and self.problem.chooses_output):
             return self.searcher.search(sources, options, prefixes, on_progress)
         every = dataclasses.replace(options, n_best=options.beam_size)
@@ -341,7 +339,7 @@ class Translator(TextModel):
         return found
 
     def _prefixes(self, prefixes, count, sources, rows, options):
-        """Returns the prefixes' ids of `sources`, a dict of those of `count` texts that are not blank, or None."""
+        """Returns the ids of the prefixes of `sources`, {index: non-blank one of `count` texts}, or None."""
         if prefixes is None:
             return None
         prefixes = [
@@ -356,7 +354,7 @@ class Translator(TextModel):
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores, tellers):
-        """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
+        """Yields the requested extra fields of the `Hypothesis` of each result of each source, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
         outputs = [result.all_ids for _, result in pairs]
@@ -384,7 +382,7 @@ class Translator(TextModel):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.
 
         Raises:
-            UserError: no whole number from 1, or beyond a learned position table; it calls the length `name`.
+            UserError: not a whole number from 1, or beyond a learned position table; `name` names the argument.
         """
         if length is None:
             return self.max_input_length

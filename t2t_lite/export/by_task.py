@@ -1,6 +1,6 @@
 """The signatures of exports, one class per class of answerer, and the files that extras add to an export.
 
-Each is called with (Translator, Generator or Predictor; max_input_length; **settings) and has
+Each class is called with (Translator, Generator or Predictor; max_input_length; **settings) and has
 
     SETTINGS            names of the settings of searches that an export keeps
     HAS_FEATURES        whether it takes the settings of `Predictor.features`
@@ -38,7 +38,7 @@ def load(paths, data_dir=None, compute_dtype=None):
         data_dir, compute_dtype: see `Translator.load`. The dtype may be slow on this machine.
 
     Raises:
-        UserError: there is no model, or none that can be exported.
+        UserError: the model is missing or cannot be exported.
     """
     run = find_run(paths[0])
     check(run.problem, run.checkpoint)
@@ -59,14 +59,14 @@ def signatures_of(task, problem=None):
 
 
 def added_files(answerer, **facts):
-    """Returns {name: bytes} of what is registered.
+    """Returns {name: bytes} of the files that extras register.
 
     Args:
         answerer: Translator, Generator or Predictor.
-        **facts: `license` and `command`, str, "" where not stated. Of a SavedModel also `signatures` (see
-            `t2t_lite.export.by_task`), `path` of its numbered folder and `weights_dtype`; of a folder for another
-            toolkit `title`, `library` (the toolkit's name on Hugging Face's Hub), `body` (Markdown: how to call it) and
-            `rows` ({title: text}, further facts).
+        **facts: `license` and `command`, str, "" if not stated. A SavedModel also has `signatures` (see
+            `t2t_lite.export.by_task`), `path` of its numbered folder and `weights_dtype`; a folder for another
+            toolkit has `title`, `library` (the toolkit's name on Hugging Face's Hub), `body` (Markdown: how to call it)
+            and `rows` ({title: text}, further facts).
     """
     registered = Registries.export_files
     return {name: registered.get(name)(answerer, **facts).encode() for name in registered.names()}

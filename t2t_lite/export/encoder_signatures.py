@@ -63,7 +63,7 @@ class EncoderSignatures:
         """Texts, string [batch] each -> {"features" float32 [batch, positions, n], "truncated" bool [batch]}.
 
         Positions are those of `Predictor.features`; "lengths" int32 [batch] are their numbers, and they are padded with
-        0. With pooling, features are [batch, n], and there are no lengths.
+        0. With pooling, features are [batch, n], without lengths.
         """
         longest = self._task.features_length(self.max_input_length, self._predictor.max_input_length)
         ids, truncated = self._task.whole_rows(self._checked(texts), longest)

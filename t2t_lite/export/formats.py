@@ -17,7 +17,7 @@ from t2t_lite.settings.ranges import settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SAVED_MODEL = "saved_model"
-# Options that no format needs: the vocabulary's sizes, and those used only in training.
+# Options that no format needs: the sizes of vocabularies, and those used only in training.
 _TRAINING = {
     "vocab_size", "target_vocab_size", "kernel_initializer", "bias_initializer",
     *(s.argument for s in settings_of(HParams).values() if not s.fixed),
@@ -48,13 +48,13 @@ class Format:
         return class_obstacles(model, {self._model}) or option_obstacles(model, self._supported(model.config))
 
     def answer(self, model, encoders=None):
-        """Returns what is said of a model that it can hold."""
+        """Returns the description of a model that it can hold."""
         return "yes"
 
 
 class _SavedModel(Format):
     def obstacles(self, model, encoders=None):
-        return ["it has a search of its own, expected a model that predicts one id after the other"] * searches(model)
+        return ["it uses its own search, expected an autoregressive model"] * searches(model)
 
 
 def names():
@@ -90,13 +90,13 @@ def check(format_name, answerer):
         name = _format(format_name).label(answerer.model, answerer.encoders)
         _LOGGER.warning(
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
-            f"{name} does not run: texts go in and come out as the vocabulary has them."
+            f"{name} does not run: texts are encoded and decoded by the vocabulary alone."
         )
     if answerer.problem and (substitution := answerer.problem.substitution):
         _LOGGER.warning(
             f"{answerer.problem.full_name}: {', '.join(substitution.kinds)} are replaced by symbols, such as "
             f"{substitution.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
-            f"{_format(format_name).label(answerer.model)} expects texts with symbols, and gives such."
+            f"{_format(format_name).label(answerer.model)} reads and writes texts with symbols."
         )
 
 

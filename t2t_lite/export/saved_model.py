@@ -1,4 +1,4 @@
-"""SavedModels that answer texts in stock TensorFlow Serving, with the files that let this package open them, too."""
+"""SavedModels that answer texts in stock TensorFlow Serving, with the files by which this package opens them."""
 
 import logging
 import os
@@ -41,7 +41,7 @@ def export_saved_model(
 
     The export also contains what is registered (see `added_files`, such as a README.md),
     `assets.extra/tf_serving_warmup_requests`, and `assets.extra/t2t_lite` with settings and vocabulary, so that
-    `t2t_lite.load` opens an export too.
+    `t2t_lite.load` also opens an export.
 
     Args:
         answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export stores weights and
@@ -137,6 +137,6 @@ def export_best(output_dir):
     if any(tf.io.gfile.stat(export).mtime_nsec >= saved_at for export in exports):
         _LOGGER.info(f"{folder}: holds this model already")
         return None
-    which = "best" if path != output_dir else "newest, since there were no evaluations"
+    which = "best" if path != output_dir else "newest, since the run has no evaluations"
     _LOGGER.info(f"exporting the model of step {answerer.runs[0].step:,} ({which})")
     return export_saved_model(answerer, folder)

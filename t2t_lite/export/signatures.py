@@ -213,14 +213,14 @@ class TextSignatures:
         sources, read = self.read_inputs(inputs)
         return self._answers(sources, read, self._search_results(sources, alpha, extra_length))
 
-    # What a problem's `substitution` has signatures of its own for.
+    # Overridden by the signatures of a problem's `substitution`.
 
     def read_inputs(self, inputs):
-        """Returns `Sources`, blank where there is nothing to translate, and what `texts` and `unchanged` need."""
+        """Returns `Sources`, blank if there is nothing to translate, and an argument for `texts` and `unchanged`."""
         return blanked(self.readers["inputs"](inputs)), None
 
     def pairs(self, inputs, targets):
-        """Returns what is encoded of inputs and targets, both string [batch]."""
+        """Returns the inputs and targets to encode, both string [batch]."""
         return inputs, targets
 
     def texts(self, ids, read, n_best=1):
@@ -228,7 +228,7 @@ class TextSignatures:
         return self._decode(ids)
 
     def unchanged(self, read):
-        """Returns the outputs where there is nothing to translate, string [batch] or []."""
+        """Returns the outputs for blank sources, string [batch] or []."""
         return tf.constant("")
 
     def _answers(self, sources, read, results):

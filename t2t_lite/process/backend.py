@@ -1,4 +1,4 @@
-"""Which of Keras' backends is used: commands, training, decoding and export run on TensorFlow."""
+"""Chooses and checks Keras' backend: commands, training, decoding and export run on TensorFlow."""
 
 import json
 import os
@@ -10,7 +10,7 @@ _VARIABLE = "KERAS_BACKEND"
 
 
 def check_tensorflow(what):
-    """Raises `UserError`, which begins with `what`, where Keras has another backend than TensorFlow."""
+    """Raises `UserError`, whose message begins with `what`, if Keras' backend is not TensorFlow."""
     import keras
 
     backend = keras.backend.backend()
@@ -22,7 +22,7 @@ def check_tensorflow(what):
 
 
 def choose_tensorflow():
-    """Makes TensorFlow the backend of this process, for commands; returns what else was chosen, or "".
+    """Makes TensorFlow the backend of a command's process; returns the user's other choice, or "".
 
     Raises:
         UserError: Keras was imported with another backend already.
@@ -35,7 +35,7 @@ def choose_tensorflow():
 
 
 def _chosen():
-    """Returns where the user has chosen a backend, and which; "" where nowhere."""
+    """Returns the user's choice of a backend and its place, or "" without one."""
     if os.environ.get(_VARIABLE):
         return f"{_VARIABLE}={os.environ[_VARIABLE]}"
     path = os.path.join(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras"), "keras.json")

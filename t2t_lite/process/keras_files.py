@@ -34,7 +34,7 @@ def modules():
 
 
 class _StandIn:
-    """Makes what its class would, which it imports for that."""
+    """Creates instances of its class, which it imports when needed."""
 
     def __init__(self, module, name):
         self.module = module

@@ -1,4 +1,4 @@
-"""Packages whose modules are found, and whose names are imported, when they are first used; extras; import hooks."""
+"""Modules of packages, found without imports; names imported at their first use; extras; import hooks."""
 
 import ast
 import functools
@@ -26,7 +26,7 @@ def module_paths(package):
 
 
 def _folders(package):
-    """Returns the folders of a package. The package around it is not imported, if its folder has it."""
+    """Returns the folders of a package, without importing the package around it if its folder has it."""
     parent = package.rpartition(".")[0]
     spec = importlib.machinery.PathFinder.find_spec(package, _folders(parent)) if parent else None
     return (spec or importlib.util.find_spec(package)).submodule_search_locations
@@ -86,7 +86,7 @@ class ImportHook(importlib.abc.MetaPathFinder):
 
 
 def _postpone(execute, module):
-    """Makes a module of a package one that is executed when it is used, or one of its own modules is imported."""
+    """Postpones the execution of a package's module until it is used or one of its submodules is imported."""
     state = {"_execute": execute, "_lock": threading.RLock(), "_own_path": module.__path__}
     del module.__path__
     vars(module).update(state)
@@ -127,5 +127,5 @@ def packages():
 
 
 def extra_of(module):
-    """Returns the name of the extra that has a module, by the module's name; "" for one of the core or of a user."""
+    """Returns the name of the extra that has a module, by the module's name, or "" for other modules."""
     return module.removeprefix(f"{PACKAGE}.").split(".")[0] if module.startswith(f"{PACKAGE}.") else ""

@@ -1,7 +1,7 @@
-"""Names of modules that have moved, into an extra or into another folder of the core: imports of the old ones work.
+"""Lets the old names of modules that moved into an extra or another folder of the core be imported.
 
-`t2t_lite.serving.client` is `t2t_lite.extras.query_client.client` now. What is not in its old place is looked for by
-its name; merged_modules.tsv has the modules that became a part of another one.
+`t2t_lite.serving.client` is `t2t_lite.extras.query_client.client` now. A module that is not in its old place is looked
+up by its name; merged_modules.tsv lists the modules that became a part of another one.
 """
 
 import functools
@@ -18,7 +18,7 @@ _FOLDERS = ("t2t_lite.settings", "t2t_lite.cli", "t2t_lite.process")  # of what 
 
 
 def new_name(name):
-    """Returns the name that a module or package, such as "t2t_lite.serving.client", has today; None if it is gone."""
+    """Returns today's name of a module or package such as "t2t_lite.serving.client", or None if it is gone."""
     root, _, inside = name.partition(".")
     *parents, last = inside.split(".")
     if name in _merged():
@@ -49,7 +49,7 @@ def _merged():
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Comes last: it is asked for what no other finder has."""
+    """Comes last: it is asked for modules that no other finder knows."""
 
     def find_spec(self, fullname, path=None, target=None):
         """Returns the specification of a module that has moved; None for every other one."""
@@ -69,5 +69,5 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def find_moved_modules():
-    """Has Python find them."""
+    """Installs the finder."""
     sys.meta_path.append(_Finder())

@@ -1,4 +1,4 @@
-"""Imports TensorFlow without its notes on start-up, and without what commands do not need; for their processes."""
+"""Imports TensorFlow in a command's process, without its start-up messages and without packages it does not need."""
 
 import contextlib
 import functools
@@ -19,8 +19,8 @@ _UNUSED_BY_NLTK = "scipy", "sklearn"  # for its classifiers and associations of 
 def import_when_used():
     """Lets `import tensorflow` wait until TensorFlow is used, and be quiet then, unless TF_CPP_MIN_LOG_LEVEL=0.
 
-    It takes seconds, and what a command finds wrong before it computes anything should be said at once. Call it in the
-    process of a command only: what TensorFlow, Keras and nltk import for others is left out.
+    The import takes seconds, and errors found before any computation should be reported at once. Call this only in the
+    process of a command, since some packages that TensorFlow, Keras and nltk import are left out.
 
     TensorFlow 2.21 obeys that variable only after its import: until then its C++ code writes to file descriptor 2.
     """
@@ -82,7 +82,7 @@ def _no_garbage_collection():
 
 @contextlib.contextmanager
 def _hidden(packages):
-    """Lets nobody import these packages for a while."""
+    """Context in which these packages cannot be imported."""
     hidden = [name for name in packages if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # None in here is an ImportError
     try:

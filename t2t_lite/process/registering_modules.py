@@ -1,4 +1,4 @@
-"""Which modules register something, told by their sources: none is imported for it."""
+"""Finds the modules that register something by their sources, without importing them."""
 
 import functools
 import importlib
@@ -6,7 +6,7 @@ import re
 
 from t2t_lite.process.lazy import module_paths, packages
 
-_PACKAGES = {  # of what is built in, "" if extras alone have such, and the word by which modules register it
+_PACKAGES = {  # kind: (package of the built-in entries, "" if only extras have some; the decorator's name)
     "models": ("t2t_lite.models", "register_model"),
     "hparams": ("t2t_lite.hparams", "register_hparams"),
     "metrics": ("t2t_lite.evaluation", "register_metric"),
@@ -29,7 +29,7 @@ _PACKAGES = {  # of what is built in, "" if extras alone have such, and the word
 
 
 def modules_of(kind):
-    """Returns the names of the modules that register what is built in of a kind; [] for kinds that nothing is of."""
+    """Returns the names of the modules that register built-in entries of a kind; [] for unknown kinds."""
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
@@ -37,7 +37,7 @@ def modules_of(kind):
 
 
 def modules_by_name(kind):
-    """Returns {name: modules, of which there should be one} of what each module registers.
+    """Returns {registered name: modules that register it; there should be only one}.
 
     The name is that in the source, `@registry.register_family("openai-gpt")`, or else the module's own.
     """
@@ -50,14 +50,14 @@ def modules_by_name(kind):
 
 
 def may_be_declared(name):
-    """Returns whether models of this package, or their layers, may have a hyperparameter of this name of their own."""
+    """Returns whether models of this package, or their layers, may declare a hyperparameter of this name."""
     return bool(modules_with(f'"{re.escape(name)}": ', "t2t_lite.models", "t2t_lite.layers", *packages()))
 
 
 def names_in_extras(package, word):
     """Returns a package's `__getattr__` for classes and functions of extras, in modules whose sources have a word.
 
-    So a package of the core has public names of extras without knowing any: `t2t_lite.models.XLNet`.
+    So a package of the core offers names such as `t2t_lite.models.XLNet` without naming any extra.
     """
 
     def get(name):

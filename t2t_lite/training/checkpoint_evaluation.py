@@ -1,4 +1,4 @@
-"""Evaluates a run's checkpoints as they appear, also beside a running trainer (tensor2tensor: t2t-eval)."""
+"""Evaluates a run's checkpoints as they appear, also while a trainer writes them (tensor2tensor: t2t-eval)."""
 
 import logging
 import os
@@ -27,10 +27,10 @@ from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
 _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
-# TensorBoard's run of each split, as in tensor2tensor, except that the test set has its own.
+# TensorBoard's run of each split, as in tensor2tensor, except that the test set has another one.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
-# Hyperparameters that may differ between evaluation and training, as may those of one model that begin with eval_.
+# Hyperparameters that may differ between evaluation and training, like any of a model's that begin with eval_.
 _FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics", "eval_tokenization")
 
 
@@ -40,7 +40,7 @@ class CheckpointEvaluation:
     It does not write `train.log`, and changes nothing that a running trainer reads.
 
     Args:
-        output_dir: str, of a run; may also be a folder of averages or `best`.
+        output_dir: str, of a run; or a folder of averages, or `best`.
         data_dir: str, the folder of the records.
         split: of `DatasetSplit`.
         settings: EvaluationSettings, see `Evaluator`; None: the defaults.
@@ -62,7 +62,7 @@ class CheckpointEvaluation:
         """Evaluates the newest checkpoint, even if it was evaluated before; returns the metrics, {name: float}.
 
         Raises:
-            UserError: there is none, or it is damaged.
+            UserError: the checkpoint is missing or damaged.
         """
         path = find_checkpoint(self._output_dir)
         self._open(path)
@@ -71,8 +71,8 @@ class CheckpointEvaluation:
     def follow(self, timeout_seconds=0.0, poll_seconds=_POLL_SECONDS):
         """Evaluates each checkpoint, by step, and waits for new ones; results in `eval.log` are reused.
 
-        A checkpoint that is deleted meanwhile is skipped. One that cannot be read is tried once more at the next poll,
-        and then skipped with a warning.
+        A checkpoint that is deleted meanwhile is skipped. One that cannot be read is tried again at the next poll, and
+        then skipped with a warning.
 
         Args:
             timeout_seconds: float, how long to wait for a new checkpoint; 0: not at all; infinity: forever.
@@ -88,7 +88,7 @@ class CheckpointEvaluation:
         evaluations = []
         while True:
             present = self._present()
-            unreadable &= {*present.items()}  # no longer those that are gone, or were written again
+            unreadable &= {*present.items()}  # without those that are gone or were written again
             found = {path: changed for path, changed in present.items() if (path, changed) not in seen}
             for path, changed in sorted(found.items(), key=lambda item: checkpoint_step(item[0])):
                 metrics = self._evaluate_if_readable(path, changed, is_last_try=(path, changed) in unreadable)
@@ -108,8 +108,8 @@ class CheckpointEvaluation:
         warn_of_zeros(evaluations)
         if not evaluations:
             raise self._error or UserError(
-                f"--output_dir={self._output_dir}: no checkpoint to evaluate. Run t2t-trainer first, or let "
-                "--eval_timeout_mins be longer."
+                f"--output_dir={self._output_dir}: no checkpoint to evaluate. Run t2t-trainer first, or raise "
+                "--eval_timeout_mins."
             )
 
     def _present(self):
@@ -144,8 +144,8 @@ class CheckpointEvaluation:
         for name, value in hparams.values().items():
             if name not in free and value != trained.get(name):
                 raise UserError(
-                    f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. Leave it "
-                    f"out; only {', '.join(free)} may differ."
+                    f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. Remove "
+                    f"it; only {', '.join(free)} may differ."
                 )
         problem = registry.problem(config["problem"])
         records = Records(problem, self._data_dir, self._split)

@@ -2,10 +2,10 @@
 
 TF_CONFIG='{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}'
 
-They wait for each other before TensorFlow joins them. TensorFlow's own wait keeps the interpreter's lock and SIGTERM to
-itself, so that nothing but SIGKILL would end it. So the machines meet here first, at the first one's address: each
-connects and says its number, and once all are there the first one closes the connections. Then TensorFlow takes the
-same port, and joins machines that are there.
+They wait for each other before TensorFlow joins them. TensorFlow's own wait holds the interpreter's lock and blocks
+SIGTERM, so that only SIGKILL would end it. The machines therefore meet here first, at the address of the first one:
+each connects and sends its number, and once all are present the first one closes the connections. Then TensorFlow takes
+the same port, and joins machines that are known to be present.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import parse_json
 
 _LOGGER = logging.getLogger("t2t_lite")
-# How long to wait for machines, as in docs/clusters.md. Names may become resolvable only after machines have started.
+# How long to wait for machines; docs/clusters.md has the numbers. A name may be resolvable only once its machine runs.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
-SECONDS_TO_JOIN = 180  # for TensorFlow, once all machines are there; on eight GPUs it takes half a minute to start
+SECONDS_TO_JOIN = 180  # for TensorFlow, once all machines are present; with eight GPUs it starts in half a minute
 SECONDS_BETWEEN_TRIES = 2
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMA = {"cluster?": {str: [str]}, "task?": {"type?": str, "index?": int | str}}
@@ -52,7 +52,7 @@ class Cluster:
 
     Attributes:
         workers: tuple of "host:port"; the first one is the chief, which writes checkpoints and logs.
-        index: int, this process' place among them.
+        index: int, the place of this process among them.
     """
 
     workers: tuple
@@ -70,13 +70,13 @@ class Cluster:
 
 
 def read_cluster(text=None):
-    """Returns the Cluster that TF_CONFIG describes; None if it is not set or names one machine.
+    """Returns the Cluster that TF_CONFIG describes; None if it is not set or names only one machine.
 
     Args:
         text: str, its value; None: the environment's.
 
     Raises:
-        UserError: it is not JSON or is malformed, or it has parameter servers or an evaluator, which are not used.
+        UserError: the text is not JSON or is malformed, or it has parameter servers or an evaluator.
     """
     text = os.environ.get("TF_CONFIG", "") if text is None else text
     if not text.strip():
@@ -89,7 +89,7 @@ def read_cluster(text=None):
         reason = str(error).removeprefix("TF_CONFIG: ").removesuffix(" Copy the file again.").rstrip(".")
         raise UserError(f"TF_CONFIG: cannot be read ({reason}). {_EXPECTED}") from None
     if unused := sorted({*hosts, kind} - {"chief", "worker"}):
-        raise UserError(f"TF_CONFIG: has {', '.join(unused)}: every machine is a worker here. {_EXPECTED}")
+        raise UserError(f"TF_CONFIG: has {', '.join(unused)}, but every machine must be a worker. {_EXPECTED}")
     chief, workers = hosts.get("chief", []), hosts.get("worker", [])
     if index < 0 or index >= len(hosts.get(kind, [])):
         if not hosts:
@@ -101,7 +101,7 @@ def read_cluster(text=None):
         if not found or not 0 < int(found[2]) < 2**16:
             raise UserError(f"TF_CONFIG: {shown(address)} is not host:port, with a port from 1 to 65535. {_EXPECTED}")
     if len(set(everyone)) < len(everyone):
-        raise UserError(f"TF_CONFIG: an address comes twice in {', '.join(everyone)}. {_EXPECTED}")
+        raise UserError(f"TF_CONFIG: an address occurs twice in {', '.join(everyone)}. {_EXPECTED}")
     return Cluster(everyone, index + (len(chief) if kind == "worker" else 0)) if len(everyone) > 1 else None
 
 
@@ -122,17 +122,17 @@ def wait_for_names(cluster, seconds=None):
         while not _is_known(host.strip("[]"), int(port), end):
             if time.monotonic() >= end:
                 raise UserError(
-                    f"TF_CONFIG: {host}: no machine of this name was found in {seconds:g} s. Check the name, and that "
-                    "this machine can look it up."
+                    f"TF_CONFIG: {host}: no machine of this name was found within {seconds:g} s. Check the name, and "
+                    "whether this machine can resolve it."
                 )
             if not said:
-                _LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be looked up")
+                _LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be resolved")
                 said = True
             time.sleep(min(SECONDS_BETWEEN_TRIES, max(0, end - time.monotonic())))
 
 
 def _is_known(host, port, end):
-    """Whether a name can be resolved before a given time; the resolution may take longer, and cannot be stopped."""
+    """Returns whether a name is resolved before a given time; the look-up itself may take longer."""
     found = []
 
     def look_up():
@@ -149,10 +149,10 @@ def _is_known(host, port, end):
 def ended_after(seconds, what):
     """Context manager that ends this process, with one line and status 1, if it takes longer than `seconds`.
 
-    In it TensorFlow waits for the other machines in C++, and keeps the interpreter's lock: no exception, thread or
-    handler of Python's comes to its turn. So `faulthandler`, which needs no lock, ends the process, and a program that
-    reads what it writes prints the line. SIGINT ends it at once. For SIGTERM TensorFlow sets a handler of its own,
-    which ends nothing; afterwards the one before is in its place again.
+    In this context TensorFlow waits for the other machines in C++ and holds the interpreter's lock, so that no
+    exception, thread or signal handler of Python can run. `faulthandler`, which needs no lock, ends the process, and
+    another program, which reads its output, prints the line. SIGINT ends the process at once. TensorFlow replaces the
+    handler of SIGTERM by one that ends nothing; the earlier handler is restored afterwards.
     """
     line = f"TF_CONFIG: {what} did not join within {seconds:g} s. Start the same command on all machines."
     printer = ["sh", "-c", 'read -r _ && printf "%s\\n" "$0" >&2; cat > /dev/null', line]
@@ -174,7 +174,7 @@ def lost_worker(message, cluster):
     """Returns "host:port" of the worker that an error of TensorFlow's collective operations names, or None."""
     found = [int(number) for number in re.findall(r"/job:worker/replica:0/task:(\d+)", message)]
     others = [number for number in found if number != cluster.index and number < len(cluster.workers)]
-    if not others and "CoordinationService" in message:  # the first worker has it
+    if not others and "CoordinationService" in message:  # which runs in the first worker
         others = [0] if cluster.index else []
     if not others and len(cluster.workers) == 2:
         others = [1 - cluster.index]
@@ -182,7 +182,7 @@ def lost_worker(message, cluster):
 
 
 def meet(cluster, seconds):
-    """Waits until all machines of a `Cluster` are there.
+    """Waits until all machines of a `Cluster` are present.
 
     Args:
         cluster: Cluster.
@@ -190,19 +190,19 @@ def meet(cluster, seconds):
 
     Raises:
         UserError: the first machine's port is not free.
-        Failure: a machine, which is named, did not come.
+        Failure: a machine did not come; the message names it.
     """
     end = time.monotonic() + seconds
     (_host if cluster.is_chief else _visit)(cluster, end, seconds)
 
 
 def _host(cluster, end, seconds):
-    """Waits for the others, as the first machine."""
+    """Waits for the other machines, as the first one."""
     present = {}  # number of a machine -> its connection
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listener(cluster.workers[0]))
-        listener.settimeout(SECONDS_BETWEEN_KNOCKS)  # who knocked may be gone when it is let in
-        silent = {}  # connections that have not said who they are -> what they have said
+        listener.settimeout(SECONDS_BETWEEN_KNOCKS)  # a peer may be gone before its connection is accepted
+        silent = {}  # connections that have not sent a number yet -> the bytes that they have sent
         while len(present) < len(cluster.workers) - 1:
             if time.monotonic() >= end:
                 names = ", ".join(cluster.workers[i] for i in range(1, len(cluster.workers)) if i not in present)
@@ -216,20 +216,20 @@ def _host(cluster, end, seconds):
                     continue
                 said = _received(connection)
                 number = next((i for i, other in present.items() if other is connection), None)
-                if number is not None:  # it waits, and says nothing: it is gone
+                if number is not None:  # a waiting peer sends nothing, so it has disconnected
                     del present[number]
                     continue
                 silent[connection] += said
                 hello = _HELLO.fullmatch(silent[connection])
                 if hello and 0 < int(hello[1]) < len(cluster.workers):
-                    present[int(hello[1])] = connection  # in place of one before it restarted
+                    present[int(hello[1])] = connection  # replaces that of a process before it restarted
                 if hello or not said or len(silent[connection]) > _LONGEST:
                     del silent[connection]
         _tell(present.values(), _GO)
 
 
 def _visit(cluster, end, seconds):
-    """Waits at the first machine, as another one."""
+    """Waits for the first machine's word, as another one."""
     host, _, port = cluster.workers[0].rpartition(":")
     missing = cluster.workers[0]
     while time.monotonic() < end:
@@ -240,11 +240,11 @@ def _visit(cluster, end, seconds):
                 if not select.select([connection], [], [], SECONDS_BETWEEN_KNOCKS)[0]:
                     continue
                 if not (more := _received(connection)):
-                    missing = cluster.workers[0]  # it was there, and is gone
+                    missing = cluster.workers[0]  # it has disconnected
                     break
                 said += more
                 if not said.startswith(_OURS[: len(said)]) or len(said) > _LONGEST:
-                    return  # TensorFlow answers there already: this machine comes late, or comes again
+                    return  # TensorFlow answers there already: this machine is late, or has restarted
             if said.startswith(_MISSING):
                 raise Failure(_missing(said.removeprefix(_MISSING).decode(errors="replace").strip(), seconds))
             if said == _GO:
@@ -254,7 +254,7 @@ def _visit(cluster, end, seconds):
 
 
 def _listener(address):
-    """Returns a socket that listens at the port of an address, at all of this machine's own."""
+    """Returns a socket that listens at the port of an address, on all interfaces of this machine."""
     port = int(address.rpartition(":")[2])
     try:
         if socket.has_dualstack_ipv6():
@@ -267,7 +267,7 @@ def _listener(address):
 
 
 def _received(connection):
-    """Returns what has come; nothing where the other side is gone."""
+    """Returns the bytes received; b"" if the peer has disconnected."""
     try:
         return connection.recv(4096)
     except OSError:

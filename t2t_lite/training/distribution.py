@@ -26,9 +26,9 @@ from t2t_lite.training.cluster import (
 
 _LOGGER = logging.getLogger("t2t_lite")
 # How XLA compiles a step for a GPU, unless the user's XLA_FLAGS say otherwise; measured with the paper's base model on
-# an H200. Its command buffers record kernels with their addresses, which TensorFlow changes with each step, so that all
-# have to be updated (12 % of a step). Its own products (Triton's) are chosen by trying them, half of the seconds of
-# compiling; with deterministic operations it does not try, and then a step took 21 times as long as with cuBLAS.
+# an H200. Command buffers record kernels with their addresses, which TensorFlow changes in each step, so that all must
+# be updated (12 % of a step). Choosing among Triton's matrix products by trial takes half of the compile time; with
+# deterministic operations XLA does not try, and then a step takes 21 times as long as with cuBLAS.
 _XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm": "false"}
 
 
@@ -40,7 +40,7 @@ class Replicas:
         strategy: tf.distribute.MirroredStrategy, MultiWorkerMirroredStrategy, or None for one device.
         count: int, over all machines.
         description: one line for the log: the devices, and why not more.
-        cluster: the machines; None: this one.
+        cluster: the machines; None: only this one.
     """
 
     strategy: tf.distribute.Strategy | None
@@ -50,38 +50,38 @@ class Replicas:
 
     @property
     def is_chief(self):
-        """Whether this process writes checkpoints and logs: of several machines one does."""
+        """Whether this process writes checkpoints and logs; of several machines, only the first one does."""
         return self.cluster is None or self.cluster.is_chief
 
     @property
     def devices(self):
-        """Names of this machine's devices, one for each of its replicas."""
+        """Names of this machine's devices, one per replica."""
         if self.strategy is not None:
             return self.strategy.extended.worker_devices
         return [device.name for device in tf.config.list_logical_devices("GPU")[:1]] or ["CPU:0"]
 
     @property
     def first_replica(self):
-        """Number of this machine's first replica among all."""
+        """Number of this machine's first replica among those of all machines."""
         return 0 if self.cluster is None else self.cluster.index * len(self.devices)
 
     def run(self, function, *args):
-        """Calls a function on every replica, whose arguments and results may have a value for each of them."""
+        """Calls a function on every replica. Arguments and results may have a value per replica."""
         return function(*args) if self.strategy is None else self.strategy.run(function, args=args)
 
     def all_reduce(self, values):
-        """Sums what every replica has, in one collective operation per dtype, by NCCL between GPUs; call it in a graph.
+        """Sums over replicas, in one collective operation per dtype, by NCCL between GPUs; to be called in a graph.
 
         Args:
-            values: any structure of tensors, one for each replica, as `run` returns it.
+            values: any structure of tensors with a value per replica, as `run` returns it.
 
         Returns:
-            The structure of sums, one on each replica's own device.
+            The structure of sums, each with a copy on every replica's device.
         """
         if self.strategy is None:
             return values
         flat, places = tf.nest.flatten(values), collections.defaultdict(list)
-        for place, value in enumerate(flat):  # those of one operation are joined, and so must be of one dtype
+        for place, value in enumerate(flat):  # one operation concatenates its tensors, which must have one dtype
             places[self.first(value).dtype].append(place)
         for of_dtype in places.values():
             sums = self.strategy.extended.batch_reduce_to("SUM", [(flat[place],) * 2 for place in of_dtype])
@@ -90,11 +90,11 @@ class Replicas:
         return tf.nest.pack_sequence_as(values, flat)
 
     def first(self, value):
-        """Returns the value that the first replica of this machine has."""
+        """Returns the value of this machine's first replica."""
         return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
     def in_turn(self, values):
-        """Returns what this machine's replicas have in lists, as `run` returns it, in one list: the first's, then …"""
+        """Concatenates a list that has a value per replica, as `run` returns it, over this machine's replicas."""
         if self.strategy is None:
             return values
         of_each = self.strategy.experimental_local_results
@@ -102,13 +102,13 @@ class Replicas:
         return [tf.nest.map_structure(lambda v, i=i: of_each(v)[i], one) for i in range(count) for one in values]
 
     def sum(self, value):
-        """Returns the sum of a scalar tensor over the replicas of all machines, of which there are several."""
+        """Returns the sum of a scalar tensor over the replicas of all machines; only with several replicas."""
         return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)
 
     def check_same(self, value, what):
-        """Waits for all machines. Raises `UserError` on each where a JSON value is not the same on all.
+        """Waits for all machines. Raises `UserError` on each of them unless a JSON value is the same on all.
 
-        Of dicts with the same names, the error says which names have other values.
+        For dicts with the same names, the message names those whose values differ.
         """
         if self.cluster is None:
             return
@@ -123,7 +123,7 @@ class Replicas:
             )
 
     def _have_same(self, values):
-        """Waits for all machines; returns of each JSON value whether it is the same on all. Of none it returns []."""
+        """Waits for all machines; returns a list of bool, whether each JSON value is the same on all of them."""
         numbers = [hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:7] for value in values]
         numbers = tf.constant([[int.from_bytes(number) for number in numbers]], tf.int64)
         if not numbers.shape[1]:
@@ -139,7 +139,7 @@ class Replicas:
 
     @contextlib.contextmanager
     def naming_lost_worker(self):
-        """Turns TensorFlow's errors about a machine that is gone into a `Failure` that names it."""
+        """Context manager that converts TensorFlow's errors about a lost machine to a `Failure` that names it."""
         try:
             yield
         except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.InternalError,
@@ -153,16 +153,16 @@ class Replicas:
             ) from error
 
     def scope(self):
-        """Returns the context in which variables are made."""
+        """Returns the context manager in which variables are created."""
         return self.strategy.scope() if self.strategy else contextlib.nullcontext()
 
 
 def set_threads(inter_op=0, intra_op=0):
-    """Sets how many threads TensorFlow has, before it computes anything; 0: as many as it chooses.
+    """Sets the number of TensorFlow's threads, before it computes anything; 0 leaves the choice to TensorFlow.
 
     Args:
-        inter_op: int, operations that run at once.
-        intra_op: int, threads of an operation.
+        inter_op: int, operations that run at the same time.
+        intra_op: int, threads per operation.
     """
     for name, count in (("inter", inter_op), ("intra", intra_op)):
         if count:
@@ -173,28 +173,28 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     """Chooses the devices.
 
     Args:
-        worker_gpu: int, GPUs to replicate over, on each machine; 1 where none is visible means the CPU, and the
+        worker_gpu: int, GPUs to replicate over, on each machine; if no GPU is visible, 1 means the CPU, and the
             description says so.
-        logical_cpus: int, train on that many replicas of the CPU instead; 0: no.
+        logical_cpus: int, number of replicas on the CPU instead; 0: none.
 
     Returns:
         Replicas.
 
     Raises:
-        UserError: more GPUs than there are, a negative number, or a TF_CONFIG that makes no sense.
+        UserError: there are fewer GPUs, a number is negative, or TF_CONFIG is invalid.
     """
     cluster = read_cluster()
     worker_gpu = typed_value("worker_gpu", worker_gpu, int, GPUS)
     logical_cpus = typed_value("logical_cpus", logical_cpus, int, LOGICAL_CPUS)
     if cluster and logical_cpus > 1:
-        raise UserError(f"--logical_cpus={logical_cpus}: only without TF_CONFIG; a machine of several is one replica.")
+        raise UserError(f"--logical_cpus={logical_cpus}: a machine of a TF_CONFIG has one replica. Remove one of them.")
     if not cluster:
         return _over(*choose_devices(worker_gpu, logical_cpus))
     return _over_workers(cluster, [] if logical_cpus else _visible_gpus(worker_gpu)[:worker_gpu])
 
 
 def planned_replicas(worker_gpu=1, logical_cpus=0):
-    """Returns how many replicas a run would have, an int, as `choose_replicas` takes them; no device is looked for."""
+    """Returns the number of replicas that `choose_replicas` would give, an int, without looking for devices."""
     cluster = read_cluster()
     return (logical_cpus or worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
 
@@ -206,10 +206,10 @@ def choose_devices(worker_gpu=1, logical_cpus=0):
         worker_gpu, logical_cpus: see `choose_replicas`.
 
     Returns:
-        Their names, a list, and one line for the log: which they are, and why not more. No names: the CPU.
+        Their names, a list, which is empty for the CPU; and one line for the log: which they are, and why not more.
 
     Raises:
-        UserError: more GPUs than there are.
+        UserError: there are fewer GPUs.
     """
     if logical_cpus:
         hide_gpus()
@@ -230,7 +230,7 @@ def choose_devices(worker_gpu=1, logical_cpus=0):
 
 def _visible_gpus(worker_gpu):
     gpus = gpus_as_needed()
-    if worker_gpu > max(len(gpus), 1):  # one that is not there is the default, and falls back to the CPU
+    if worker_gpu > max(len(gpus), 1):  # the default of 1 falls back to the CPU
         there = f"{counted(len(gpus), 'GPU')} {'is' if len(gpus) == 1 else 'are'} visible"
         instead = f"at most {len(gpus)}" if gpus else f"1, which falls back to the CPU, or --logical_cpus={worker_gpu}"
         raise UserError(f"--worker_gpu={worker_gpu}: {there}. Expected {instead}.")
@@ -238,35 +238,35 @@ def _visible_gpus(worker_gpu):
 
 
 def gpus_as_needed():
-    """Returns the GPUs, a list of `tf.config.PhysicalDevice`, whose memory TensorFlow then takes as it needs it."""
+    """Returns the GPUs, a list of `tf.config.PhysicalDevice`; TensorFlow allocates their memory as it needs it."""
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
-        with contextlib.suppress(RuntimeError, ValueError):  # initialized, or cut into several: it keeps its setting
+        with contextlib.suppress(RuntimeError, ValueError):  # initialized, or split into several: the setting stays
             tf.config.experimental.set_memory_growth(gpu, True)
     return gpus
 
 
 def set_xla_flags():
-    """Says in XLA_FLAGS how to compile a step for a GPU, before XLA compiles the first one."""
+    """Adds flags for compiling steps for a GPU to XLA_FLAGS; call it before XLA compiles anything."""
     flags = os.environ.get("XLA_FLAGS", "")
     ours = [f"--{name}={value}" for name, value in _XLA_FLAGS.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()
 
 
 def hide_gpus():
-    """Has this process compute on the CPU."""
-    with contextlib.suppress(RuntimeError):  # already initialized: then it sees what it sees
+    """Makes this process compute on the CPU."""
+    with contextlib.suppress(RuntimeError):  # TensorFlow is initialized, and its devices stay
         tf.config.set_visible_devices([], "GPU")
 
 
 class _MirroredStrategy(tf.distribute.MirroredStrategy):
-    """One whose collectives are its own.
+    """A strategy whose collectives have unique keys.
 
-    TensorFlow gives the groups of every strategy the same keys, and remembers for as long as the process lives which
-    devices a key stands for: after a run on two replicas one on eight would fail.
+    TensorFlow gives the groups of all strategies the same keys, and remembers a key's devices until the process ends:
+    after a run on two replicas, one on eight would fail.
     """
 
-    _groups = itertools.count(step=100)  # far more than the groups of one strategy
+    _groups = itertools.count(step=100)  # a strategy has far fewer groups
 
     def __init__(self, devices):
         self._collective_key_base = next(self._groups)
@@ -281,7 +281,7 @@ def _over(devices, description):
 
 def _over_workers(cluster, gpus):
     """Waits for the other machines and joins them."""
-    with contextlib.suppress(RuntimeError):  # already initialized: then it keeps what it sees
+    with contextlib.suppress(RuntimeError):  # TensorFlow is initialized, and its devices stay
         tf.config.set_visible_devices(gpus, "GPU")
     wait_for_names(cluster)
     others = ", ".join(cluster.workers)
@@ -295,8 +295,8 @@ def _over_workers(cluster, gpus):
     except (tf.errors.OpError, RuntimeError) as error:
         reason = first_line(error)
         raise UserError(
-            f"TF_CONFIG: the cluster did not come up ({reason}). Expected a free port on this machine, and t2t-trainer "
-            "started on all of them before anything else uses TensorFlow."
+            f"TF_CONFIG: the cluster did not start ({reason}). Expected a free port on this machine, and t2t-trainer "
+            "started on all machines before anything else uses TensorFlow."
         ) from error
     count = strategy.num_replicas_in_sync
     each = f"{count // len(cluster.workers)} GPUs each" if gpus else "the CPU of each"
@@ -308,7 +308,7 @@ def _logical_cpus(count):
     """Splits the CPU into `count` logical devices; returns their names."""
     if count > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
-        # After TensorFlow is initialized the number is fixed: the check below says so.
+        # Once TensorFlow is initialized the number is fixed, which the check below reports.
         with contextlib.suppress(RuntimeError):
             if len(tf.config.get_logical_device_configuration(cpu) or ()) < count:
                 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
@@ -316,7 +316,7 @@ def _logical_cpus(count):
     if available < count:
         raise UserError(
             f"--logical_cpus={count}: TensorFlow was started with {available} in this process. "
-            "Expected the number to be set before the first tensor is made."
+            "Set the number before the first tensor is created."
         )
     return [f"/CPU:{i}" for i in range(count)]
 
@@ -325,7 +325,7 @@ def update_locally(optimizer, strategy):
     """Changes how a built optimizer applies gradients under a `tf.distribute` strategy.
 
     Keras would sum the gradients again, which fails for values per replica. It would also compute the moving averages
-    of the weights on the first replica and send them to all others. Here `apply` takes summed gradients, with a copy on
+    of the weights on the first replica and send them to the others. Here `apply` takes summed gradients, with a copy on
     each replica, and each replica averages its own weights.
 
     Args:

@@ -41,9 +41,9 @@ class Evaluation(NamedTuple):
     """The result of an evaluation.
 
     Attributes:
-        metrics: {name: float}: "loss" (nats per target token), "perplexity", "loss_<feature>" and "cost_<feature>" of
-            what else the model computes, those by unit (`evaluation.loss_units`), the problem's teacher-forced
-            metrics, and the scores of real outputs.
+        metrics: {name: float}: "loss" (nats per target token), "perplexity", the model's further losses and costs as
+            "loss_<feature>" and "cost_<feature>", losses by unit (`evaluation.loss_units`), the problem's
+            teacher-forced metrics, and the scores of real outputs.
         texts: list of (input, output, reference), the texts that were scored.
         facts: dict of further fields for the log, such as "bleu_signature".
     """
@@ -54,15 +54,15 @@ class Evaluation(NamedTuple):
 
 
 def shards_to_evaluate(split):
-    """Returns how many shards represent a split: of training data the first, a random sample; None: all."""
+    """Returns how many shards represent a split: for training data 1, which is a random sample; None: all."""
     return 1 if split == DatasetSplit.TRAIN else None
 
 
 class Evaluator:
     """Evaluates a model with its current weights, also in training.
 
-    Scores are computed from beam-search outputs for a sample of the set, not from teacher-forced predictions
-    (tensor2tensor's approx_bleu).
+    Scores are computed from beam-search outputs for a sample of the set, not from teacher-forced predictions as
+    tensor2tensor's approx_bleu.
 
     Args:
         model: keras.Model.
@@ -70,11 +70,11 @@ class Evaluator:
         hparams: HParams: batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size, eval_alpha
             are used.
         records: Records of a problem, which names the metrics; see `shards_to_evaluate`.
-        settings: EvaluationSettings: eval_steps are teacher-forced batches, longest sentences first; search overrides
-            options of hparams and problem; translate_all stands for eval_decode_examples of all; without eval_stride
-            each row is scored for itself, or with the state of those before it where the model carries one. With
-            windows there are no costs, which may need the ids behind the scored ones, such as those of a stack from
-            right to left. None: the defaults.
+        settings: EvaluationSettings; None: the defaults. eval_steps counts teacher-forced batches, longest sentences
+            first; search overrides options of hparams and problem; translate_all means all examples instead of
+            eval_decode_examples. Without eval_stride each row is scored by itself, or with the state of the rows
+            before it if the model carries one. With eval_stride costs are left out, because they may depend on ids
+            behind the scored ones, as in a stack from right to left.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
 
     Raises:
@@ -119,7 +119,7 @@ class Evaluator:
         return Evaluation(metrics | scores, texts, facts | more_facts)
 
     def shown(self, names):
-        """Returns the names of the metrics that people look at first: see `shown_metrics`."""
+        """Returns the names of the most important metrics: see `shown_metrics`."""
         return shown_metrics(self.problem, self._hparams, names)
 
     def _teacher_forced(self):
@@ -176,16 +176,16 @@ class Evaluator:
 
 
 def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, also_shown=(), **facts):
-    """Evaluates, shows what people look at first, and writes all metrics to the log and TensorBoard; returns them.
+    """Evaluates, shows the most important metrics, and writes all of them to the log and TensorBoard; returns them.
 
     Args:
         evaluator: Evaluator.
         log: RunLog.
         step: int, of the model.
         folder: str, run name in TensorBoard.
-        name: str, what is evaluated, for the line on stderr.
+        name: str, for the line on stderr.
         on_texts: function of (step, list of (input, output, reference)), or None.
-        also_shown: names of metrics that are shown, too.
+        also_shown: names of further metrics to show.
         **facts: further fields of the log's line.
     """
     started = time.monotonic()
@@ -200,7 +200,7 @@ def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_
     log.scalars(step, found.metrics, folder)
     if found.texts:
         log.text(step, "translations", _table(found.texts[:_SHOWN]), folder)
-    # Last, because a restarted run treats logged evaluations as done.
+    # Written last, because a restarted run does not repeat logged evaluations.
     log.write("evaluation", step, **found.metrics, seconds=round(seconds, 3), **facts, **found.facts)
     return found.metrics
 
@@ -212,14 +212,14 @@ def _table(texts):
 
 
 class OutputScorer:
-    """Decodes a sample of a split, always the same one, and scores the outputs against its targets.
+    """Decodes a fixed sample of a split, and scores the outputs against its targets.
 
     Args:
         translator: Translator of the model, with a problem.
         metrics: names of registered metrics of outputs, such as "bleu".
         batches: tf.data.Dataset of the split's batches, {feature: ids}.
-        paths: list of str, the records they are read from.
-        count: int, how many evenly spaced examples; None: all.
+        paths: list of str, the files of the split's records.
+        count: int, number of evenly spaced examples; None: all.
         search: dict of `SearchOptions`, which override eval_beam_size and eval_alpha of the translator's hparams.
 
     Raises:
@@ -236,7 +236,7 @@ class OutputScorer:
         }
         self._has_warned = False
         self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
-        options = translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
+        options = translator.search_options(self._search)  # reports invalid values before the first evaluation
         if searches(translator.model):
             with located("eval_beam_size"):
                 check_own_search(translator.model, options)
@@ -268,12 +268,12 @@ class OutputScorer:
         return scores, facts, texts
 
     def _known_to(self, metric):
-        """Returns the facts about the problem that a metric's function takes as arguments."""
+        """Returns the facts about the problem that a metric's function has parameters for."""
         parameters = inspect.signature(metric.__wrapped__).parameters
         return {name: value for name, value in self._facts.items() if name in parameters}
 
     def _warn(self, outputs, references):
-        """Warns once of texts whose scores of sacreBLEU are wrong."""
+        """Warns once of texts for which sacreBLEU's scores are wrong."""
         names = [] if self._has_warned else self._metrics.keys() & METRICS.keys()
         if names:
             tokenize, ter = self._facts["tokenize"], ter_options_of(self._facts["language"])
@@ -282,7 +282,7 @@ class OutputScorer:
 
 
 def score_and_facts(found):
-    """Returns (float, dict) of what a metric returned, which may be the float alone."""
+    """Returns (score, facts) from a metric's result, which may be the score alone."""
     score, facts = found if isinstance(found, tuple) else (found, {})
     return float(score), facts
 
@@ -290,30 +290,31 @@ def score_and_facts(found):
 class BleuCallback(keras.callbacks.Callback):
     """Translates a split by beam search after epochs of `fit`, and logs the scores as "val_bleu" and "val_chrf".
 
-    Search and scores are t2t-trainer's: sacreBLEU, cased, with the tokenization of the target language. Put it before
-    callbacks that monitor "val_bleu" (with `mode="max"`), such as `EarlyStopping`. In epochs without a translation
-    there is no "val_bleu", as there is no "val_loss" with `fit`'s `validation_freq`. TensorFlow only.
+    Search and scores are those of t2t-trainer: cased sacreBLEU, with the tokenization of the target language. Put it
+    before callbacks that monitor "val_bleu" (with `mode="max"`), such as `EarlyStopping`. Epochs without a translation
+    lack "val_bleu", as they lack "val_loss" with `fit`'s `validation_freq`. TensorFlow only.
 
     Args:
         problem: Problem, or its name.
         data_dir: str, the folder that t2t-datagen wrote.
-        hparams: HParams, or the name of a set, of which eval_beam_size, eval_alpha and eval_tokenization are used;
-            None: theirs by default.
+        hparams: HParams, or the name of a set; eval_beam_size, eval_alpha and eval_tokenization are used. None: the
+            defaults.
         split: "eval" (or "dev"), "test" or "train".
-        max_examples: int, how many evenly spaced examples are translated; None: all.
+        max_examples: int, number of evenly spaced examples to translate; None: all.
         epochs: int, epochs from one translation to the next.
-        steps: int: also translate after every so many steps of training, whose score is in `history` alone; None: not.
+        steps: int, training steps from one further translation to the next; its score is only in `history`. None: no
+            further translations.
         verbose: 0 or 1, whether to print each score with its signature.
         **search: options of `t2t_lite.settings.search_options.SearchOptions`, such as beam_size=1.
 
     Attributes:
         history: list of (step, BLEU).
-        signature: str, sacreBLEU's, of the last score.
-        texts: list of (input, output, reference) of the last one.
+        signature: str, sacreBLEU's signature of the last score.
+        texts: list of (input, output, reference) of the last translation.
 
     Raises:
-        UserError: data are missing or damaged, or an option is out of range; when `fit` begins also for a model that
-            can't translate.
+        UserError: data are missing or damaged, or an option is out of range; when `fit` begins also if the model cannot
+            translate.
     """
 
     def __init__(
@@ -345,7 +346,7 @@ class BleuCallback(keras.callbacks.Callback):
         self._score = None
 
     def on_train_begin(self, logs=None):
-        """Prepares the search, once for each model; scores of an earlier `fit` are not given again."""
+        """Prepares the search, once per model; scores of an earlier `fit` are not used again."""
         self._scored_at, self._periods = None, self._step() // (self.steps or 1)
         if self._score is None:
             translator = Translator(self.model, self.encoders, self.hparams, self.problem)
@@ -355,7 +356,7 @@ class BleuCallback(keras.callbacks.Callback):
             )
 
     def on_train_batch_end(self, batch, logs=None):
-        """Translates after every `steps` steps, or as soon after as Keras calls: see `steps_per_execution`."""
+        """Translates after every `steps` steps, or at Keras' next call: see `steps_per_execution`."""
         if self.steps and self._step() // self.steps > self._periods:
             self._periods = self._step() // self.steps
             self._translate()

@@ -20,8 +20,8 @@ from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
 from t2t_lite.training.training_data import Feed
 
 _LOGGER = logging.getLogger("t2t_lite")
-# The largest number of steps whose metrics stay on the device. Until they are fetched, their batches are held in
-# memory, in case they have to be saved for study, and machines do not know of each other's signals.
+# The largest number of steps whose metrics stay on the device. Until they are fetched, their batches stay in memory, in
+# case they have to be saved for study, and machines do not learn of each other's signals.
 _UNKNOWN_STEPS = 100
 _UNKNOWN_STEPS_OF_MACHINES = 10
 _BYTES_HELD = 2**26
@@ -29,7 +29,7 @@ TRACING = "tracing the first step, which takes longer than later steps"
 
 
 class TrainingLoop:
-    """Trains from the current step; its checkpoints let a later loop continue bit for bit.
+    """Trains from the current step on. A later loop can continue from its checkpoints bit for bit.
 
     Args:
         context: RunContext.
@@ -48,9 +48,9 @@ class TrainingLoop:
         self._hparams, self._when = self._train_step.hparams, context.checkpoints
         save = self._save_apart if self._replicas.is_chief else None
         self._skipped = SkippedSteps(context.output_dir, self._log, self._hparams.max_skipped_steps, save)
-        self._unknown = []  # (step, StepBatches, result, whether it is timed) while metrics are still on the device
-        self._stops = False  # whether a machine wanted to stop at a step whose metrics were fetched,
-        self._is_stopping = False  # and whether all machines know it
+        self._unknown = []  # (step, StepBatches, result, whether it is timed) of steps whose metrics are on the device
+        self._stops = False  # whether a machine wanted to stop, according to the metrics fetched so far
+        self._is_stopping = False  # whether all machines know that
         features = len(self._train_step.features)
         bytes_a_step = self._train_step.batches_a_step * self._hparams.batch_size * features * 4  # int32
         most = _UNKNOWN_STEPS_OF_MACHINES if self._replicas.cluster else _UNKNOWN_STEPS
@@ -73,7 +73,7 @@ class TrainingLoop:
             self.ended_by = "early_stopping" if self._why else "train_steps"
             reason = f"stopped early: {self._why}" if self._why else f"step {step:,} is not before {train_steps=:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
-            self._log.write("end", step, finished=True, reason=self.ended_by)  # a kill may have come before it
+            self._log.write("end", step, finished=True, reason=self.ended_by)  # missing if the run was killed before
             return self._metrics
         data, batch = self._context.data, int(self._state.batches_read)
         files = data.records.paths, data.problem.record_features
@@ -90,7 +90,7 @@ class TrainingLoop:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
-                # Decide before the step whether a checkpoint may follow; if not, the stream advances during the step.
+                # Decided before the step: the stream advances during a step only if no checkpoint follows it.
                 is_last = self._is_to_stop(stopped)
                 evaluates = step % self._when.local_eval_frequency == 0 or step == train_steps
                 saves = evaluates or self._is_time_to_save()
@@ -114,12 +114,12 @@ class TrainingLoop:
         return self._metrics
 
     def _is_time_to_save(self):
-        """Whether --save_checkpoints_secs have passed since the last checkpoint."""
+        """Returns whether --save_checkpoints_secs have passed since the last checkpoint."""
         seconds = self._when.save_checkpoints_secs
         return bool(seconds) and time.monotonic() - self._saved_at >= seconds
 
     def _take(self, step, batches, placed, stops):
-        """Takes a step, whose metrics stay on the device."""
+        """Takes a step; its metrics stay on the device."""
         compiling = self._compilations.watched(step, batches.batches)
         explaining = explaining_out_of_memory(step, batches.batches, self._hparams)
         with explaining, compiling as compiles, self._progress.pause(compiles):
@@ -135,7 +135,7 @@ class TrainingLoop:
                 self._why = self._monitor.reason_to_stop()
 
     def _end(self, step, train_steps, batches):
-        """Saves the last step, unless that is done, and logs why the run ends; `batches` of None: no step was taken."""
+        """Saves the last step, unless it is saved, and logs why the run ends; without a step `batches` is None."""
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if self._why else "signal"
         if step < train_steps:
             self._progress.flush(step, last_learning_rate(self._state.optimizer))
@@ -146,17 +146,17 @@ class TrainingLoop:
             signalled = f"stopped by a signal at step {step:,}; the same command continues from there."
             _LOGGER.info(early if self._why else signalled)
         self._log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
-        self._replicas.check_same(step, "last step")  # the others wait until the first has written everything
+        self._replicas.check_same(step, "last step")  # the others wait until the first machine has written everything
 
     def _is_to_stop(self, stopped):
-        """Whether a signal ends the run; all machines must stop after the same step."""
+        """Returns whether a signal ends the run; all machines must stop after the same step."""
         return stopped.is_set() if self._replicas.cluster is None else self._is_stopping
 
     def _fetch(self, on_all_machines):
         """Fetches and checks the metrics of the steps since the last call.
 
         Args:
-            on_all_machines: bool, whether all machines fetch after this step, and so have the same information.
+            on_all_machines: bool, whether all machines fetch after this step and so have the same information.
         """
         unknown, self._unknown = self._unknown, []
         results = fetch([result for _, _, result, _ in unknown])

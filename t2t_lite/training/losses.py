@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy (paper, section 5.4), in closed form; squared errors; for Keras' own `fit` accuracy."""
+"""Label-smoothed cross-entropy (paper, section 5.4) in closed form, squared errors, and accuracy for Keras' `fit`."""
 
 import math
 
@@ -13,10 +13,10 @@ from t2t_lite.text.class_label_encoder import RealEncoder
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0, keeps_softmax=True):
-    """Returns sums of the training objective and of the plain loss over non-padding tokens; TensorFlow only.
+    """Returns the sums of the training objective and of the plain loss over non-padding tokens; TensorFlow only.
 
-    Smoothing gives 1 - ε to the label and ε / (V - 1) to every other id, minus the constant that makes a perfect
-    prediction score 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy). Classes are not smoothed: see
+    Smoothing gives 1 - ε to the label and ε / (V - 1) to every other id. A constant is subtracted so that a perfect
+    prediction scores 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy). Classes are not smoothed: see
     `_smoothing`.
 
     Args:
@@ -26,8 +26,8 @@ def cross_entropy(logits, targets, label_smoothing=0.0, keeps_softmax=True):
         keeps_softmax: bool, see `_fused_losses`.
 
     Returns:
-        (objective, nats): float32 scalars, sums over tokens; `nats` is without smoothing and carries no gradient. Add
-        them over replicas and accumulated batches, then divide once by the number of tokens.
+        (objective, nats): float32 scalars, sums over tokens; `nats` has no smoothing and no gradient. Add them over
+        replicas and accumulated batches, then divide once by the number of tokens.
     """
     import tensorflow as tf
 
@@ -57,8 +57,8 @@ def squared_error(logits, labels):
 def _smoothing(logits, label_smoothing):
     """Returns (the label's share, each other id's share, the difference of the two, their entropy).
 
-    Nothing is smoothed where id 0 can't be, as at `ClassHead` and `SpanHead`: a share of it, however small, would be
-    a loss of millions, and the gradient of all other ids would no longer sum to 0.
+    Nothing is smoothed if id 0 is impossible, as for `ClassHead` and `SpanHead`: even a tiny share of it would make a
+    loss of millions, and the gradients of the other ids would no longer sum to 0.
     """
     plain = 1.0, 0.0, 1.0, 0.0
     if not label_smoothing:
@@ -74,12 +74,12 @@ def _smoothing(logits, label_smoothing):
 def _fused_losses(logits, labels, label_smoothing, keeps_softmax=True):
     """float32 [N, V], int32 [N] -> (objective [N], nats [N]), in TensorFlow.
 
-    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1). Only the softmax is kept for
-    the gradient, which is softmax(z) minus the smoothed labels; logsumexp(z) = max z - log max softmax(z) follows from
-    it. The cost of a loss is its passes over [N, V]. There is no scatter, because deterministic GPUs run it on the CPU.
+    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1). Only the softmax is kept for the gradient,
+    which is softmax(z) minus the smoothed labels; logsumexp(z) = max z - log max softmax(z) follows from it. The cost
+    of a loss is its passes over [N, V]. Scatter is avoided, because deterministic GPUs run it on the CPU.
 
-    XLA computes e^z wherever it reads z, which costs it nothing. Then the softmax is not kept but made again: base on
-    25,000 tokens writes and reads 3.7 GB less.
+    XLA computes e^z for free wherever it reads z. So it recomputes the softmax: the base model, on 25,000 tokens,
+    writes and reads 3.7 GB less.
     """
     import tensorflow as tf
 
@@ -127,11 +127,11 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         reduction: see `keras.losses.Loss`. "sum_over_batch_size" and "mean" divide by the number of tokens that are
             not masked, "mean_with_sample_weight" by the sum of their weights; "none" gives [batch, target_len], 0 at
             padding.
-        name, dtype: see `keras.losses.Loss`. Ids pass through `dtype` on their way: a vocabulary too large for it is
+        name, dtype: see `keras.losses.Loss`. Keras casts ids to `dtype`, so that a vocabulary too large for it is
             refused.
 
     Raises:
-        ValueError: the rate is outside [0, 1), or an unknown reduction.
+        ValueError: the rate is outside [0, 1), or the reduction is unknown.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         Args:
             y_true: int ids [batch, target_len], 0 is padding.
             y_pred: float logits [batch, target_len, V].
-            sample_weight: [batch] or [batch, 1], one for all tokens of a row, or [batch, target_len]; None: 1.
+            sample_weight: [batch] or [batch, 1], one weight for all tokens of a row, or [batch, target_len]; None: 1.
         """
         return super().__call__(y_true, y_pred, token_weights(sample_weight, y_true))
 
@@ -159,7 +159,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         """int ids [batch, target_len], logits [batch, target_len, V] -> [batch, target_len], 0 at padding.
 
         Raises:
-            ValueError: `dtype` is too small for the vocabulary, or, where values are known, an id is outside of it.
+            ValueError: `dtype` is too small for the vocabulary, or an id is outside of it, if values are known.
         """
         if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
             y_true = ops.squeeze(y_true, axis=-1)
@@ -167,13 +167,13 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         exact = {"bfloat16": 2**8, "float16": 2**11}.get(self.dtype, 2**24)
         if vocab_size is None and self.label_smoothing:
             raise ValueError(
-                f"SmoothedCrossEntropy: places in a text are not smoothed: received label_smoothing="
+                f"SmoothedCrossEntropy: positions in a text cannot be smoothed: received label_smoothing="
                 f"{self.label_smoothing}, expected 0."
             )
         if vocab_size is not None and vocab_size > exact:
             raise ValueError(
                 f"SmoothedCrossEntropy of dtype={self.dtype} cannot tell ids above {exact:,} apart: received logits of "
-                f"{vocab_size:,} ids. Leave `dtype` out, or give 'float32'."
+                f"{vocab_size:,} ids. Remove `dtype`, or set it to 'float32'."
             )
         labels, logits = ops.reshape(ops.cast(y_true, "int32"), (-1,)), ops.reshape(y_pred, (-1, ops.shape(y_pred)[-1]))
         if vocab_size is not None:
@@ -222,7 +222,7 @@ def token_weights(sample_weight, targets):
     """Returns float32 weights per token, with the shape of `targets`, or None.
 
     Args:
-        sample_weight: [batch] or [batch, 1], one for all tokens of a row; [batch, target_len]; or None.
+        sample_weight: [batch] or [batch, 1], one weight for all tokens of a row; [batch, target_len]; or None.
         targets: ids [batch, target_len], or classes [batch].
     """
     if sample_weight is None:

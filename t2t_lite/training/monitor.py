@@ -26,18 +26,18 @@ from t2t_lite.training.evaluator import evaluate_and_log
 from t2t_lite.training.objectives import further_losses
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY_ZEROS = 3  # evaluations after which a metric that was always 0 is worth a line
+_MANY_ZEROS = 3  # evaluations after which a metric that has always been 0 is reported
 BEST_FOLDER = "best"
 
 
 class Monitor:
     """The evaluations of a training run, and their consequences.
 
-    These depend only on the log, so a restarted run continues like one that was never stopped.
+    The consequences depend only on the log, so a restarted run continues like one that was never stopped.
 
     Args:
-        context: RunContext, of whose replicas the first machine decides for all.
-        evaluator: Evaluator, or None if this run, or this machine of several, does not evaluate.
+        context: RunContext; with several machines, the first one decides for all.
+        evaluator: Evaluator, or None if this run or this machine does not evaluate.
         best: BestCheckpoint, or None to keep no model.
         stop_when: see `Trainer`.
     """
@@ -79,7 +79,7 @@ class Monitor:
 
         Args:
             step: int, the checkpoint's step.
-            is_due: bool, whether this step has an evaluation.
+            is_due: bool, whether this step is evaluated.
 
         Returns:
             dict, the metrics of this step, or {}.
@@ -93,12 +93,12 @@ class Monitor:
         return logged or {}
 
     def reason_to_stop(self):
-        """Returns the reason to stop early, a str, or None. All machines of a run must call it at the same steps."""
+        """Returns the reason to stop early, a str, or None. All machines of a run must call this at the same steps."""
         if self._settings is None or not (self._settings.early_stopping.steps or self._stop_when):
             return None
         why = self._reason_to_stop(history(self._log)) if self._evaluator else None
         if self._replicas.cluster and float(self._sum(tf.constant(float(why is not None)))) > 0:
-            why = why or "the first worker's log says why"
+            why = why or "see the first worker's log"
         return why
 
     def _reason_to_stop(self, evaluations):
@@ -113,10 +113,10 @@ class Monitor:
 def history(log):
     """Returns the evaluations that led to the run's newest state: a list of (step, {metric: float}), by step.
 
-    BLEU of another tokenization than the newest evaluation's is left out, since the two cannot be compared.
+    BLEU is left out if its tokenization is not the newest evaluation's, since the two cannot be compared.
     """
     lines = [line for line in lineage(log.read()) if line["event"] == "evaluation"]
-    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last one of a step counts
+    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last line of a step
     newest = _tokenization(lines[-1]) if lines else None
     for metrics, tokenization in found.values():
         if tokenization != newest:
@@ -125,31 +125,31 @@ def history(log):
 
 
 def _tokenization(line):
-    """Returns the tokenization in the signature of an evaluation's BLEU; without one it is the first version's."""
+    """Returns the tokenization in an evaluation's BLEU signature; logs of the first version lack it."""
     named = re.search(r"\btok:([^|]+)", line.get("bleu_signature") or "")
     return named[1] if named else tokenizations.DEFAULT
 
 
 def warn_of_zeros(evaluations):
-    """Logs which metrics have been 0 in all of several evaluations, a list as `history` returns it; losses may be."""
+    """Warns of metrics, other than losses, that are 0 in all of several evaluations, a list as `history` returns it."""
     zeros = [
         name
         for name in registry.list_metrics()
         if not lower_is_better(name) and all(metrics.get(name) == 0 for _, metrics in evaluations)
     ]
     if zeros and len(evaluations) > 1:
-        spaces = "Does the target language have spaces? If not, set --tokenization. " if "bleu" in zeros else ""
+        spaces = "If the target language has no spaces, set --tokenization. " if "bleu" in zeros else ""
         _LOGGER.warning(
             f"{' and '.join(zeros)}: 0 at each of {len(evaluations)} evaluations. That is usual early in training; "
-            f"later, look at the outputs. {spaces}Of equally good models, the one with the lowest loss is the best."
+            f"later, look at the outputs. {spaces}Ties for the best model are broken by the lower loss."
         )
 
 
 def check_metrics(model, problem, hparams, settings):
-    """Raises `UserError` for metrics that a run's evaluations do not compute.
+    """Raises `UserError` if the settings name a metric that a run's evaluations do not compute.
 
     Args:
-        model: keras.Model; it is traced only if a metric may be one of its further losses and costs, or of a feature
+        model: keras.Model; it is traced only if a metric may be one of its further losses and costs, or is of a feature
             other than the targets.
         problem: Problem.
         hparams: HParams.
@@ -176,13 +176,13 @@ def check_metrics(model, problem, hparams, settings):
 def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True):
     """Returns whether a metric has not moved by `delta` in the last `num_steps` steps (utils/metrics_hook.py).
 
-    The value to beat is the newest one that is at least `num_steps` old; it is beaten when any later one is better by
-    `delta` or more.
+    The value to beat is the newest one that is at least `num_steps` steps old. A later value beats it if it is better
+    by `delta` or more.
 
     Args:
         steps: list of int, ascending.
         values: list of float, the metric at these steps.
-        num_steps: int, steps that it has to move in.
+        num_steps: int, steps within which the metric has to move.
         delta: float, the smallest move that counts, in the metric's unit.
         decrease: bool, whether less is better.
     """
@@ -205,13 +205,13 @@ def check_early_stopping(rule, names):
     if rule.metric_minimize not in (None, lower_is_better(rule.metric)):
         better = "less" if lower_is_better(rule.metric) else "more"
         raise UserError(
-            f"--eval_early_stopping_metric_minimize={str(rule.metric_minimize).lower()}: of {rule.metric} {better} is "
-            "better. Leave the flag out."
+            f"--eval_early_stopping_metric_minimize={str(rule.metric_minimize).lower()}: for {rule.metric} {better} is "
+            "better. Remove the flag."
         )
 
 
 def reason_to_stop(rule, history):
-    """Returns why to stop now, a str, or None to go on.
+    """Returns why to stop now, a str, or None to continue.
 
     Args:
         rule: `EarlyStopping`.
@@ -227,7 +227,7 @@ def reason_to_stop(rule, history):
     at = max(i for i, step in enumerate(steps) if step <= steps[-1] - rule.steps)
     after = (min if decrease else max)(values[at + 1 :])
     return (
-        f"{rule.metric} was {values[at]:g} at step {steps[at]:,} and {after:g} at best in the "
+        f"{rule.metric} was {values[at]:g} at step {steps[at]:,} and at best {after:g} in the "
         f"{steps[-1] - steps[at]:,} steps since: a move of less than {rule.metric_delta:g} in {rule.steps:,} steps"
     )
 
@@ -248,20 +248,20 @@ def write_translations(output_dir, step, texts):
 
 
 def default_metric(names):
-    """Returns the metric that decides which checkpoint is best: BLEU, or one registered to do so, else the loss."""
+    """Returns the metric that decides which checkpoint is best: BLEU or another one registered as such, or the loss."""
     deciding = [name for name in registry.list_metrics() if registry.metric(name).decides]
     return next((name for name in names if name in deciding), "loss")
 
 
 def best_evaluation(evaluations, metric):
-    """Returns the best evaluation by a metric; of equal ones that with the lowest loss, then the first.
+    """Returns the best evaluation by a metric. Ties are broken by the lower loss, then by the earlier step.
 
     Args:
         evaluations: list of (step, {metric: value}), as `monitor.history` returns it.
         metric: str.
 
     Returns:
-        One of the list, or None if none has the metric.
+        An element of the list, or None if no evaluation has the metric.
     """
     sign = 1 if lower_is_better(metric) else -1
     return min(
@@ -274,8 +274,8 @@ def best_evaluation(evaluations, metric):
 class BestCheckpoint:
     """Keeps a copy of the best checkpoint's model in `<output_dir>/best`.
 
-    The best one depends only on the run's evaluations, so a restarted run gives the same result. A new copy is written
-    beside the previous one, and replaces it when the list `checkpoint` is replaced by a rename.
+    The choice depends only on the run's evaluations, so a restarted run makes the same one. A new copy is written next
+    to the previous one, and takes its place when the list `checkpoint` is replaced by a rename.
 
     Args:
         context: RunContext.
@@ -295,15 +295,15 @@ class BestCheckpoint:
         return checkpoint_step(path) if path else None
 
     def update(self, history):
-        """Copies the best checkpoint, if it is another one than before.
+        """Copies the best checkpoint if it has changed.
 
         Args:
             history: list of (step, {metric: value}), as `monitor.history` returns it. Steps whose checkpoints have
-                been deleted do not count, except the one in the folder.
+                been deleted do not count, except that of the model in the folder.
         """
         kept = self.step
         if kept not in [line["best_step"] for line in lineage(self._log.read()) if line["event"] == "best"]:
-            kept = None  # of a run that was begun anew, or goes on from an earlier step
+            kept = None  # the run was started again, or resumed from an earlier step
         there = [
             (step, metrics)
             for step, metrics in history
@@ -325,8 +325,8 @@ class BestCheckpoint:
         copy = os.path.join(self._folder, f"{PREFIX}-{step}")
         copy_files(self._context.data.encoder_files, self._folder)
         write_run_config(self._folder, self._context.config)
-        # After these: once it is there, a restarted run takes the folder for complete.
-        average_checkpoints([self._source(step)], copy)  # the mean of one is its model, without the optimizer
+        # Written last, because a restarted run takes a folder with a checkpoint for complete.
+        average_checkpoints([self._source(step)], copy)  # the mean of one checkpoint is its model without the optimizer
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
         for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):

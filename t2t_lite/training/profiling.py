@@ -16,7 +16,7 @@ from t2t_lite.training.run_context import kept_states
 _LOGGER = logging.getLogger("t2t_lite")
 _STEPS_BEFORE = 10  # steps before the trace, for tracing and compilation
 _TRACED_STEPS = 5
-# XLA's errors. It sometimes raises InternalError, too, but so does a lost machine.
+# XLA's errors. It may also raise InternalError, but so does a lost machine.
 _NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
 _TRACEBACK = re.compile(
     r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"
@@ -30,7 +30,7 @@ class StepProfiler(contextlib.AbstractContextManager):
 
     Args:
         output_dir: str.
-        is_on: bool; False: it does nothing.
+        is_on: bool; if False, nothing is traced.
     """
 
     def __init__(self, output_dir, is_on):
@@ -39,7 +39,7 @@ class StepProfiler(contextlib.AbstractContextManager):
         self._is_tracing = False
 
     def before_step(self):
-        """Call it before each step."""
+        """Starts or stops the trace; call it before each step."""
         if self._done is None:
             return
         if self._done == _STEPS_BEFORE:
@@ -64,12 +64,12 @@ class StepProfiler(contextlib.AbstractContextManager):
             self._stop()
         elif self._done is not None:
             _LOGGER.warning(
-                f"--profile: no trace, since it begins after {_STEPS_BEFORE} steps and these were {self._done}."
+                f"--profile: no trace was written: it starts after {_STEPS_BEFORE} steps; the run took {self._done}."
             )
 
 
 class Compilations:
-    """Watches the shapes of batches in steps that XLA compiles; of others it does nothing.
+    """Watches the shapes of batches in steps that XLA compiles; without XLA it does nothing.
 
     Args:
         context: RunContext.
@@ -78,14 +78,14 @@ class Compilations:
 
     def __init__(self, context, train_step):
         self._context, self._train_step = context, train_step
-        self._met = set()  # (replica, shape): each replica has its own program
+        self._met = set()  # (replica, shape): each replica has a program per shape
         self._first = None
 
     def check(self):
         """Compiles the first shape on every replica, to find out whether XLA can compile the model.
 
         Raises:
-            UserError: it cannot.
+            UserError: XLA cannot compile it.
         """
         if not self._train_step.xla_compile:
             return
@@ -106,7 +106,7 @@ class Compilations:
             batches: list of dicts of features, [rows, length] or [rows]: all of the step.
 
         Yields:
-            bool, whether there are any.
+            bool, whether there are new shapes.
 
         Raises:
             UserError: XLA cannot compile the model for one of these shapes.
@@ -125,7 +125,7 @@ class Compilations:
             self._say(step, new, time.monotonic() - started)
 
     def _shape(self, batch):
-        """Returns the rows of a batch, then the width of each feature: 1 where it has one id per row."""
+        """Returns the rows of a batch, then the width of each feature; it is 1 for a feature with one id per row."""
         ids = [batch[feature] for feature in self._train_step.features]
         return len(ids[0]), *(math.prod(one.shape[1:]) for one in ids)
 
@@ -144,12 +144,12 @@ class Compilations:
             lines = (line.strip() for line in re.sub(r"\{\{.*?\}\}", "", error.message).splitlines())
             message = next(
                 (line.rstrip(".") for line in lines if line and not _TRACEBACK.match(line)),
-                "no reason is given",
+                "it gives no reason",
             )
             reason = f"it has no operation {', '.join(kinds)}" if kinds else message
             node = re.search(r"\{\{node (\S+?)\}\}", error.message)
             reason += f" (at {node[1]})" if node else ""
             raise UserError(
-                f"--xla_compile: XLA cannot compile model {self._context.config['model']}: {reason}. Train it with "
-                "--noxla_compile, or write the model without it."
+                f"--xla_compile: XLA cannot compile model {self._context.config['model']}: {reason}. Train with "
+                "--noxla_compile, or change the model."
             ) from error

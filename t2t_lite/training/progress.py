@@ -20,10 +20,10 @@ from t2t_lite.training.run_context import layers_that_draw
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters
-_NARROWEST = 70  # terminal that has room for the bar beside what is said
+_NARROWEST = 70  # columns of a terminal that has room for the bar
 _SECONDS_MOVING = 0.5
-_SECONDS_PLAIN = 60  # between two lines, where fewer steps than --log_step_count_steps are done in that time
-# Beyond these a field says something that is not ordinary.
+_SECONDS_PLAIN = 60  # between two lines, if --log_step_count_steps take longer
+# A field is shown only if its value is beyond these.
 _MUCH_WAITING = 0.1
 _MUCH_PADDING = 0.4
 _LARGE_GRADIENT = 100.0
@@ -36,7 +36,7 @@ def announce(context, train_step, gives_up=()):
     Args:
         context: RunContext.
         train_step: TrainStep.
-        gives_up: list of str, the settings that make the run not reproducible, and their purpose.
+        gives_up: list of str, the settings that make the run irreproducible, and their purpose.
     """
     config, data, replicas = context.config, context.data, context.replicas
     model, carried = train_step.model, train_step.carried
@@ -50,12 +50,14 @@ def announce(context, train_step, gives_up=()):
         cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
         left_out += f" (longer than {data.max_length} ids and cut: {cut})"
     kept = "" if accumulation == hparams["gradient_accumulation_steps"] else ", to keep the batches of a step"
-    exactly = f"but for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
+    exactly = (
+        f"except for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
+    )
     further = []
     if data.ladder:
         each = "" if replicas_count == 1 else ", on each replica"
         shapes = f"{len(data.ladder.shapes)} shapes ({' x '.join(['rows', *data.ladder.features])})"
-        further = [f"XLA compiles {shapes}, each when it first comes{each}: {data.ladder}"]
+        further = [f"XLA compiles {shapes}, each when it first occurs{each}: {data.ladder}"]
     if carried:
         further = [carried.description(data.source)]
     for line in (
@@ -72,12 +74,12 @@ def announce(context, train_step, gives_up=()):
     ):
         _LOGGER.info(line)
     if not replicas.is_chief:
-        _LOGGER.info("the first worker's log tells of the training")
+        _LOGGER.info("see the first worker's log for progress")
         _LOGGER.setLevel(logging.WARNING)
     if replicas_count > 1 and (drawing := layers_that_draw(model)):
         _LOGGER.warning(
-            f"model {config['model']}: {', '.join(drawing)} have generators of their own, which draw the same numbers "
-            "on all replicas. Those of t2t_lite.layers.Dropout differ."
+            f"model {config['model']}: {', '.join(drawing)} have random generators, which draw the same numbers on all "
+            "replicas. Those of t2t_lite.layers.Dropout differ."
         )
 
 
@@ -85,7 +87,7 @@ def fetch(results):
     """Copies the results of steps to the host in one transfer.
 
     Args:
-        results: list of nested dicts of float32 scalars or vectors, all with the same names.
+        results: list of nested dicts of float32 scalars or vectors, all with the same keys.
 
     Returns:
         list of nested dicts of float, or of lists of float.
@@ -107,10 +109,10 @@ class TrainingProgress:
     Args:
         log: RunLog.
         train_steps: int, where the run ends.
-        feed: Feed, which knows how long steps have waited for their batches.
+        feed: Feed, which measures how long steps have waited for their batches.
         examples: int, number of sentences in an epoch: the training examples, or their segments.
-        sentences: int, number of sentences read before.
-        task: Task, what the loss and the targets are.
+        sentences: int, number of sentences that earlier processes read.
+        task: Task, which determines the unit of the loss and whether targets are sparse.
 
     Attributes:
         sentences: int, number of sentences read so far.
@@ -146,13 +148,13 @@ class TrainingProgress:
 
     @contextlib.contextmanager
     def pause(self, is_needed=True):
-        """Context manager whose time does not count as training: of checkpoints, evaluation and compilation."""
+        """Context manager whose time does not count as training, as that of checkpoints, evaluation, compilation."""
         begun = time.monotonic()
         yield
         self._started += time.monotonic() - begun if is_needed else 0.0
 
     def add(self, batches, metrics, is_timed=True):
-        """Adds a step's StepBatches and its metrics, as `fetch` returns them; one that is not timed took a pause."""
+        """Adds a step's StepBatches and metrics, as `fetch` returns them; a step that is not timed was a pause."""
         self._window.append(metrics)
         self._target_tokens.append(batches.counts["targets"])
         self._cells += batches.cells
@@ -167,22 +169,22 @@ class TrainingProgress:
 
     @property
     def is_due(self):
-        """Whether it is time to show the steps again, for which they are to be fetched."""
+        """Whether it is time to show progress again, for which metrics have to be fetched."""
         return self._shown.is_due
 
     def show(self, step):
-        """Shows the steps since the last flush."""
+        """Shows the progress since the last flush."""
         if self._window:
             self._shown.show(step, self._values(step), self._shares())
 
     def leave(self, step):
-        """Leaves the moving line of a terminal where it is, for what is said next."""
+        """Ends the moving line of a terminal, so that the next message begins a new line."""
         if self._shown.moves:
             self.show(step)
             self._shown.leave(step)
 
     def flush(self, step, learning_rate):
-        """Logs and shows the steps since the last flush, if there were any."""
+        """Logs and shows the progress since the last flush, if any step was taken."""
         if not self._window:
             return
         values, shares = self._values(step, learning_rate), self._shares()
@@ -224,39 +226,39 @@ class TrainingProgress:
         }
 
     def _seconds(self):
-        """Returns the time of those steps of the window that are timed."""
+        """Returns the seconds of the window's timed steps."""
         return max(time.monotonic() - self._started, 1e-9)
 
     def _recent_pace(self):
-        """Returns seconds per step, over this window and those before it; None if there was no step to time."""
+        """Returns seconds per step, averaged over this window and earlier ones; None before the first timed step."""
         if not self._timed:
             return self._pace
         pace = self._seconds() / len(self._timed)
         return pace if self._pace is None else 0.5 * (self._pace + pace)
 
     def _tokens(self):
-        """Returns the number of ids of the window that are no padding."""
+        """Returns the number of the window's ids without padding."""
         unpredicted = self._counts["inputs"] - self._counts["targets"] if self._task.sparse_targets else 0
         return self._counts.total() - self._counts[BEFORE] + unpredicted
 
     def _means(self, name):
-        """Returns {feature: mean per id}, over the window's steps, of the sums that have this name."""
+        """Returns {feature: mean per id} of the sums with this name, over the window's steps."""
         sums = {f: sum(metrics[name][f] for metrics in self._window) for f in self._window[0][name]}
         return {feature: total / max(self._counts[feature], 1) for feature, total in sums.items()}
 
     def _shares(self):
-        """Returns {name_feature: list by layer of lists of shares} of what the window's steps have counted."""
+        """Returns {name_feature: list of shares per layer} of the model's counts in the window's steps."""
         found = {}
         for name, features in self._window[0].get("shares", {}).items():
             for feature in features:
                 by_layer = zip(*(metrics["shares"][name][feature] for metrics in self._window), strict=True)
-                counts = [np.sum(layer, axis=0) for layer in by_layer]  # of layers with unequal numbers of experts
+                counts = [np.sum(layer, axis=0) for layer in by_layer]  # layers may have unequal numbers of experts
                 found[f"{name}_{feature}"] = [np.round(layer / max(layer.sum(), 1), 4).tolist() for layer in counts]
         return found
 
 
 def sentences_read(lines, step, batches_read):
-    """Returns how many sentences a run had read at a checkpoint according to its log, or else an estimate.
+    """Returns the number of sentences that a run had read at a checkpoint, by its log, or an estimate.
 
     Args:
         lines: list of dicts, the log's.
@@ -271,31 +273,31 @@ def sentences_read(lines, step, batches_read):
 
 
 class ProgressLine:
-    """The line of a run.
+    """The progress line of a run.
 
     Args:
         train_steps: int, where the run ends.
-        unit: str, that of its loss.
+        unit: str, the unit of its loss.
 
     Attributes:
-        moves: bool, whether it is shown on a terminal.
+        moves: bool, whether the line is shown on a terminal, where it replaces itself.
     """
 
     def __init__(self, train_steps, unit):
         self._train_steps = train_steps
         self._unit = unit
         self.moves = console.has_moving_line()
-        self._due = None  # when it is time for the next one; before the first step there is none
+        self._due = None  # when the next line is due; None before the first step
         self._fields, self._left_at = [], None
 
     def begin(self, seconds, loss):
-        """Logs the time and loss of the first step, which is traced and so takes longer."""
+        """Logs the time and loss of the first step, which takes longer because it is traced."""
         _LOGGER.info(f"first step: {seconds:.1f} s including its tracing, loss {loss:{_digits(loss)}} {self._unit}")
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else SECONDS)
 
     @property
     def is_due(self):
-        """Whether the line is to be shown again, by the clock."""
+        """Whether it is time to show the line again."""
         return self._due is not None and time.monotonic() >= self._due
 
     def show(self, step, values, shares):
@@ -303,8 +305,8 @@ class ProgressLine:
 
         Args:
             step: int.
-            values: dict, as in a run's log; those that are not known are None.
-            shares: {name: list by layer of lists of shares}.
+            values: dict, as in a run's log.
+            shares: {name: list of shares per layer}.
         """
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else _SECONDS_PLAIN)
         self._fields = self._made(step, values, shares)
@@ -316,14 +318,14 @@ class ProgressLine:
         move(bar + fit(self._fields, width - len(bar)))
 
     def leave(self, step):
-        """Leaves the line of a step on the terminal, without its bar, unless it is there already."""
+        """Keeps the line of a step on the terminal, without its bar, unless it was kept before."""
         if self._fields and self._left_at != step:
             _LOGGER.info(fit(self._fields, columns()))
             self._left_at = step
         move()
 
     def _made(self, step, values, shares):
-        """Returns the fields, those first that a narrow terminal is to show."""
+        """Returns the fields, in the order of their importance on a narrow terminal."""
         seconds, steps_left = values["seconds_per_step"], self._train_steps - step
         fields = [f"step {step:,}/{self._train_steps:,}", f"loss {values['loss']:{_digits(values['loss'])}}"]
         if seconds and steps_left:
@@ -335,7 +337,7 @@ class ProgressLine:
 
 
 def _speed(seconds):
-    """Returns seconds per step as words."""
+    """Formats seconds per step, with a unit that suits their size."""
     if seconds >= 1:
         return f"{seconds:,.1f} s/step"
     return f"{1 / seconds:,.{2 if seconds > 0.1 else 0}f} steps/s"
@@ -346,7 +348,7 @@ def _digits(loss):
 
 
 def _rare(values, shares):
-    """Yields the fields of what is not ordinary."""
+    """Yields the fields whose values are unusual."""
     if values["skipped_steps"]:
         yield f"skipped {values['skipped_steps']}"
     if values["waiting_for_data"] > _MUCH_WAITING:

@@ -18,13 +18,13 @@ SUMMARY = "seeds.json"
 def train_seeds(seeds, output_dir, train):
     """Trains one run after the other in `<output_dir>/seed_<n>`, and writes `<output_dir>/seeds.json`.
 
-    Called again it continues: a run that has finished has nothing left to train.
+    A second call continues: runs that have finished are not trained again.
 
     Args:
         seeds: list of int, at least two.
         output_dir: str.
         train: function of (output_dir, random_seed), which trains a run with evaluations and returns how it ended, see
-            `Trainer.ended_by`. After "signal" no further run begins.
+            `Trainer.ended_by`. After "signal" no further run starts.
 
     Returns:
         dict, see `summarize`; None after a signal.
@@ -33,7 +33,7 @@ def train_seeds(seeds, output_dir, train):
     for seed in seeds:
         if train(folder_of(output_dir, seed), seed) == "signal":
             return None
-        gc.collect()  # a model that is not used any more, before the next one needs its memory
+        gc.collect()  # frees the model's memory for the next one
     summary = summarize({seed: folder_of(output_dir, seed) for seed in seeds})
     write_json(os.path.join(output_dir, SUMMARY), summary)
     return summary
@@ -45,14 +45,14 @@ def folder_of(output_dir, seed):
 
 
 def summarize(output_dirs):
-    """Summarizes runs by the evaluation of each one's best model, or of its last one where none is kept.
+    """Summarizes runs by the evaluation of each run's best model, or by the last evaluation if no model was kept.
 
     Args:
         output_dirs: {seed: output_dir}, of at least two runs that have been evaluated.
 
     Returns:
         {"runs": a list of {"random_seed", "step", and metrics}, one per run, "mean": {metric: float},
-        "standard_deviation": {metric: float}}, of the metrics that all runs have; the deviation is that of a sample,
+        "standard_deviation": {metric: float}}, for the metrics that all runs have; the deviation is that of a sample,
         with n - 1.
     """
     found = {seed: _best_evaluation(path) for seed, path in output_dirs.items()}

@@ -1,4 +1,4 @@
-"""What the parts of a run share: its settings, its data, and the state, random generators included, that it saves."""
+"""The settings, data and state that the parts of a run share, with the random generators that checkpoints hold."""
 
 import contextlib
 import dataclasses
@@ -21,24 +21,24 @@ from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, Evalu
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData, check_lengths, check_reads
 
-# Operations whose numbers follow from a state that no checkpoint of a run holds.
+# Operations that draw numbers from a state that a run's checkpoints do not hold.
 _DRAWS = re.compile(r"(?!Stateless)(\w*Random\w*|\w*TruncatedNormal|Multinomial|Stateful\w*(Normal|Uniform)\w*|Rng\w+|"
                     r"(Eager)?PyFunc)")  # fmt: skip
-_KNOWN = ("t2t_lite", "keras")  # Keras' layers draw by generators alone
+_KNOWN = ("t2t_lite", "keras")  # packages whose layers draw only from generators
 
 
 @dataclasses.dataclass(frozen=True)
 class RunContext:
-    """What is known of a run before its model is built.
+    """The facts about a run that are known before its model is built.
 
     Attributes:
         output_dir: str.
         config: dict, its `hparams.json`.
         hparams: HParams.
-        accumulation: int, batches of a replica in a step, which may be more or fewer than those of `hparams`.
+        accumulation: int, batches per replica and step, which may differ from `hparams`.
         data: TrainingData.
         replicas: Replicas.
-        evaluation: EvaluationSettings; None: it is not evaluated.
+        evaluation: EvaluationSettings; None: the run is not evaluated.
         checkpoints: CheckpointSettings.
         devices: DeviceSettings.
         progress: LogSettings.
@@ -57,7 +57,7 @@ class RunContext:
 
     @functools.cached_property
     def log(self):
-        """The `RunLog`, to which one of several machines writes."""
+        """The `RunLog`; of several machines only the first one writes to it."""
         return RunLog(self.output_dir, is_silent=not self.replicas.is_chief)
 
     @property
@@ -67,23 +67,23 @@ class RunContext:
 
 
 class TrainingState:
-    """A run's model and optimizer, and its position in the data: what a checkpoint of it holds.
+    """A run's model, optimizer and position in the data, which its checkpoints hold.
 
     Args:
         context: RunContext.
-        train_steps: int, the length of the run, on which learning rates may depend.
+        train_steps: int, the length of the run, which may determine learning rates.
 
     Attributes:
         model: keras.Model, built.
         optimizer: its Keras optimizer.
         train_step: TrainStep.
         step: tf.Variable, int64 scalar, steps done.
-        batches_read: tf.Variable, int64 scalar, batches of the stream that these steps took.
+        batches_read: tf.Variable, int64 scalar, batches of the stream that these steps used.
         iterator: iterator over the data's batches, at `batches_read`.
-        checkpoints: RunCheckpoints of all these.
+        checkpoints: RunCheckpoints of these objects.
 
     Raises:
-        UserError: model, data and metrics do not belong together.
+        UserError: model, data and metrics do not fit together.
     """
 
     def __init__(self, context, train_steps):
@@ -121,15 +121,15 @@ class TrainingState:
         )
 
     def set_position(self, step, batches):
-        """Sets the position that a checkpoint saves: after a step with these StepBatches."""
+        """Sets the position that a checkpoint saves, which is that after a step with these StepBatches."""
         self.step.assign(step)
         self.batches_read.assign(batches.end)
 
 
 def generator_states(model):
-    """Returns {number, as text: variable}, the states of all `keras.random.SeedGenerator`s of a model's layers.
+    """Returns {number, as a str: variable}, the states of all `keras.random.SeedGenerator`s of a model's layers.
 
-    The numbers do not depend on other models of this process. Those of `t2t_lite.layers.Dropout` are left out.
+    The numbers do not depend on other models of the process. Generators of `t2t_lite.layers.Dropout` are left out.
     """
     generators = (found for layer in model._flatten_layers() for found in layer._seed_generators)
     own = dict.fromkeys(found for found in generators if not isinstance(found, ScopedSeed))
@@ -137,15 +137,15 @@ def generator_states(model):
 
 
 def layers_that_draw(model):
-    """Returns the classes, list of str, of a model's layers that draw from a generator of their own."""
+    """Returns the class names, a list of str, of a model's layers that have a random generator."""
     return sorted({type(layer).__name__ for layer in model._flatten_layers() if has_own_generator(layer)})
 
 
 def unsaved_state(train_step):
-    """Returns what a step depends on, or draws, without a checkpoint holding it: a list of str for the user.
+    """Returns the state that a step uses although no checkpoint holds it: a list of str for the user.
 
-    It looks for operations and variables in the graph of the step, but not where a model has only layers of this
-    package and of Keras: of these all state is saved.
+    It searches the graph of the step for operations and variables. A model that has only layers of this package and of
+    Keras is not searched, because all their state is saved.
 
     Args:
         train_step: TrainStep.
@@ -157,13 +157,15 @@ def unsaved_state(train_step):
     draws = {f"{node.op} in {node.name.rpartition('/')[0] or node.name}" for node in nodes if _DRAWS.fullmatch(node.op)}
     saved = {id(variable) for variable in train_step.variables()}
     variables = {variable.name.partition(":")[0] for variable in graph.variables if id(variable) not in saved}
-    return sorted(draws) + [f"variable {name}, no attribute of a layer or made by add_weight" for name in variables]
+    return sorted(draws) + [
+        f"variable {name}, which add_weight or an attribute of a layer would save" for name in variables
+    ]
 
 
 @contextlib.contextmanager
 def kept_states(model):
-    """Context manager after which counters of layers, and states of generators, are as before."""
-    weights = {id(weight) for weight in parameters(model)}  # frozen ones among them, which nothing changes
+    """Context manager that restores counters of layers and states of generators at its end."""
+    weights = {id(weight) for weight in parameters(model)}  # including frozen ones, which nothing changes
     before = [(variable, variable.numpy()) for variable in model.non_trainable_variables if id(variable) not in weights]
     try:
         yield

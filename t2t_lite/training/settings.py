@@ -1,4 +1,4 @@
-"""What a `Trainer` may be told beside problem, model and hyperparameters, and what of it its run remembers.
+"""The settings of a `Trainer` other than problem, model and hyperparameters, and those that a run remembers.
 
 A setting with a meaning is also a flag of t2t-trainer, with the same name, default and range.
 """
@@ -13,10 +13,10 @@ from t2t_lite.settings import ranges
 from t2t_lite.settings.ranges import setting, settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
-EARLY = "eval_early_stopping_"  # begins the names of the flags of `EarlyStopping`
-# hparams.json has the former two in any case; the last is of one process.
+EARLY = "eval_early_stopping_"  # prefix of the flags of `EarlyStopping`
+# hparams.json holds the first two in any case; the last one concerns a single process.
 _NOT_REMEMBERED = ("xla_compile", "xla_shapes", "profile")
-_SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # by whether it translates all
+_SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # by `translate_all`
 _WITHOUT_EVALUATIONS = "train"
 
 
@@ -27,43 +27,43 @@ class _Checked:
 
 @dataclasses.dataclass(frozen=True)
 class LengthSettings(_Checked):
-    """How long a run trains: what `Trainer.train` is told."""
+    """How long a run trains: the argument of `Trainer.train`."""
 
     train_steps: int = setting(
-        250_000, limits=ranges.COUNT, meaning="Stop at this step, counted from the very beginning."
+        250_000, limits=ranges.COUNT, meaning="Stop at this step, counted from the start of the run."
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class EarlyStopping(_Checked):
-    """The rule by which a run ends early: see `t2t_lite.training.monitor`. Flags: eval_early_stopping_…."""
+    """The rule by which a run stops early: see `t2t_lite.training.monitor`. Flags: eval_early_stopping_…."""
 
     steps: int | None = setting(
         None, limits=ranges.STEPS_BETWEEN, meaning="Stop when the metric has not improved within this many steps."
     )
     metric: str = setting("loss", meaning="The metric of --eval_early_stopping_steps.")
     metric_delta: float = setting(0.1, limits=ranges.METRIC_MOVE, meaning="The smallest move that counts.")
-    metric_minimize: bool | None = setting(None, meaning="Whether less is better; default: the metric's own.")
+    metric_minimize: bool | None = setting(None, meaning="Whether less is better. Default: as the metric declares.")
 
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationSettings(_Checked):
     """How a run is evaluated while it trains.
 
-    Beside the flags: `search` is a dict of `SearchOptions` for the outputs (None: the hyperparameters eval_… decide);
-    `translate_all` says whether each evaluation translates the whole dev set, into `<output_dir>/decode`.
+    Two of them are not flags: `search` is a dict of `SearchOptions` for the outputs (None: the hyperparameters eval_…
+    apply); `translate_all`: whether each evaluation translates the whole dev set, into `<output_dir>/decode`.
     """
 
-    eval_steps: int = setting(0, limits=ranges.COUNT, meaning="Batches of an evaluation; 0: the whole set.")
+    eval_steps: int = setting(0, limits=ranges.COUNT, meaning="Batches per evaluation; 0: the whole set.")
     eval_stride: int = setting(
-        0, limits=ranges.COUNT, meaning="Language models: move by so many ids and score only these, each given those "
-        "before it in the text; 0: score the rows, each for itself."
+        0, limits=ranges.COUNT, meaning="Language models: slide a window by this many ids and score only these, given "
+        "the ids before them in the text; 0: score each row by itself."
     )  # fmt: skip
     eval_throttle_seconds: float = setting(
-        0, limits=ranges.SECONDS, meaning="Least time between the starts of two evaluations but the last; 0: none."
+        0, limits=ranges.SECONDS, meaning="Least time between two evaluations, except the last; 0: none."
     )
     best_checkpoint_metric: str | None = setting(
-        None, meaning="Of the model kept in best/; default: BLEU or a parser's F1, or the loss; none: keep none."
+        None, meaning="Metric of the model kept in best/. Default: BLEU or a parser's F1, or the loss; none: keep none."
     )
     early_stopping: EarlyStopping = EarlyStopping()
     search: dict | None = None
@@ -75,43 +75,41 @@ class CheckpointSettings(_Checked):
     """When a run saves, and what it keeps."""
 
     local_eval_frequency: int = setting(
-        1000, limits=ranges.STEPS_BETWEEN, meaning="Save and evaluate every so many steps."
+        1000, limits=ranges.STEPS_BETWEEN, meaning="Steps between checkpoints, with an evaluation each."
     )
     save_checkpoints_secs: float = setting(
-        0, limits=ranges.SECONDS, meaning="Save also every so many seconds; 0: by steps."
+        0, limits=ranges.SECONDS, meaning="Seconds between further checkpoints; 0: none."
     )
     keep_checkpoint_max: int = setting(
-        20, limits=ranges.CHECKPOINTS_KEPT, meaning="How many recent checkpoints are kept; 0: all."
+        20, limits=ranges.CHECKPOINTS_KEPT, meaning="Number of recent checkpoints to keep; 0: all."
     )
     keep_checkpoint_every_n_hours: float = setting(
-        10000, limits=ranges.HOURS, meaning="Keep one checkpoint permanently every so many hours."
+        10000, limits=ranges.HOURS, meaning="Hours between checkpoints that are kept permanently."
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class DeviceSettings(_Checked):
-    """What a run computes on, and how."""
+    """The devices of a run, and how it uses them."""
 
-    worker_gpu: int = setting(
-        1, limits=ranges.GPUS, meaning="GPUs to train on, of each machine; 1 falls back to the CPU."
-    )
+    worker_gpu: int = setting(1, limits=ranges.GPUS, meaning="GPUs per machine; 1 falls back to the CPU.")
     logical_cpus: int = setting(
-        0, limits=ranges.LOGICAL_CPUS, meaning="Train on so many replicas on the CPU instead; 0: off."
+        0, limits=ranges.LOGICAL_CPUS, meaning="Train on this many CPU replicas instead; 0: off."
     )
-    deterministic: bool = setting(True, meaning="Use only operations of a GPU that give the same bits every time.")
+    deterministic: bool = setting(True, meaning="Use only GPU operations that give the same bits every time.")
     xla_compile: bool | None = setting(
-        None, meaning="Compile training with XLA, with batches of few shapes; default: off, or the run's."
+        None, meaning="Compile training with XLA, for batches of few shapes. Default: off, or as the run began."
     )
     xla_shapes: int | None = setting(
         None,
         limits=ranges.SHAPES,
-        meaning="The most shapes of batches that XLA compiles; fewer hold more padding. Default: 16, or the run's.",
+        meaning="Most batch shapes that XLA compiles; fewer mean more padding. Default: 16, or as the run began.",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class LogSettings(_Checked):
-    """What a run shows of its progress."""
+    """How a run shows its progress."""
 
     log_step_count_steps: int = setting(
         100,
@@ -121,7 +119,7 @@ class LogSettings(_Checked):
     profile: bool = setting(False, meaning="Write a trace of steps 11 to 15, for TensorBoard's profiler.")
 
 
-# What a `Trainer` has where nothing was given. These very objects stand for the settings of an earlier run.
+# A `Trainer`'s defaults. An argument that is one of these objects means "as in the earlier run".
 NOT_GIVEN = {
     "evaluation": EvaluationSettings(),
     "checkpoints": CheckpointSettings(),
@@ -132,12 +130,12 @@ NOT_GIVEN = {
 
 @dataclasses.dataclass(frozen=True)
 class RememberedFlags:
-    """What a run was asked to do, beside problem, model and hyperparameters: the "plan" of its `hparams.json`.
+    """The flags with which a run was started, other than problem, model and hyperparameters: "plan" in `hparams.json`.
 
     Attributes:
         output_dir: str, of the run, for messages.
-        values: {name of a flag of t2t-trainer: JSON value}, from which a command, or a `Trainer`, takes what it was not
-            given again. What is missing has its default.
+        values: {name of a flag of t2t-trainer: JSON value}, which a command or a `Trainer` uses for flags that are not
+            given again. Missing flags have their defaults.
     """
 
     output_dir: str = ""
@@ -145,11 +143,11 @@ class RememberedFlags:
 
     @property
     def path(self):
-        """The file that they are in."""
+        """The file that holds them."""
         return os.path.join(self.output_dir, FILE_NAME)
 
     def updated(self, train_steps, evaluation, checkpoints, devices, log, **further):
-        """Returns these, with the values that arguments of a `Trainer` describe; `further` are JSON values."""
+        """Returns a copy with the values of a `Trainer`'s arguments; `further` are JSON values."""
         values = {"train_steps": train_steps, "schedule": _WITHOUT_EVALUATIONS}
         for settings in filter(None, (checkpoints, devices, log, evaluation)):
             values |= {name: getattr(settings, name) for name in _names(type(settings))}
@@ -160,7 +158,7 @@ class RememberedFlags:
         return dataclasses.replace(self, values=self.values | values | further)
 
     def settings(self):
-        """Returns the arguments of a `Trainer` that they describe, {name: settings}, and "train_steps".
+        """Returns the `Trainer`'s arguments for these values, {name: settings}, and "train_steps".
 
         Raises:
             UserError: a value of another type, or out of range.
@@ -185,7 +183,7 @@ class RememberedFlags:
 
         Args:
             flags: absl's FlagValues of t2t-trainer, modified in place.
-            of_command: names of flags that no argument of a `Trainer` corresponds to.
+            of_command: names of flags without a corresponding argument of a `Trainer`.
 
         Raises:
             UserError: a value is invalid for its flag.
@@ -200,27 +198,27 @@ class RememberedFlags:
                 flags[name].recall(values[name])
 
     def warn_of_no_steps(self, config, train_steps):
-        """Warns that a run, whose `hparams.json` is `config`, does not say for how long it was to train."""
+        """Warns if a run, whose `hparams.json` is `config`, does not know its number of steps."""
         if config and "plan" not in config:
             _LOGGER.warning(
-                f"{self.path}: does not say for how long the run was to train: "
-                f"train_steps={train_steps:,}, the default. Expected --train_steps=N, as the run began."
+                f"{self.path}: does not hold the number of steps, so that train_steps={train_steps:,}, the default. "
+                "Expected --train_steps=N, as when the run was started."
             )
 
     def __str__(self):
-        """As a line for the log: the steps, and what else is not as it is by default."""
+        """Formats the steps, and the flags that differ from their defaults, for the log."""
         values = self.values
         other = [n for n, value in values.items() if (value != _DEFAULTS[n] if n in _DEFAULTS else value)]
         return ", ".join(f"{name}={values[name]}" for name in dict.fromkeys(["train_steps", *other]))
 
     def log_changes(self, now, optimizer):
-        """Says what a resumed run is asked to do that it was not before; returns that, {name: [old, new]}.
+        """Logs which flags of a resumed run have changed; returns them, {name: [old, new]}.
 
         Args:
             now: RememberedFlags.
-            optimizer: the run's, built and restored, with the schedule of `now`.
+            optimizer: the run's optimizer, built and restored, with the schedule of `now`.
         """
-        from t2t_lite.training.optimization.schedules import describe_other_length  # needs Keras, unlike the rest
+        from t2t_lite.training.optimization.schedules import describe_other_length  # it needs Keras
 
         changed = {n: [old, now.values[n]] for n, old in self.values.items() if old != now.values[n]}
         if changed:

@@ -1,4 +1,4 @@
-"""The trainer: sets a run up on one device or several replicas, or resumes it (mirrors utils/trainer_lib.py)."""
+"""The trainer: sets up a run on one device or several replicas, or resumes it (mirrors utils/trainer_lib.py)."""
 
 import contextlib
 import dataclasses
@@ -65,37 +65,37 @@ _SAYS_THAT_IT_STOPS = functools.partial(
 class Trainer:
     """Trains a registered model on a registered problem, in one output_dir.
 
-    Calling `train` again, in this process or another, continues from the newest checkpoint; the result is bit for bit
+    Calling `train` again, in this process or another, continues from the newest checkpoint. The result is bit for bit
     that of a run that was never interrupted.
 
     Args:
-        problem: str, name of the problem; None: that of the run in output_dir, as for the next three.
-        model: str, name of the model; None: that of a new run's set, or of its task, such as "transformer".
+        problem: str, name of the problem. None means that of the run in output_dir, also for the next three.
+        model: str, name of the model; None for a new run: that of its set or task, such as "transformer".
         hparams: HParams, the name of a set, or None: those of `hparams_set`.
         hparams_set: str, name of the set.
         data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
         output_dir: str, for checkpoints and logs.
-        evaluation: EvaluationSettings; None: do not evaluate while training. Where this argument is left out, a run is
-            resumed with the settings that it had, and a new one has the defaults; likewise the next three.
+        evaluation: EvaluationSettings; None: do not evaluate while training. Without this argument, a resumed run keeps
+            its settings, and a new one has the defaults; likewise for the next three.
         checkpoints: CheckpointSettings.
         devices: DeviceSettings.
         log: LogSettings.
-        inexact: tuple of str, further settings of the caller that make the run not reproducible, for the log.
+        inexact: tuple of str, further settings of the caller that make the run irreproducible, for the log.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
         keep_batches_a_step: bool, whether a run resumed on another number of replicas adjusts its accumulation so that
-            its steps stay the same; False: accumulate as `hparams` says (with allow_hparams_change).
-        warm_start_from: str, a checkpoint or another run's output_dir, with whose weights a new run starts.
+            its steps stay the same; False: accumulate as in `hparams` (with allow_hparams_change).
+        warm_start_from: str, a checkpoint or another run's output_dir; a new run starts with its weights.
         usr_dir: str, the user's folder, stored for later commands.
         flags_text: str, the contents of `flags.txt`.
-        also_asked: dict, further settings of the caller, JSON values, which the run remembers for it; None: none.
-        remembers: bool, whether the run remembers what it was asked to do; False: this is only a trial of its set-up.
+        also_asked: dict, further settings of the caller, JSON values, which the run remembers; None: none.
+        remembers: bool, whether the run remembers its settings; False: this is only a trial of the set-up.
         stop_when: function of the evaluations so far, a list of (step, {metric: value}) as `monitor.history` returns
-            it, called after each of them; it returns why to stop early, a str, or None.
+            it, called after each evaluation; it returns why to stop early, a str, or None.
 
     Attributes:
         ended_by: str, why `train` returned: "train_steps", "early_stopping" or "signal".
-        was_signalled: bool, whether a signal came while it trained, also one that came when the run had ended.
-        trained: keras.Model, which `train` made, with the weights of the last step.
+        was_signalled: bool, whether a signal arrived while it trained, even after the last step.
+        trained: keras.Model that `train` built, with the weights of the last step.
 
     Example:
         >>> Trainer(problem="translate_ende_phrasebook", hparams_set="transformer_tiny",
@@ -123,18 +123,18 @@ class Trainer:
     stop_when: Callable | None = None
 
     def train(self, train_steps: int | None = None) -> dict[str, float]:
-        """Trains until step `train_steps`, counted from the very beginning.
+        """Trains until step `train_steps`, counted from the start of the run.
 
         SIGTERM, SIGINT, SIGHUP and SIGUSR1 save a checkpoint and end the run early (a second one ends it at once).
 
         Args:
-            train_steps: int from 0; None: as many as the run in output_dir was to take, 250,000 of a new one.
+            train_steps: int from 0; None: the number that the run in output_dir remembers, or 250,000 for a new run.
 
         Returns:
-            dict of the last evaluation's metrics; empty without one.
+            dict of the last evaluation's metrics; empty without an evaluation.
 
         Raises:
-            UserError: settings, data and folder do not belong together.
+            UserError: settings, data and folder do not fit together.
             Failure: the loss stayed non-finite, or a checkpoint could not be saved.
         """
         if train_steps is not None:
@@ -163,7 +163,7 @@ class Trainer:
             split: of `DatasetSplit`; "dev" is "eval".
 
         Raises:
-            UserError: there is no checkpoint, or no such split.
+            UserError: the checkpoint is missing, or the split is unknown.
         """
         settings = self.evaluation or EvaluationSettings()
 
@@ -201,9 +201,9 @@ class Trainer:
             tf.config.experimental.enable_op_determinism()
         if has_gpu and not compiles:
             _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/gpus.md.")
-        # It seeds the initial weights; the order of the data has its own seed.
+        # Seeds the initial weights; the order of the data has another seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
-        # As many batches as keep an earlier run's steps the same.
+        # The accumulation keeps the steps of an earlier run the same.
         count, keep = replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
         accumulation = run_directory.accumulation_for(count, wanted, before, keep)
@@ -228,7 +228,7 @@ class Trainer:
         )  # fmt: skip
 
     def _remember(self, train_steps):
-        """Puts together what the run is asked to do, and was before; returns its steps."""
+        """Combines the given settings with those that the run remembers; returns the number of steps."""
         if train_steps is None:
             train_steps = self._before.settings()["train_steps"]
             self._before.warn_of_no_steps(read_run_config(self.output_dir), train_steps)
@@ -239,8 +239,8 @@ class Trainer:
         return train_steps
 
     def _build(self, train_steps):
-        """Builds the model, its optimizer and everything else that a checkpoint holds, and what watches them."""
-        # A trial's steps have the learning rate that they would have in the run.
+        """Builds the model, its optimizer and everything else that a checkpoint holds, and what monitors them."""
+        # In a trial, steps have the learning rate that they would have in the run.
         length = train_steps if self.remembers else max(train_steps, self._before.values.get("train_steps", 0))
         self._state = TrainingState(self._context, length)
         self.trained = self._state.model
@@ -248,7 +248,7 @@ class Trainer:
         self._monitor = self._make_monitor()
 
     def _compare(self):
-        """Refuses machines that differ, and changes of settings that must stay the same."""
+        """Raises `UserError` if machines differ, or if settings change that must stay the same."""
         config, check_same = self._context.config, self._context.replicas.check_same
         values = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
         check_same(values | config["hparams"], "problem, model and hyperparameters")
@@ -260,14 +260,14 @@ class Trainer:
     def _announce(self, train_steps):
         gives_up = list(self.inexact)
         if not self.devices.deterministic:
-            gives_up.append("--nodeterministic: operations of a GPU may add in another order, for speed")
+            gives_up.append("--nodeterministic: for speed, GPU operations may add in another order")
         settings = self.evaluation or EvaluationSettings()
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
-            gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
+            gives_up.append("--eval_throttle_seconds: the step at which the run stops early depends on the clock")
         goes_on = int(self._state.step) < train_steps
         if goes_on:
             for what in unsaved_state(self._state.train_step):
-                gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
+                gives_up.append(f"{what}: unlike that of keras.random.SeedGenerator, its state is not saved")
         announce(self._context, self._state.train_step, gives_up)
         if self.remembers and goes_on and self._context.replicas.is_chief:
             for line in describe_short_run(self._state.optimizer):
@@ -283,10 +283,10 @@ class Trainer:
             if self.warm_start_from:
                 _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, {self.output_dir} has checkpoints")
             return {}
-        # A run that was ended before its first checkpoint begins once more with the same weights.
+        # A run that ended before its first checkpoint starts again with the same weights.
         if not (source := self.warm_start_from or self._before.values.get("warm_start_from")):
             if self.hparams.frozen or self.hparams.lora_rank:
-                _LOGGER.warning("What is frozen stays as it was initialized: there is no --warm_start_from.")
+                _LOGGER.warning("Without --warm_start_from, frozen weights keep their initial values.")
             return {}
         facts = warm_start(source, self.trained, self._context.data.encoders, self.hparams)
         source = facts["warm_start_from"]
@@ -305,7 +305,7 @@ class Trainer:
     def _write_settings(self, damaged):
         """Writes settings and vocabulary into output_dir, after all checks, and sets damaged checkpoints aside."""
         for why in damaged.values():
-            _LOGGER.warning(f"{why} It is set aside as damaged-…, and the one before it is used.")
+            _LOGGER.warning(f"{why} It is renamed to damaged-…, and the previous checkpoint is used.")
         if self._context.replicas.is_chief:
             write_run_config(self.output_dir, self._context.config)
             copy_files(self._context.data.encoder_files, self.output_dir)
@@ -315,7 +315,7 @@ class Trainer:
                 write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
 
     def _log_start(self, path, warm_start_facts):
-        """Logs that the run starts, or goes on from the checkpoint `path`, and with which settings."""
+        """Logs that the run starts or is resumed from the checkpoint `path`, and its settings."""
         log, state = self._context.log, self._state
         step, batch = int(state.step), int(state.batches_read)
         log.forget_events_after(step)
@@ -329,13 +329,15 @@ class Trainer:
             log.write("start", 0, **facts, **warm_start_facts)
             return
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")
-        _LOGGER.info(f"the run was asked for: {self._flags}")
+        _LOGGER.info(f"flags of the run: {self._flags}")
         if self._stream_changed:
-            _LOGGER.info(f"the data begin anew, since these changed: {', '.join(self._stream_changed)}")
+            _LOGGER.info(f"the data start from their beginning, since these changed: {', '.join(self._stream_changed)}")
         if generator_states(self.trained) and not holds(path, "generators"):
-            _LOGGER.warning(f"{path} has no states of {', '.join(layers_that_draw(self.trained))}: they draw anew")
+            _LOGGER.warning(
+                f"{path} lacks the random states of {', '.join(layers_that_draw(self.trained))}: they restart"
+            )
         if (scale := state.train_step.loss_scale) and not holds(path, "loss_scale"):
-            _LOGGER.info(f"{path} was not trained in float16: the loss scale begins at {float(scale.value):,.0f}")
+            _LOGGER.info(f"{path} was not trained in float16: the loss scale starts at {float(scale.value):,.0f}")
         changed = self._before.log_changes(self._flags, state.optimizer) if self.remembers else {}
         facts |= {"changed": changed} if changed else {}
         log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **facts)

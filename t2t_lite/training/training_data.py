@@ -1,4 +1,4 @@
-"""The data of a run, with all checks before a model is built, and the batches of its steps, placed on their devices."""
+"""The data of a run, checked before a model is built, and the batches of its steps, placed on their devices."""
 
 import concurrent.futures
 import contextlib
@@ -36,12 +36,12 @@ class TrainingData:
         problem: Problem.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
         encoder_files: {name: path} of the files that a run needs for the encoders.
-        vocab_size: int; of the inputs, or of both sides.
-        target_vocab_size: int, or None if both sides share one vocabulary.
+        vocab_size: int, of the inputs, or of both sides.
+        target_vocab_size: int; None if both sides share one vocabulary.
         records, dev_records: Records.
         examples: int, training examples within the limits of length.
         dropped: int, training examples outside those limits.
-        cut: {split: int}, how many examples are cut to be within those limits.
+        cut: {split: int}, examples that are truncated to those limits.
         max_length: int, the upper limit, in ids with EOS.
         source: ExampleBatches.
         batches: tf.data.Dataset, the endless stream of one replica's batches.
@@ -71,13 +71,13 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
         problem: str, its name.
         hparams: HParams.
         data_dir: str, the folder in which t2t-datagen wrote.
-        most_shapes: int, how many shapes the batches may have, as XLA needs; None: any number.
+        most_shapes: int, largest number of batch shapes, for XLA; None: any number.
         batches: class of the batches: see `batches_of`.
-        lanes: what its `lanes_of` returns.
+        lanes: the result of its `lanes_of`.
 
     Raises:
-        UserError: the problem is unknown, data are missing or do not belong together, or the length limits leave no
-            examples; or as `batches`.
+        UserError: the problem is unknown, data are missing or do not fit together, or no example is within the limits
+            of length; or as `batches`.
     """
     problem = registry.problem(problem)
     encoders = problem.get_feature_encoders(data_dir)
@@ -95,10 +95,10 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
 
 
 def several_sentences(data):
-    """Returns the share of the first thousand training examples whose inputs are several sentences, or None.
+    """Returns the share of the first thousand training examples whose inputs have several sentences.
 
-    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.sentence_parts.splits_sentences`. None:
-    the texts are no natural language.
+    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.sentence_parts.splits_sentences`. It is
+    None if the texts are not natural language.
 
     Args:
         data: TrainingData.
@@ -113,7 +113,7 @@ def several_sentences(data):
 
 
 def _of_another_rank(feature, features):
-    """Returns what a problem's feature is that a model reads in another form, as text; "" where there is none."""
+    """Describes a feature that a model reads with another rank, for a message; "" if the problem lacks it."""
     shape = {1: "a number per example", 2: "a row of ids per example"}.get(features.get(feature))
     return f", whose {feature} are {shape}" if shape else ""
 
@@ -131,16 +131,16 @@ def check_reads(model, problem):
     task = registry.task_of(problem)
     if unread := [f for f in task.needed_features if f not in getattr(model, "features", ())]:
         raise UserError(
-            f"{type(model).__name__}: does not read {unread[0]!r}, and would see what it is to predict of "
-            f"{problem.full_name}. Expected a model that does, such as --model={task.model}."
+            f"{type(model).__name__}: does not read {unread[0]!r}, so that it would see the ids that it has to predict "
+            f"for {problem.full_name}. Expected a model that reads it, such as --model={task.model}."
         )
 
 
 def check_lengths(model, max_length, features):
     """Raises `UserError` unless a model has positions for rows of `max_length` ids; 0: rows of any length.
 
-    Its limit is its `max_length`, None or left out where it has none. A model that `joins_inputs` needs positions for
-    inputs and targets together, each of up to `max_length` ids.
+    The limit is the model's attribute `max_length`; None or no attribute means no limit. A model that `joins_inputs`
+    needs positions for inputs and targets together, each of up to `max_length` ids.
 
     Args:
         model: keras.Model.
@@ -184,7 +184,7 @@ class StepBatches:
 
     @functools.cached_property
     def counts(self):
-        """{feature: int}, how many of its ids are not padding."""
+        """{feature: int}, the number of ids that are not padding."""
         return {f: sum(int(np.count_nonzero(batch[f])) for batch in self.batches) for f in self.batches[0]}
 
     @property
@@ -194,10 +194,10 @@ class StepBatches:
 
 
 class Feed(contextlib.AbstractContextManager):
-    """Context manager that returns the batches of each step in turn.
+    """Context manager that provides the batches of one step after the other.
 
     The stream is an iterator on the host, whose position a checkpoint saves. After `fetch_ahead` it is one step ahead,
-    so no checkpoint may be saved before the next `take`.
+    so that no checkpoint may be saved before the next `take`.
 
     Args:
         iterator: iterator of the stream's batches.
@@ -215,7 +215,7 @@ class Feed(contextlib.AbstractContextManager):
         self._train_step = train_step
         self._paths = paths
         self._features = features
-        # A thread is needed, since a step's call returns only when the device knows whether the gradient is finite.
+        # In a thread, because a step's call returns only when the device knows whether the gradient is finite.
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
         self._ahead = None
         self.seconds_waited = 0.0

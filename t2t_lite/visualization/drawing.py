@@ -73,7 +73,7 @@ def format_of(path, flag=""):
     ending = os.path.splitext(path)[1].lower().removeprefix(".")
     if ending not in FORMATS:
         where = f"{flag}={path}" if flag else path
-        raise UserError(f"{where}: is no name of a picture. Expected one that ends in .svg, .png or .pdf.")
+        raise UserError(f"{where}: is not the name of a picture. Expected one that ends in .svg, .png or .pdf.")
     return ending
 
 

@@ -153,7 +153,7 @@ def text_features(problem, target=None):
     A language model reads its inputs and its targets in one row, which counts as targets.
 
     Raises:
-        UserError: there is a `target`, and the problem is not a translation.
+        UserError: a `target` is given, and the problem is not a translation.
     """
     answered_by = "Translator" if problem is None else registry.task_of(problem).answered_by
     if answered_by == "Translator":
@@ -164,9 +164,9 @@ def text_features(problem, target=None):
 
 
 def attending_features(problem):
-    """Returns {feature: rank} that a problem's model reads for pictures; None if there is no problem.
+    """Returns {feature: rank} that a problem's model reads for pictures, or None without a problem.
 
-    Of a language model they are its targets alone: see `text_features`.
+    A language model reads only its targets: see `text_features`.
     """
     if problem is None:
         return None

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.harness import readme_table, record, report
 from t2t_lite.errors import UserError
-from tests.benchmarks.test_record import result
+from tests.benchmarks.results import result
 
 
 def test_a_page_has_what_is_needed_to_repeat_it():

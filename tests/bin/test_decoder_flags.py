@@ -1,13 +1,12 @@
 """What t2t-decoder hands on: to whom the input goes, how lines are translated, and what outputs depend on."""
-
-import dataclasses
+# Nearest tests of: bin/t2t_decoder.py, t2t_lite/decoding/command/flag_checks.py
+# Nearest tests of: t2t_lite/decoding/command/decode_files.py, t2t_lite/decoding/command/job.py
 
 import pytest
 
 from t2t_lite.bin import t2t_decoder
 from t2t_lite.decoding.command import decode_files, decode_records, tuning
 from t2t_lite.decoding.command import job as decoding_job
-from t2t_lite.decoding.command.decode_files import FilePart, made_from
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 
@@ -21,7 +20,6 @@ WAYS = {
 }
 
 
-PART = FilePart("in", ["a"])
 TUNE = ["--tune", "--decode_from_file=in", "--decode_reference=ref"]
 
 
@@ -153,35 +151,3 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
     for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value}), of_bleu):
         _, job = given("--decode_from_file=in", *flags)
         assert job.lines_of("in") == (("translator", job.settings, "in"), expected | {"on_error": job.errors})
-
-
-@pytest.mark.parametrize(
-    "flag",
-    ["--long_input=refuse", "--split_sentences=never", "--on_error=skip",
-     "--n_best_format=json", "--mbr=chrf", "--logical_cpus=2",
-     "--decode_hparams=alpha=0.1", "--decode_hparams=extra_length=3", "--decode_shards=2"],
-)  # fmt: skip
-def test_what_was_begun_under_another_flag_is_not_gone_on_with(given, flag):
-    found = [made_from(given("--decode_from_file=in", *flags)[1], PART, "translating") for flags in ([], [flag], [])]
-    assert found[0] == found[2] != found[1]
-
-
-def test_the_tokenization_decides_about_outputs_only_by_their_risk(given):
-    for utility, is_same in (("chrf", True), ("bleu", False)):
-        flags = ["--decode_from_file=in", "--decode_reference=ref", f"--mbr={utility}"]
-        one, other = (made_from(given(*flags, *more)[1], PART, "translating") for more in ([], ["--tokenization=zh"]))
-        assert (one == other) == is_same
-
-
-@pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}, {"first": 2}])
-def test_nor_of_another_input_or_kind_of_job(given, change):
-    _, job = given("--decode_from_file=in")
-    other = dataclasses.replace(PART, **change)
-    assert made_from(job, PART, "translating") != made_from(job, other, "translating")
-    assert made_from(job, PART, "translating") != made_from(job, PART, "scoring")
-
-
-def test_what_is_only_shown_changes_nothing(given):
-    shown = ([], ["--decode_hparams=log_results=true"])
-    one, other = (made_from(given("--decode_from_file=in", *flags)[1], PART, "translating") for flags in shown)
-    assert one == other

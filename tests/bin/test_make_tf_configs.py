@@ -1,3 +1,7 @@
+"""t2t-make-tf-configs prints a line per machine that the trainer reads."""
+
+# Nearest tests of: bin/t2t_make_tf_configs.py
+
 import json
 
 import pytest
@@ -25,10 +29,10 @@ def test_tensor2tensors_name(capsys):
     "flags, words",
     [
         ([], "missing --workers"),
-        (["--workers=a:1", "--ps=b:1"], "no parameter servers"),
+        (["--workers=a:1", "--ps=b:1"], "--ps=b:1: parameter servers"),
         (["--workers=a:1", "--masters=b:1"], "another name"),
         (["--workers=a:1,b"], "'b' is not host:port"),
-        (["--workers=a:1,a:1"], "comes twice"),
+        (["--workers=a:1,a:1"], "a:1, a:1"),
     ],
 )
 def test_mistakes(flags, words, capsys):

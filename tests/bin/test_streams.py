@@ -9,7 +9,7 @@ import pytest
 
 from t2t_lite.bin import t2t_make_tf_configs
 from t2t_lite.cli import commands
-from tests.bin.test_number_flags import COMMANDS
+from tests.bin.every_command import COMMANDS
 
 CONFIGS = ["--workers=a:1,b:2"]
 

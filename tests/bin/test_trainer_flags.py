@@ -1,10 +1,17 @@
 """What t2t-trainer hands to the Trainer."""
 
+# Nearest tests of: bin/t2t_trainer.py, bin/trainer/training_flags.py, bin/trainer/training_run.py
+# Nearest tests of: bin/trainer/training_modes.py
+
 import dataclasses
+import sys
+import types
 
 import pytest
 
+from t2t_lite.bin import t2t_trainer
 from t2t_lite.data import named_problems
+from t2t_lite.errors import Failure
 from t2t_lite.settings.config import HParams
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training.settings import (
@@ -224,3 +231,60 @@ def test_nothing_is_trained_when_data_cannot_be_generated(call, recorded, tmp_pa
     status, _, err = call(*REQUIRED, f"--output_dir={tmp_path}", "--generate_data", f"--tmp_dir={tmp_path}/file")
     assert status == 2 and f"{tmp_path}/file" in err
     assert len(recorded) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "ended_by", "was_signalled", "printed"),
+    [
+        ([], "train_steps", False, ""),
+        (["--export_saved_model"], "train_steps", False, "run/export/best/1\n"),
+        (["--export_saved_model"], "early_stopping", True, "run/export/best/1\n"),
+        (["--export_saved_model"], "signal", True, ""),
+    ],
+)
+def test_the_best_model_is_exported_unless_a_signal_ended_the_run(
+    call, recorded, monkeypatch, tmp_path, flags, ended_by, was_signalled, printed
+):
+    """With several seeds a signal lets no further run begin, even one that came after the last step."""
+    from t2t_lite.export import by_task, saved_model
+    from t2t_lite.training.trainer import Trainer
+
+    monkeypatch.setattr(by_task, "check", lambda *given: None)
+    monkeypatch.setattr(saved_model, "export_best", lambda output_dir: "run/export/best/1")
+    monkeypatch.setattr(Trainer, "was_signalled", was_signalled)
+    train = Trainer.train
+    monkeypatch.setattr(Trainer, "train", lambda self, steps: [train(self, steps), setattr(self, "ended_by", ended_by)])
+    assert call(*REQUIRED, f"--output_dir={tmp_path / 'one'}", *flags)[:2] == (0, printed)
+    assert recorded[0]["also_asked"] == ({"export_saved_model": True} if flags else None)
+    recorded.clear()
+    monkeypatch.setattr(
+        "t2t_lite.training.repeated_seeds.summarize", lambda runs: {"mean": {}, "runs": [], "standard_deviation": {}}
+    )
+    (tmp_path / "several").mkdir()
+    status, _, err = call(*REQUIRED, f"--output_dir={tmp_path / 'several'}", "--random_seeds=1,2", *flags)
+    assert status == 0, err
+    assert [given["output_dir"][-6:] for given in recorded[::2]] == ["seed_1", "seed_2"][: 1 if was_signalled else 2]
+
+
+def test_on_several_machines_a_failure_ends_the_process_at_once(monkeypatch, capsys):
+    """TensorFlow's shutdown would wait for machines that may be gone."""
+    ended = []
+    monkeypatch.setenv("TF_CONFIG", "{")
+    monkeypatch.setattr("sys.argv", ["t2t-trainer", *REQUIRED])
+    monkeypatch.setattr("os._exit", lambda status: ended.append(status) or sys.exit(status))
+    monkeypatch.setattr(t2t_trainer, "run", lambda flags: 1 / 0 if ended else shut(flags))
+
+    def shut(flags):
+        raise Failure(f"{flags.problem}: the disk is full")
+
+    monkeypatch.setattr(
+        t2t_trainer._app, "main", lambda name, define, what, argv, check: what(types.SimpleNamespace(problem="p"))
+    )
+    with pytest.raises(SystemExit):
+        t2t_trainer.main()
+    assert ended == [1] and "t2t-trainer: error: p: the disk is full" in capsys.readouterr().err
+    with pytest.raises(ZeroDivisionError):
+        t2t_trainer.main()
+    monkeypatch.delenv("TF_CONFIG")
+    with pytest.raises(ZeroDivisionError):
+        t2t_trainer.main()

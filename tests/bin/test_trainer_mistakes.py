@@ -1,8 +1,12 @@
 """What t2t-trainer refuses before it imports TensorFlow."""
 
+# Nearest tests of: bin/trainer/training_flags.py, bin/trainer/training_modes.py
+
+import json
+
 import pytest
 
-from tests.bin.conftest import REQUIRED
+from tests.bin.conftest import CONFIG, REQUIRED
 
 
 @pytest.mark.parametrize(
@@ -20,7 +24,7 @@ from tests.bin.conftest import REQUIRED
             ["--schedule=continuous_decode_from_file", "--output_dir=run"],
             ["for c in run/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${c%.index} --decode_from_file=FILE"],
         ),
-        "parameter servers": (["--schedule=run_std_server"], ["no parameter servers", "t2t-make-tf-configs"]),
+        "parameter servers": (["--schedule=run_std_server"], ["--schedule=run_std_server", "t2t-make-tf-configs"]),
         "a decoder's flag with blanks": (
             ["--decode_from_file=my text", "--output_dir=my run"],
             ["Type instead: t2t-decoder --output_dir='my run' --decode_from_file='my text'"],
@@ -37,7 +41,7 @@ from tests.bin.conftest import REQUIRED
         "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "from 1 to"]),
         "early stopping without evaluations": (
             [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],
-            ["--eval_early_stopping_steps: needs evaluations"],
+            ["--eval_early_stopping_steps: ", "--schedule=train "],
         ),
         "seeds that are no numbers": (["--random_seeds=1,x"], ["--random_seeds=x", "expected a whole number"]),
         "one seed": ([*REQUIRED, "--output_dir=d", "--random_seeds=7"], ["two or more different", "--random_seed."]),
@@ -50,13 +54,28 @@ from tests.bin.conftest import REQUIRED
             [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
             ["not --schedule=train."],
         ),
+        "seeds in a run": (
+            [*REQUIRED, "--output_dir=RUN", "--random_seeds=1,2"],
+            ["--random_seeds=1,2: --output_dir=", "is a run already"],
+        ),
+        "no data": ([*REQUIRED, "--output_dir=nowhere"], ["d/algorithmic_identity_decimal40-train", "t2t-datagen"]),
+        "no run to begin with": (
+            [*REQUIRED, "--output_dir=nowhere", "--warm_start_from=gone"],
+            ["gone: no such folder or checkpoint"],
+        ),
+        "another problem than the run's": (
+            [*REQUIRED, "--output_dir=RUN"],
+            ["algorithmic_reverse_decimal40", "algorithmic_identity_decimal40"],
+        ),
         "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),
         "steps": (["--train_steps=-1"], ["--train_steps=-1", "from 0 to"]),
     }.values(),
 )
-def test_mistakes_are_one_line(call, argv, words):
-    status, out, err = call(*argv)
+def test_mistakes_are_one_line(call, argv, words, tmp_path):
+    """RUN is the folder of a run."""
+    (tmp_path / "hparams.json").write_text(json.dumps(CONFIG | {"plan": {"train_steps": 3}}))
+    status, out, err = call(*(word.replace("=RUN", f"={tmp_path}") for word in argv))
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
     for word in words:
@@ -81,3 +100,9 @@ def test_unknown_names_are_answered_with_the_nearest(call, recorded, tmp_path, a
     for word in words:
         assert word in err
     assert not (tmp_path / "run").exists()
+
+
+def test_several_runs_use_one_machine(call, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", "{}")
+    status, _, err = call(*REQUIRED, "--output_dir=d", "--random_seeds=1,2")
+    assert status == 2 and "--random_seeds=1,2: " in err and "Unset TF_CONFIG" in err

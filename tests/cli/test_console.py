@@ -3,7 +3,6 @@
 import logging
 import sys
 import time
-import types
 
 import pytest
 
@@ -34,14 +33,6 @@ def terminal(monkeypatch):
     monkeypatch.undo()
     for one in made:
         one.close()
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still unless it is moved."""
-    clock = types.SimpleNamespace(now=100.0)
-    monkeypatch.setattr(console, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
-    return clock
 
 
 def test_fields_that_do_not_fit_are_left_out():
@@ -127,6 +118,41 @@ def test_one_token_per_second(clock, caplog):
     progress.add(2, 2)
     progress.done()
     assert caplog.messages == ["doing: 2 of 2 texts, 1.0 a second, 1 token per second"]
+
+
+def test_what_was_done_before_takes_no_time(clock, caplog):
+    progress = Progress("doing", "texts", 110, done=50)
+    clock.now += 20
+    progress.add(10)
+    clock.now += 20
+    assert list(progress.watch("ab")) == ["a", "b"]
+    progress.done()
+    expected = ["60 of 110 texts, 0.5 a second, ETA 1:40", "62 of 110 texts, 0.3 a second"]
+    assert caplog.messages == [f"doing: {line}" for line in expected]
+
+
+def test_a_line_comes_every_ten_seconds_and_every_256_items(clock, caplog):
+    progress = Progress("reading", "pairs")
+    for _ in progress.watch(range(512)):
+        clock.now += 0.5
+    assert [message.split(",")[0] for message in caplog.messages] == ["reading: 256 pairs", "reading: 512 pairs"]
+    for seconds, told in ((9.9, 2), (0.2, 3), (9.9, 3), (0.1, 4)):
+        clock.now += seconds
+        progress.add(1)
+        assert len(caplog.messages) == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0, "0:00"), (59.9, "0:59"), (60, "1:00"), (200, "3:20"), (3599, "59:59"), (3600, "1:00:00"), (7500, "2:05:00"),
+     (360_001, "100:00:01")],
+)  # fmt: skip
+def test_times(seconds, expected):
+    assert console.clock(seconds) == expected
+
+
+def test_a_table_has_its_columns_to_the_right():
+    assert console.table([["name", "n"], ["a", "1,000"]]) == ["name      n", "   a  1,000"]
 
 
 def test_nothing_is_told_twice(clock, caplog):

@@ -1,4 +1,5 @@
 """What somebody types, line by line: nothing typed ends the prompt but q and the end of input."""
+# Nearest tests of: t2t_lite/cli/console.py
 
 import io
 import os

@@ -1,4 +1,5 @@
 """WMT's test sets, as `.sgm` of one side and as XML of all: what t2t-bleu, t2t-decoder and t2t-datagen read of them."""
+# Nearest tests of: t2t_lite/evaluation/score_files.py
 
 import logging
 import time

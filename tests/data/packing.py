@@ -30,6 +30,12 @@ def write_zip(path, members):
     return str(path)
 
 
+def write_archive(path, members):
+    """Writes a zip or a tar, as the ending says, of {name: bytes or str}."""
+    members = {name: text if isinstance(text, bytes) else text.encode() for name, text in members.items()}
+    return (write_zip if path.suffix == ".zip" else write_tar)(path, members)
+
+
 def lines(texts):
     """Returns the bytes of a text file with these lines."""
     return "".join(f"{text}\n" for text in texts).encode()

@@ -1,4 +1,5 @@
 """Models of other tools: their special ids become ours, and the text is cut as before."""
+# Nearest tests of: t2t_lite/text/subwords.py
 
 import io
 import logging

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.data import batching
-from t2t_lite.data.corruption import row_seeds
+from t2t_lite.data.corruption import corrupted, row_seeds
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError
@@ -132,6 +132,37 @@ def test_a_feature_that_nothing_adds_is_named(paths):
 
     with pytest.raises(UserError, match="problem: its batches have no sentence and no targets"):
         batching.training_batches(Forgotten(), HPARAMS, paths)
+
+
+class Drawing:
+    """A model that draws: `drawn` are the numbers."""
+
+    features = {"drawn": 2}  # noqa: RUF012
+
+    @staticmethod
+    def corrupt(batch, seeds, hparams):
+        return {**batch, "drawn": seeds}
+
+
+def test_a_model_draws_other_numbers_than_the_problem_and_for_texts_alone():
+    class Seeds(Problem):
+        def corrupt(self, batch, seeds):
+            return {**batch, "inputs": seeds}
+
+    class Alone(Problem):
+        features = {"targets": 2}  # noqa: RUF012
+
+    hparams = HParams(random_seed=7)
+    vars(hparams)["model_class"] = Drawing
+    batch = tf.data.Dataset.from_tensors({name: tf.constant([[5, 1], [6, 1]]) for name in ("inputs", "targets")})
+    for is_stream in (False, True):
+        (drawn,) = corrupted(Problem(), batch, hparams, is_stream)
+        assert list(drawn) == ["inputs", "targets", "drawn"]
+        (of_problem,) = corrupted(Seeds(), batch, HParams(random_seed=7), is_stream)
+        assert (drawn["drawn"].numpy() != of_problem["inputs"].numpy()).all()
+    assert list(next(iter(corrupted(Problem(), batch, hparams, whole=True)))) == ["inputs", "targets"]
+    with pytest.raises(UserError, match=r"Drawing .* the inputs of problem"):
+        corrupted(Alone(), batch, hparams)
 
 
 class Augmented(Masked):

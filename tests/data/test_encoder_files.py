@@ -1,4 +1,5 @@
 """Ported problems whose encoders read files of their own: what is learned, and what a run and an export have."""
+# Nearest tests of: t2t_lite/data/folder.py
 
 import os
 import pathlib
@@ -136,20 +137,23 @@ def test_copies_that_give_other_encoders_are_refused(tmp_path):
             return {"inputs": encoder, "targets": encoder}
 
     (tmp_path / "labels.txt").write_text("no yes")
-    with pytest.raises(UserError, match=r"^ported: feature_encoders reads more of .* than no file: .*vocabulary_files"):
+    with pytest.raises(
+        UserError, match=r"^ported: feature_encoders reads more files of .* than none: .*vocabulary_files"
+    ):
         encoder_files(OfOptionalWords(), str(tmp_path))
 
 
 def test_a_file_that_cannot_be_copied_is_said(tmp_path, caplog):
-    (tmp_path / "elsewhere.txt").write_text(WORDS)
+    (tmp_path / "data and more").mkdir()
+    (tmp_path / "data and more" / "elsewhere.txt").write_text(WORDS)
 
     class OfAnotherFolder(Ported):
         def feature_encoders(self, data_dir):
-            encoder = TokenTextEncoder(str(tmp_path / "elsewhere.txt"))
+            encoder = TokenTextEncoder(str(tmp_path / "data and more" / "elsewhere.txt"))
             return {"inputs": encoder, "targets": encoder}
 
     assert encoder_files(OfAnotherFolder(), str(tmp_path / "data")) == {}
-    assert "elsewhere.txt: ported reads it outside of" in caplog.text
+    assert "elsewhere.txt: ported reads" in caplog.text
 
 
 @registry.register_problem("own_files_of_encoders")

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data import example_batches, sharding
+from t2t_lite.data import sharding
 from t2t_lite.data.example_batches import ExampleBatches, check_stride, sliding_batches
 from t2t_lite.data.manifests import read_facts
 from t2t_lite.data.problem import ChoppedTextProblem, Problem
@@ -102,9 +102,3 @@ def test_each_way_to_read_hands_its_options_on(paths):
     for read in (small.evaluation, small.whole):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"vocabulary of 90 \(inputs\)"):
             list(read(paths))
-
-
-def test_examples_have_no_state():
-    reading = ExampleBatches(Problem(), HParams())
-    assert reading.lanes_of(None, 2, None, "") is None and reading.carried(None, [], 2) is None
-    assert reading.first_state(None) == () and example_batches.ExampleBatches.ladder is None

@@ -91,7 +91,7 @@ def decoding(problem, data_dir):
     return ({name: tf.constant([ids]) for name, ids in example.items()} for example in reader.examples())
 
 
-@pytest.mark.few("training-rev", "evaluation-copy", "fit on the dev set-rev", "decoding-copy")
+@pytest.mark.few("training-rev", "fit-copy", "evaluation-copy", "fit on the dev set-plain", "decoding-rev")
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [{}, {"was_reversed": True}, {"was_copy": True}], ids=["plain", "rev", "copy"])
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_what_an_override_may_not_return(data_dir, kind):
             }  # fmt: skip
 
     words = {
-        "missing": "reader: its batches have no targets. Expected each of `features` in the records, or from",
-        "beyond the vocabulary": r"an id is outside the vocabulary of 60 \(inputs\)",
+        "missing": "reader: its batches have no targets",
+        "beyond the vocabulary": r"vocabulary of 60 \(inputs\)",
     }.get(kind, "preprocess_example returned a feature without ids, or an id below 0")
     paths = Records(Wrong(), data_dir, "eval").paths
     with pytest.raises((UserError, tf.errors.InvalidArgumentError), match=words):
@@ -221,9 +221,7 @@ def test_what_could_not_be_resumed_is_refused_before_records_are_read(problem_cl
 
 @pytest.mark.slow
 def test_random_numbers_with_a_state_in_batches_are_refused_too(data_dir):
-    with pytest.raises(
-        UserError, match=r"DrawingInBatches\.corrupt: uses RandomUniform, whose state no checkpoint holds"
-    ):
+    with pytest.raises(UserError, match=r"DrawingInBatches\.corrupt: uses RandomUniform,"):
         training(DrawingInBatches(), data_dir)
 
 
@@ -234,7 +232,6 @@ class Several(Problem):
 
 
 @pytest.mark.slow
-@pytest.mark.few("ladder")
 @pytest.mark.parametrize("with_ladder", [False, True], ids=["any widths", "ladder"])
 def test_any_number_of_features(tmp_path, with_ladder):
     examples = [{"targets": [*[n + 5] * (n % 8), 1], "segments": [1, 2][: n % 2 + 1], "label": [n % 3]}

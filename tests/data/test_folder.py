@@ -41,6 +41,28 @@ def test_a_folder_is_empty_then_begun_then_finished(folder, tmp_path):
     assert {*folder.outputs()} >= {*folder.leftovers(), folder.manifest_path, folder.begun_path}
 
 
+def test_what_is_written_down_is_what_earlier_versions_wrote(folder, tmp_path):
+    """Another format would make all data of users those of another request."""
+    request = {
+        "format": 2, "problem": "bytes", "random_seed": 429459, "max_cases": 0, "shards": {"train": 2, "eval": 1}
+    }  # fmt: skip
+    folder.begin()
+    begun = files.read_json(str(tmp_path / "bytes-manifest.json.begun"))
+    assert len(begun.pop("source")) == 64
+    assert begun == {"request": request, "chunks": 2, "to_learn": []}
+    folder.problem.generate_data(folder.path, folder.path)
+    manifest = files.read_json(str(tmp_path / "bytes-manifest.json"))
+    assert [*manifest] == ["version", "request", "splits", "vocabulary", "vocabulary_files"]
+    assert manifest["request"] == request and manifest["vocabulary_files"] == []
+    assert manifest["vocabulary"]["targets"]["class"] == "ByteTextEncoder"
+    facts = manifest["splits"]["train"]
+    assert facts | {"bytes": 0} == {
+        "shards": 2, "examples": 6, "tokens": {"inputs": 12, "targets": 12}, "lengths": {"2": 6},
+        "side_lengths": {"inputs": {"2": 6}, "targets": {"2": 6}}, "largest_id": {"inputs": 8, "targets": 8},
+        "bytes": 0, "removed": {},
+    }  # fmt: skip
+
+
 def test_another_request_is_named_and_its_begun_data_are_replaced(folder, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     folder.begin()

@@ -1,4 +1,5 @@
 """Archives come from elsewhere: reading one ends in lines or in a one-line error, and writes nothing."""
+# Nearest tests of: t2t_lite/corpora/archives.py
 
 import gzip
 import random
@@ -73,7 +74,7 @@ def test_changed_archives(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.few("x.zip")
+@pytest.mark.few("x.zip", instead="test_changed_archives")
 @pytest.mark.parametrize("name", ["x.tgz", "x.zip"])
 def test_a_line_as_large_as_the_memory(tmp_path, name):
     """Gigabytes without an end of line could be in an archive of megabytes; here it is less, for time."""

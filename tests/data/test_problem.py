@@ -1,69 +1,23 @@
-import pathlib
+"""What every problem promises: records with its samples, names of files, directions, and defaults."""
+# Nearest tests of: t2t_lite/data/base_problem.py
+
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.data import sharding
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
+from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.text import subwords, vocabulary
+from t2t_lite.text import subwords
 from tests.data import corpus
-from tests.data.stored import read_examples
-
-
-class ToyText(Text2TextProblem):
-    name = "toy_text"
-    approx_vocab_size = 300
-    is_generate_per_split = True
-    dataset_splits = [{"split": s, "shards": n} for s, n in ((DatasetSplit.TRAIN, 3), (DatasetSplit.EVAL, 1))]  # noqa: RUF012
-    language_pair = ("en", "de")
-    count = 60
-
-    def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        pairs = corpus.sentence_pairs(self.count if dataset_split == DatasetSplit.TRAIN else 20, seed=dataset_split)
-        for inputs, targets in pairs:
-            yield {"inputs": inputs, "targets": targets}
-
-
-class ToyStream(ToyText):
-    """One stream for all splits, written with tensor2tensor's properties."""
-
-    name = "toy_stream"
-
-    @property
-    def approx_vocab_size(self):
-        return 300
-
-    @property
-    def is_generate_per_split(self):
-        return False
-
-
-class ToyWords(ToyText):
-    name = "toy_words"
-    vocab_type = VocabType.TOKEN
-    oov_token = "<UNK>"
-
-
-class ToyBytes(ToyText):
-    name = "toy_bytes"
-    vocab_type = VocabType.CHARACTER
-
-
-def files_in(folder):
-    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
-
-
-def decoded(problem, data_dir, split):
-    encoders = problem.feature_encoders(data_dir)
-    for example in read_examples(Records(problem, data_dir, split).paths):
-        assert example["inputs"][-1] == example["targets"][-1] == vocabulary.EOS_ID
-        yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
+from tests.data.stored import decoded
+from tests.data.toys import ToyBytes, ToyStream, ToyText, ToyWords, files_in
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +64,8 @@ def test_files_have_tensor2tensors_names(toy_dir):
     assert problem.training_filepaths("d", 2, False)[1] == "d/toy_text-unshuffled-train-00001-of-00002"
     assert problem.dev_filepaths("d", 1, True) == ["d/toy_text-dev-00000-of-00001"]
     assert problem.test_filepaths("d", 1, True) == ["d/toy_text-test-00000-of-00001"]
-    assert problem.filepattern("d", "infer") == "d/toy_text-dev*"
+    for mode, tag in (("train", "train"), ("eval", "dev"), ("infer", "dev"), ("test", "test")):
+        assert problem.filepattern("d", mode) == f"d/toy_text-{tag}*"
     assert problem.filepattern("d", "train", shard=3) == "d/toy_text-train-00003*"
 
 
@@ -122,22 +77,6 @@ def test_one_stream_is_dealt_over_all_splits(tmp_path):
     assert sorted(train + dev) == sorted(corpus.sentence_pairs(60, seed=DatasetSplit.TRAIN))
 
 
-def test_generating_twice_gives_the_same_bytes(toy_dir, tmp_path):
-    ToyText().generate_data(str(tmp_path), str(tmp_path))
-    assert files_in(tmp_path) == files_in(toy_dir)
-
-
-def test_the_manifest_counts(toy_dir):
-    manifest = find_manifest(ToyText(), toy_dir)
-    assert manifest["splits"]["train"]["examples"] == 60
-    assert manifest["splits"]["eval"]["examples"] == 20
-    examples = list(read_examples(Records(ToyText(), toy_dir, DatasetSplit.TRAIN).paths))
-    assert manifest["splits"]["train"]["tokens"]["targets"] == sum(len(example["targets"]) for example in examples)
-    encoder = ToyText().feature_encoders(toy_dir)["inputs"]
-    assert manifest["vocabulary"]["inputs"]["sha256"] == encoder.fingerprint
-    assert manifest["vocabulary"]["inputs"]["size"] == encoder.vocab_size == 300
-
-
 def test_max_cases_limits_each_split(tmp_path):
     problem = ToyText()
     problem.max_cases = 15
@@ -146,52 +85,30 @@ def test_max_cases_limits_each_split(tmp_path):
     assert counts == {"train": 15, "eval": 15}
 
 
-def test_pairs_with_a_blank_side_are_dropped_and_counted(tmp_path, caplog):
-    class Holes(ToyText):
+def test_pairs_with_a_blank_side_are_dropped_and_counted_for_each_split(tmp_path, caplog):
+    class Holes(ToyBytes):
         name = "holes"
 
         def generate_samples(self, data_dir, tmp_dir, dataset_split):
             yield {"inputs": "  ", "targets": "x"}
             yield from super().generate_samples(data_dir, tmp_dir, dataset_split)
-            yield {"inputs": "x", "targets": ""}
+            if dataset_split == "train":
+                yield {"inputs": "x", "targets": ""}
 
     with caplog.at_level("INFO", logger="t2t_lite"):
         Holes().generate_data(str(tmp_path), str(tmp_path))
-    facts = find_manifest(Holes(), str(tmp_path))["splits"]["train"]
-    assert (facts["examples"], facts["removed"]) == (60, {"empty": 2})
-    assert "holes: train: 2 left out (empty)" in caplog.text
-
-
-def test_what_is_left_out_is_counted_for_each_split(tmp_path):
-    class Holes(ToyBytes):
-        name = "holes_of_both"
-
-        def generate_samples(self, data_dir, tmp_dir, dataset_split):
-            yield {"inputs": "", "targets": "x"}
-            yield from super().generate_samples(data_dir, tmp_dir, dataset_split)
-
-    Holes().generate_data(str(tmp_path), str(tmp_path))
     facts = find_manifest(Holes(), str(tmp_path))["splits"]
-    assert [facts[split]["removed"] for split in ("train", "eval")] == [{"empty": 1}] * 2
+    assert [facts[split]["examples"] for split in ("train", "eval")] == [60, 20]
+    assert [facts[split]["removed"] for split in ("train", "eval")] == [{"empty": 2}, {"empty": 1}]
+    assert "holes: train: 2 left out (empty)" in caplog.text and "holes: dev: 1 left out (empty)" in caplog.text
 
 
-def test_settings_of_the_problem_decide_the_order_and_who_encodes(tmp_path, monkeypatch):
-    workers, write_shards = [], sharding.write_shards
-
-    def write(*args, num_workers, **options):
-        workers.append(num_workers)
-        return write_shards(*args, **options)
-
-    monkeypatch.setattr(sharding, "write_shards", write)
-    written = []
-    for seed in (1, 2, 1):
-        folder = tmp_path / str(len(written))
+def test_as_many_processes_encode_as_the_problem_says(tmp_path):
+    with mock.patch.object(sharding, "write_shards", side_effect=KeyError) as write, pytest.raises(KeyError):
         problem = ToyBytes()
-        problem.random_seed, problem.num_workers = seed, 3
-        problem.generate_data(str(folder), str(folder))
-        written.append([path.read_bytes() for path in sorted(folder.glob("*-train-*"))])
-    assert written[0] == written[2] != written[1]
-    assert set(workers) == {3}
+        problem.random_seed, problem.num_workers = 17, 3
+        problem.generate_data(str(tmp_path), str(tmp_path))
+    assert (write.call_args.kwargs["num_workers"], write.call_args.kwargs["seed"]) == (3, 17)
 
 
 def test_records_and_another_vocabulary_are_refused(tmp_path):
@@ -210,13 +127,6 @@ def test_a_missing_vocabulary_names_the_command(tmp_path):
         ToyText().feature_encoders(str(tmp_path))
     with pytest.raises(UserError, match=r"vocab.toy_words.tokens: no such file"):
         ToyWords().generate_data(str(tmp_path), str(tmp_path))
-
-
-def test_the_vocabulary_files_are_all_a_model_needs(tmp_path, toy_dir):
-    for path in ToyText().vocabulary_files(toy_dir):
-        (tmp_path / pathlib.Path(path).name).write_bytes(pathlib.Path(path).read_bytes())
-    there, here = (ToyText().feature_encoders(folder)["inputs"] for folder in (toy_dir, str(tmp_path)))
-    assert there.fingerprint == here.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -253,43 +163,30 @@ def test_encoders_are_read_once_for_each_folder():
     assert read == ["a", "b"]
 
 
+def test_defaults_are_tensor2tensors_and_what_must_be_written_is_named(tmp_path):
+    assert Problem().dataset_splits == [{"split": "train", "shards": 10}, {"split": "eval", "shards": 1}]
+    assert Text2TextProblem().dataset_splits == [{"split": "train", "shards": 100}, {"split": "eval", "shards": 1}]
+    assert (Problem.random_seed, Problem.max_cases, Problem().on_bad_line) == (429459, 0, None)
+    assert (Text2TextProblem.approx_vocab_size, Text2TextProblem.eval_decode_metric) == (2**15, "bleu")
+    assert Problem().choose_output("a", ["b", "c"], {}) == 0 and Problem().output_text("a", "b", {}) == "b"
+    for call, name in (
+        (lambda: Problem().generate_encoded_samples("", "", "train"), "Problem: write generate_encoded_samples"),
+        (lambda: Problem().feature_encoders(""), "Problem: write feature_encoders"),
+        (lambda: Text2TextProblem().is_generate_per_split, "Text2TextProblem: set is_generate_per_split"),
+        (lambda: Text2TextProblem().generate_samples("", "", "train"), "Text2TextProblem: write generate_samples"),
+    ):
+        with pytest.raises(NotImplementedError, match=name):
+            call()
+    with pytest.raises(UserError, match=r"toy_bytes: .*--task_id"):
+        ToyBytes().generate_data(str(tmp_path), str(tmp_path), task_id=0)
+    assert not list(tmp_path.iterdir())
+
+
 def test_max_length_never_exceeds_what_a_batch_holds():
     def longest(max_length, batch_size):
         return Problem().max_length(SimpleNamespace(max_length=max_length, batch_size=batch_size))
 
     assert (longest(256, 4096), longest(0, 4096), longest(256, 100)) == (256, 4096, 100)
-
-
-def test_source_data_files_of_a_translation_problem(tmp_path):
-    class Ported(TranslateProblem):
-        name = "ported"
-        approx_vocab_size = 300
-        dataset_splits = [{"split": "train", "shards": 1}, {"split": "eval", "shards": 1}]  # noqa: RUF012
-
-        def source_data_files(self, dataset_split):
-            if dataset_split == DatasetSplit.TRAIN:
-                return [["http://x/a.tgz", ("a.en", "a.de")], ["", ("tsv", 1, 0, "b.tsv")]]
-            return [["dev.tgz", ("dev.en", "dev.de")]]
-
-    pairs = corpus.sentence_pairs(50)
-    corpus.write_corpus(tmp_path, "a", pairs[:30])
-    (tmp_path / "b.tsv").write_text("".join(f"{targets}\t{inputs}\n" for inputs, targets in pairs[30:]))
-    with pytest.raises(UserError, match=r"dev.tgz: no such file. Put it there"):
-        Ported().generate_data(str(tmp_path), str(tmp_path))
-    corpus.write_corpus(tmp_path, "dev", pairs[:5])
-    Ported().generate_data(str(tmp_path), str(tmp_path))
-    assert sorted(decoded(Ported(), str(tmp_path), DatasetSplit.TRAIN)) == sorted(pairs)
-
-
-def test_a_problem_of_a_user_is_registered_and_found():
-    @registry.register_problem("toy_registered")
-    class Registered(ToyText):
-        pass
-
-    try:
-        assert registry.problem("toy_registered_rev").full_name == "toy_registered_rev"
-    finally:
-        registry.Registries.problems.remove("toy_registered")
 
 
 def test_only_two_texts_are_swapped():

@@ -30,9 +30,7 @@ def examples_of(paths):
 READERS = (
     examples_of,
     manifests.read_facts,
-    lambda paths: list(
-        record_format.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths),
-    ),
+    lambda paths: list(record_format.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths)),
     lambda paths: list(record_format.naming(corpus.evaluation_batches(paths), paths)),
     lambda paths: list(record_format.naming(corpus.evaluation_batches(paths, encoders=NINE), paths)),
 )
@@ -85,8 +83,8 @@ WRONG_RECORDS = {
     "nothing": ({}, r"no inputs \(found: no feature\)"),
     "without a kind": ({"inputs": tf.train.Feature(), "targets": IDS}, "no inputs"),
     "empty": ({"inputs": IDS, "targets": feature("int64", [])}, "targets is empty"),
-    "bytes": ({"inputs": feature("bytes", [b"a"]), "targets": IDS}, "inputs is a bytes_list, no int64_list"),
-    "floats": ({"inputs": IDS, "targets": feature("float", [1.0])}, "targets is a float_list, no int64_list"),
+    "bytes": ({"inputs": feature("bytes", [b"a"]), "targets": IDS}, "inputs is a bytes_list"),
+    "floats": ({"inputs": IDS, "targets": feature("float", [1.0])}, "targets is a float_list"),
     "beyond 32 bits": ({"inputs": feature("int64", [2**32 + 5, 1]), "targets": IDS}, f"the id {2**32 + 5} in inputs"),
     "just beyond": ({"inputs": IDS, "targets": feature("int64", [2**31, 1])}, f"the id {2**31} in targets"),
     "far below": ({"inputs": IDS, "targets": feature("int64", [-(2**63), 1])}, f"the id {-(2**63)} in targets"),
@@ -126,14 +124,9 @@ def test_errors_that_are_not_the_datas_do_not_blame_it(tmp_path):
     folder.mkdir()
     paths = paths_in(folder, 2)
     write_shards(EXAMPLES, paths, seed=1)
-    with (
-        pytest.raises(Failure, match="whole, yet no batches can be made of these records: odd"),
-        record_format.naming_damage(*paths),
-    ):
+    with pytest.raises(Failure, match=r"the records are intact.*: odd"), record_format.naming_damage(*paths):
         raise tf.errors.InvalidArgumentError(None, None, "odd")
-    outside = (
-        r"and its like: an id is outside the vocabulary of 9 \(inputs\)\. Records and vocabulary do not belong together"
-    )
+    outside = rf"{paths[0]} and so on: .* vocabulary of 9 \(inputs\)"
     with pytest.raises(UserError, match=outside):
         list(record_format.naming(corpus.evaluation_batches(paths, encoders=NINE), paths))
     with pytest.raises(ZeroDivisionError), record_format.naming_damage(*paths):

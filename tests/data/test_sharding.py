@@ -71,7 +71,7 @@ def test_few_examples_are_dealt_evenly(tmp_path):
 
 
 def test_groups_of_shards_are_counted_together(tmp_path):
-    examples = [{"inputs": [9] * n, "targets": [n, 1]} for n in range(1, 41)]
+    examples = [{"inputs": [9 + n] * n, "targets": [n, 1]} for n in range(40, 0, -1)]
     paths = paths_in(tmp_path)
     both = write(tmp_path, examples, groups=[2, 1])
     for facts, group in zip(both, (paths[:2], paths[2:]), strict=True):
@@ -85,7 +85,7 @@ def test_groups_of_shards_are_counted_together(tmp_path):
                 "inputs": {str(n): 1 for n in sorted(len(example["inputs"]) for example in found)},
                 "targets": {"2": len(found)},
             },
-            "largest_id": {"inputs": 9, "targets": max(example["targets"][0] for example in found)},
+            "largest_id": {side: max(example[side][0] for example in found) for side in ("inputs", "targets")},
             "bytes": [pathlib.Path(path).stat().st_size for path in group],
         }
 

@@ -80,7 +80,7 @@ def test_sides_of_different_length_have_widths_of_their_own():
     assert lengths.sum() / cells(lengths, shapes[:, 1:]) > 0.9  # 0.6 with one width for both sides
 
 
-@pytest.mark.few("300")
+@pytest.mark.few("None")
 @pytest.mark.slow
 @pytest.mark.parametrize("pool_size", [None, 300])
 def test_every_batch_is_full_and_every_example_comes_as_often(paths, originals, ladder, pool_size):

@@ -1,4 +1,5 @@
 """The parts of a stream, for any ids that a model may generate: a list of ids takes the place of the search."""
+# Nearest tests of: t2t_lite/decoding/generator.py
 
 import random
 import weakref

@@ -9,7 +9,16 @@ import pytest
 import scipy.stats
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.answer_scores import OF_CLASSES, OF_NUMBERS, as_text, make_report, metric_names
+from t2t_lite.evaluation.answer_scores import (
+    OF_CLASSES,
+    OF_NUMBERS,
+    as_text,
+    make_report,
+    metric_names,
+    read_predictions,
+    read_reference,
+    scored_task,
+)
 
 SCORES = OF_CLASSES | OF_NUMBERS
 # Three of four "yes" found, one of two "no".
@@ -138,3 +147,52 @@ def test_without_its_package_a_metric_says_what_to_install(name, package):
     )
     expected = f"this metric needs {package}, which is not installed. Run: pip install 't2t_lite[labels]'"
     assert done.stdout.strip() == expected, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "header", "answers", "blanks"),
+    [
+        ("yes\ta\n\nno\tb\n\n\n", (), None, ["yes", "no"], [2]),
+        ("\nlabel\ttext\n\nyes\ta\n\n\nno\tb\n", (), True, ["yes", "no"], [1, 3, 4]),
+        ("id\tlabel\n7\tyes\n\n8\tno\n", ("label",), None, ["yes", "no"], [2]),
+        ("a\t yes \nb\tno\textra\n", ("2",), False, ["yes", "no"], []),
+    ],
+)
+def test_answers_in_columns_and_the_blank_lines_between(tmp_path, text, columns, header, answers, blanks):
+    """Blank lines are counted as texts are, without a header; t2t-decoder leaves the same ones blank."""
+    (tmp_path / "ref").write_text(text)
+    reference = read_reference(str(tmp_path / "ref"), "classification", columns, header)
+    assert (reference.answers, reference.keys) == (answers, blanks)
+    lines = [*answers]
+    for at in blanks:
+        lines.insert(at - 1, "")
+    (tmp_path / "out").write_text("".join(f"{line}\t0.5\n" if line else "\n" for line in lines))
+    assert read_predictions(str(tmp_path / "out"), reference) == answers
+    (tmp_path / "out").write_text("".join(f"{answer}\n" for answer in answers))
+    assert read_predictions(str(tmp_path / "out"), reference) == answers
+    (tmp_path / "out").write_text("yes\n\n\n\n\n\nno\n")
+    with pytest.raises(UserError, match=r"/out, line \d: blank here or in .*/ref"):
+        read_predictions(str(tmp_path / "out"), reference)
+
+
+@pytest.mark.parametrize(
+    ("reference", "predictions", "message"),
+    [
+        ("1\ta\n", "1\n2\n", r"/out has 2 lines, .*/ref has 1"),
+        ("1\ta\nx\tb\n", "", r"/ref, line 2: found 'x' in the first column"),
+        ("1\ta\n", "one\n", r"/out, line 1: found 'one' in the first column"),
+    ],
+)
+def test_numbers_that_cannot_be_scored(tmp_path, reference, predictions, message):
+    for name, text in (("ref", reference), ("out", predictions)):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_predictions(str(tmp_path / "out"), read_reference(str(tmp_path / "ref"), "regression"))
+
+
+def test_tasks_with_answers():
+    assert scored_task("regression").columns == ("number",)
+    with pytest.raises(UserError, match=r"--task=regresion: Nearest: regression.*classification, regression"):
+        scored_task("regresion")
+    with pytest.raises(UserError, match="--task=language_model"):
+        scored_task("language_model")

@@ -90,6 +90,19 @@ def test_files_and_pipes(tmp_path):
         os.close(read)
 
 
+def test_a_minus_is_standard_input(tmp_path):
+    before = os.dup(0)
+    try:
+        with open(tmp_path / "in", "wb+") as file:
+            file.write(b"one\ntwo\n")
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+        assert read_lines("-") == ["one", "two"]
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+
+
 def test_numbers_of_lines_that_differ(tmp_path):
     paths = [str(tmp_path / name) for name in ("two", "one", "also")]
     for path, lines in zip(paths, ("a\nb\n", "c\n", "d\ne\n"), strict=True):

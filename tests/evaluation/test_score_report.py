@@ -1,6 +1,8 @@
 """Reports on scores: each option through each door, scores by length, the worst sentences, paired bootstrap."""
 # Nearest tests of: t2t_lite/evaluation/ter_options.py
 
+import unicodedata
+
 import pytest
 
 from t2t_lite.errors import UserError
@@ -145,6 +147,18 @@ def test_the_worst_come_first_and_equal_ones_in_order():
     assert found[0].score == 0.0
     assert [sentence.line for sentence in worst_sentences(hypotheses, references, 3, "ter")] == [2, 4, 3]
     assert len(worst_sentences(hypotheses, references, 10, "bleu")) == 4
+
+
+def test_a_sentence_that_is_too_short_for_four_words_in_a_row_can_be_right():
+    (worst,) = worst_sentences(["a b"], [["a b"]], 1, "bleu")
+    assert worst.score == pytest.approx(100)
+
+
+def test_the_baseline_is_warned_of_by_its_name(caplog):
+    text = ["Le café était fermé."]
+    make_report(PATHS, [text], text, [unicodedata.normalize("NFD", text[0])], metrics=["chrf"])
+    (message,) = caplog.messages
+    assert message.startswith("base: 1 line, such as line 1: ")
 
 
 def test_several_references():

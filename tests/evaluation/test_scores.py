@@ -1,5 +1,5 @@
 """BLEU, chrF and TER against figures worked out by hand; texts whose scores are wrong without an error."""
-# Nearest tests of: t2t_lite/evaluation/ter_options.py
+# Nearest tests of: t2t_lite/evaluation/ter_options.py, t2t_lite/evaluation/tokenizations.py
 
 import logging
 import math

@@ -50,6 +50,9 @@ def test_of_files(tmp_path):
     assert tokenization_of_file("a/ref.zh", CHINESE) == tokenization_of_file("ref.zho_Hans.gz", CHINESE) == "zh"
     assert tokenization_of_file("ref.th", THAI) == "char"
     assert tokenization_of_file("ref.txt", CHINESE) == tokenization_of_file("-", CHINESE) == "13a"
+    sides = "".join(f"<{tag} lang='{code}'><seg id='1'>x</seg></{tag}>" for tag, code in (("src", "ja"), ("ref", "zh")))
+    (tmp_path / "set.xml").write_text(f"<dataset><doc>{sides}</doc></dataset>")
+    assert tokenization_of_file(str(tmp_path / "set.xml"), CHINESE) == "zh"
     assert tokenization_of_file("out.my", ENGLISH) == "13a"  # which is hardly Burmese
 
 

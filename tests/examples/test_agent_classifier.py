@@ -1,18 +1,15 @@
 """The classifier of a `--t2t_usr_dir`: what the commands and `t2t_lite.load` make of it."""
 
-import importlib
-import pathlib
-
 import pytest
 import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.registry import import_usr_dir
+from tests.examples.commands import AGENT_CLASSIFIER as FOLDER
+from tests.examples.commands import run, train
 from tests.training.runs import assert_same, killed_after, log, state
 
 pytestmark = pytest.mark.slow  # it trains
-
-FOLDER = pathlib.Path(__file__).parents[2] / "examples/agent_classifier"
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +19,6 @@ def flags(tmp_path_factory):
     common = (f"--t2t_usr_dir={FOLDER}", "--problem=sentence_agent", f"--data_dir={data}")
     assert run("t2t_datagen", *common, f"--tmp_dir={data}") == 0
     return common
-
-
-def run(command, *words):
-    """Calls a command's `main` in this process; returns its exit status."""
-    return importlib.import_module(f"t2t_lite.bin.{command}").main([str(word) for word in words])
-
-
-def train(flags, folder, steps, *more, model="agent_classifier", every=4):
-    sizes = (f"--model={model}", "--hparams_set=agent_classifier_tiny")
-    when = (f"--local_eval_frequency={every}", f"--log_step_count_steps={every}")
-    assert run("t2t_trainer", *flags, *sizes, *when, f"--output_dir={folder}", f"--train_steps={steps}", *more) == 0
-    return folder
 
 
 @pytest.fixture(scope="module")

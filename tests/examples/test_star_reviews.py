@@ -10,13 +10,13 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.bin import t2t_score
 from t2t_lite.registry import import_usr_dir
-from tests.examples import test_agent_classifier
-from tests.examples.test_agent_classifier import run
+from tests.examples import commands
+from tests.examples.commands import EXAMPLES, run
 from tests.training.runs import assert_same, killed_after, log, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]  # it trains
 
-FOLDER = pathlib.Path(__file__).parents[2] / "examples/star_reviews"
+FOLDER = EXAMPLES / "star_reviews"
 REVIEWS = {"the film was great": 4, "so dull so bad": 1, "great lovely fine": 5, "the film was so": 3}
 
 
@@ -29,7 +29,7 @@ def flags(tmp_path_factory):
     return common
 
 
-train = functools.partial(test_agent_classifier.train, model="transformer")
+train = functools.partial(commands.train, model="transformer")
 
 
 @pytest.fixture(scope="module")

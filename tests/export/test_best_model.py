@@ -1,4 +1,5 @@
 """Which model of a run t2t-trainer --export_saved_model exports, and when."""
+# Nearest tests of: t2t_lite/export/saved_model.py
 
 import os
 import types

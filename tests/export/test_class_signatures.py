@@ -1,4 +1,5 @@
 """The export of a classifier, called as a server does."""
+# Nearest tests of: t2t_lite/export/encoder_signatures.py
 
 import pathlib
 
@@ -16,7 +17,7 @@ from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
-from tests.examples.test_agent_classifier import FOLDER
+from tests.examples.commands import AGENT_CLASSIFIER as FOLDER
 from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_here, stock_operations
 

@@ -1,148 +1,19 @@
 """The exports of encoders, called as a server does: each task's answers, and features."""
 
-import dataclasses
 import pathlib
-import typing
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data.problem import Problem, Text2ClassProblem
-from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.models import TransformerEncoder
-from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
-from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.subwords import train_sentencepiece
-from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
-from tests.decoding.runs import SENTENCES
-from tests.export.served import HOSTILE, served, stock_operations
+from tests.export.encoders import KINDS, LONGEST, TEXTS, make_predictor
+from tests.export.served import served, stock_operations
 from tests.registered import registered
-from tests.text.published_samples import write_byte_level, write_pieces
 
 pytestmark = pytest.mark.slow
-
-_LONGEST, _LABELS = 24, ["one", "three", "two"]
-MASKED = [b"the [MASK] house", b"[MASK]", b"  [MASK]  [MASK]", b"the red[MASK].", b"a\t[MASK], [MASK]s [MASK]"]
-TEXTS = [b"the red house.", b"", b"   ", b"a green tree is old", b"is " * 60, *HOSTILE]
-
-
-class Pairs(Text2ClassProblem):
-    """Three classes of pairs."""
-
-    name, num_texts, num_classes = "pairs", 2, len(_LABELS)
-
-
-class Numbers(Text2ClassProblem):
-    """Numbers of texts."""
-
-    name, task = "numbers", "regression"
-
-
-class Tags(Problem):
-    """Tags of words."""
-
-    name, task = "tags", "tagging"
-
-
-class Spans(Problem):
-    """Answers to questions, of long contexts in windows."""
-
-    name, task, sequence_length, doc_stride = "spans", "spans", 20, 4
-
-
-class Masks(Problem):
-    """Masked words."""
-
-    name, task = "masks", "masked_language_model"
-
-
-def sentencepiece(folder):
-    train_sentencepiece(SENTENCES, str(folder / "vocab"), 330, user_defined_symbols=["[MASK]"])
-    return SentencePieceEncoder(str(folder / "vocab.model"))
-
-
-def pairs(predictor, texts):
-    """Expected answers to pairs."""
-    found = predictor.predict(texts)
-    rows = {"labels": [p.label for p in found], "probabilities": [[*p.probabilities.values()] for p in found]}
-    return {**rows, "truncated": [p.truncated for p in found]}
-
-
-def numbers(predictor, texts):
-    """Expected numbers."""
-    found = predictor.predict(texts)
-    return {"values": [p.value for p in found], "truncated": [p.truncated for p in found]}
-
-
-def tags(predictor, texts):
-    """Expected tags, of long sentences in the same parts."""
-    found = predictor.predict(texts, max_length=_LONGEST)
-    return {name: [getattr(p, name) for p in found] for name in ("words", "tags", "probabilities")}
-
-
-def spans(predictor, texts):
-    """Expected answers to questions."""
-    found = predictor.predict(texts)
-    columns = {"answers": "text", "starts": "start", "ends": "end", "probabilities": "probability"}
-    return {name: [getattr(answer, of) for answer in found] for name, of in columns.items()}
-
-
-def masks(predictor, texts):
-    """Expected answers to texts with masks; other texts have none."""
-    found = [predictor.fill_mask([text], top=3)[0] if "[MASK]" in text else [] for text in texts]
-    columns = {"candidates": "token", "probabilities": "probability"}
-    return {name: [[[getattr(c, of) for c in mask] for mask in row] for row in found] for name, of in columns.items()}
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """What is exported."""
-
-    problem: Problem
-    head: str
-    vocabulary: typing.Callable
-    columns: dict
-    expected: typing.Callable
-    settings: dict
-    card: tuple
-
-
-KINDS = {
-    "pairs": Kind(
-        Pairs(), "class", lambda folder: WordPieceEncoder(write_pieces(folder)),
-        {"first": TEXTS, "second": [*reversed(TEXTS)]}, pairs,
-        {"layers": "last_four", "join": "concat"},
-        ("`first` and `second`, string [batch]", '{"first": ["…"], "second": ["…"]}', "classes | one, three, two"),
-    ),
-    "numbers": Kind(
-        Numbers(), "real", lambda folder: ByteTextEncoder(), {"inputs": TEXTS}, numbers, {"pooling": "first"},
-        ("| numbers | -2 to 5 in training", "`values` float32 [batch]"),
-    ),
-    "tags": Kind(
-        Tags(), "tag", lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
-        {"inputs": [*(text[:2000] for text in TEXTS), " the\u2003aa's\u0085  the's\u1680".encode(), b"the " * 22]},
-        tags, {},
-        ('"token-classification"', "| tags | one, three, two", "`words`, `tags` string"),
-    ),
-    "spans": Kind(
-        Spans(), "span", sentencepiece,
-        {"question": [b"the old house?", b"", b"is it the red"] * 7, "context": TEXTS}, spans,
-        {"max_input_length": 200},
-        ('"question-answering"', "`question` and `context`", "`answers` string, `starts` and `ends` int32"),
-    ),
-    "masks": Kind(
-        Masks(), "masked_lm", sentencepiece,
-        {"inputs": [*MASKED, *(text + b" [MASK] is" for text in TEXTS)]},
-        masks, {"top": 3, "layers": [0, 2], "join": "sum", "pooling": "mean"},
-        ('"fill-mask"', "| mask | [MASK]", "`candidates` string", "float32 [batch, n]"),
-    ),
-}  # fmt: skip
 
 
 @pytest.fixture(
@@ -162,22 +33,9 @@ def predictor(kind, tmp_path_factory):
     return make_predictor(kind, tmp_path_factory.mktemp("vocab"))
 
 
-def make_predictor(kind, folder):
-    """Returns a Predictor with random weights, which are large, so that answers differ."""
-    inputs = kind.vocabulary(folder)
-    targets = {"masked_lm": inputs, "real": RealEncoder(-2, 5)}.get(kind.head, ClassLabelEncoder(_LABELS))
-    keras.utils.set_random_seed(2)
-    model = TransformerEncoder(
-        inputs.vocab_size, targets.vocab_size, head=kind.head, num_layers=2, hidden_size=16, filter_size=32,
-        num_heads=2, max_position=40, initializer_gain=0.4,
-    )  # fmt: skip
-    model.build()
-    return Predictor(model, {"inputs": inputs, "targets": targets}, kind.problem)
-
-
 @pytest.fixture(scope="module")
 def exported(kind, predictor, tmp_path_factory):
-    settings = {"max_input_length": _LONGEST, **kind.settings}
+    settings = {"max_input_length": LONGEST, **kind.settings}
     return export_saved_model(predictor, str(tmp_path_factory.mktemp("export")), **settings)
 
 
@@ -221,6 +79,27 @@ def test_it_answers_as_predictor_does(kind, predictor, call):
             assert features["lengths"][at] == len(expected) and not values[len(expected) :].any()
             values = values[: len(expected)]
         np.testing.assert_allclose(values, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["pairs", "numbers"])
+def test_the_functions_answer_as_predictor_does(eager, name, tmp_path):
+    """Without an export, for the kinds whose exports take longer."""
+    kind = KINDS[name]
+    predictor = make_predictor(kind, tmp_path)
+    signatures = EncoderSignatures(predictor, LONGEST, **kind.settings)
+    columns = [[*column[:4]] for column in kind.columns.values()]
+    texts = [row if len(row) > 1 else row[0] for row in zip(*map(read, columns), strict=True)]
+    found = {key: value.numpy() for key, value in signatures.predict(*map(tf.constant, columns)).items()}
+    for key, rows in kind.expected(predictor, texts).items():
+        for row, expected in zip(found[key], rows, strict=True):
+            check(row, expected)
+    features = {key: value.numpy() for key, value in signatures.features(*map(tf.constant, columns)).items()}
+    assert ("lengths" in features) == ("pooling" not in kind.settings)
+    for at, expected in enumerate(predictor.features(texts, **kind.settings)):
+        values = features["features"][at]
+        np.testing.assert_allclose(values[: len(expected)] if "lengths" in features else values, expected, atol=2e-4)
+    with pytest.raises(UserError, match="max_input_length"):
+        EncoderSignatures(predictor, 0, **kind.settings)
 
 
 def test_every_word_of_a_long_sentence_is_tagged(tmp_path):
@@ -295,7 +174,7 @@ def test_its_card(kind, exported):
     for words in (
         "| `serving_default`, `predict` |",
         "| `features` |",
-        f"{kind.settings.get('max_input_length', _LONGEST)} pieces",
+        f"{kind.settings.get('max_input_length', LONGEST)} pieces",
         *kind.card,
     ):
         assert words in text, words

@@ -1,4 +1,5 @@
 """What lies beside the graph: an export opens again as a model, says what it is, and warms a server up."""
+# Nearest tests of: t2t_lite/export/saved_model.py
 
 import json
 import os

@@ -1,4 +1,5 @@
 """Warm-up requests are the bytes that tensorflow-serving-api would write, and need nothing of it."""
+# Nearest tests of: t2t_lite/export/signatures.py
 
 import sys
 

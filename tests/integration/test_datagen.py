@@ -1,13 +1,17 @@
+"""t2t-datagen as it is typed: what it writes and says, mistakes, bad files, and a second run over its data."""
+
 import json
 import os
+import re
 
 import pytest
 
-from t2t_lite.data.records import Records
-from tests.data import corpus
-from tests.data.stored import read_examples
+from t2t_lite import registry
+from t2t_lite.data.folder import DataFolder
+from tests.data import corpus, stored
 
-OWN = ("--problem=translate_own", "--data_dir=d", "--vocab_size=320")
+PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
+OWN = ("--problem=translate_own", "--data_dir=d")
 
 
 @pytest.fixture
@@ -19,21 +23,60 @@ def own_flags(tmp_path):
     ]
 
 
-def fails(result, *words):
-    """Status 2; the last line on stderr is the error and names `words`; no traceback."""
-    assert result.status == 2, result
-    *before, last = result.stderr.strip().splitlines()
-    assert last.startswith("t2t-datagen: error: ")
-    assert not any("Traceback" in line for line in before)
-    for word in words:
-        assert str(word) in last
+@pytest.fixture
+def two_corpora(tmp_path):
+    """The flag --train_files of a corpus of two files and one of a .tsv."""
+    paths = corpus.write_corpus(tmp_path, "a", PAIRS[:150])
+    (tmp_path / "b.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in PAIRS[150:]))
+    return f"--train_files={paths},{tmp_path / 'b.tsv'}"
 
 
-def test_what_it_writes_and_says(tmp_path, own_flags, call_command):
-    result = call_command("t2t-datagen", *OWN, *own_flags)
-    assert result.status == 0, result.stderr
-    assert "written to d (200 train examples, 20 dev examples, vocabulary of 320)" in result.stderr
-    assert "\r" not in result.stderr, "a moving line in a file"
+@pytest.fixture
+def generate(call_command):
+    """Calls the command, which succeeds; returns what it says."""
+
+    def generate(*flags):
+        result = call_command("t2t-datagen", *flags)
+        assert result.status == 0, result.stderr
+        return result.stderr
+
+    return generate
+
+
+@pytest.fixture
+def refused(call_command):
+    """Calls the command, which ends with status 2 and an error in the last line, without a traceback; returns it."""
+
+    def refused(*flags):
+        result = call_command("t2t-datagen", *flags)
+        assert result.status == 2 and "Traceback" not in result.stderr, result
+        last = result.stderr.strip().splitlines()[-1]
+        assert last.startswith("t2t-datagen: error: ")
+        return last
+
+    return refused
+
+
+def pairs_of(folder, split):
+    return stored.decoded(registry.problem("translate_own"), folder, split)
+
+
+def manifest_of(folder):
+    return json.loads((folder / "translate_own-manifest.json").read_text())
+
+
+def removed_from(folder, split="train"):
+    return manifest_of(folder)["splits"][split]["removed"]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_it_writes_and_says(tmp_path, own_flags, generate):
+    said = generate(*OWN, "--vocab_size=320", *own_flags)
+    assert "written to d (200 train examples, 20 dev examples, vocabulary of 320)" in said
+    assert "\r" not in said, "a moving line in a file"
     assert sorted(os.listdir(tmp_path / "d")) == [
         "problem.json",
         "translate_own-dev-00000-of-00001",
@@ -44,41 +87,25 @@ def test_what_it_writes_and_says(tmp_path, own_flags, call_command):
     ]
 
 
-def test_dashes_a_reversed_name_and_a_second_run(tmp_path, own_flags, call_command):
-    first = call_command("t2t-datagen", "--problem=translate_own_rev", "--data-dir=d/", "--vocab-size=320", *own_flags)
-    assert first.status == 0, first.stderr
-    assert "its records are those of translate_own" in first.stderr
-    manifest = (tmp_path / "d" / "translate_own-manifest.json").read_bytes()
-    second = call_command("t2t-datagen", *OWN, *own_flags)
-    assert second.status == 0
-    assert "already in d" in second.stderr
-    assert "nothing to do" in second.stderr
-    assert call_command("t2t-datagen", "--problem=translate_own", "--data_dir=d").status == 0
-    fails(call_command("t2t-datagen", *OWN[:2], "--vocab_size=330", *own_flags), "vocab_size = 320", "vocab_size = 330")
-    assert (tmp_path / "d" / "translate_own-manifest.json").read_bytes() == manifest
-
-
-def test_max_cases_and_seed(tmp_path, call_command):
-    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
-        flags = ("--problem=algorithmic_reverse_decimal40", f"--data_dir={folder}", "--max_cases=50")
-        assert call_command("t2t-datagen", *flags, f"--random_seed={seed}").status == 0
-    name = "algorithmic_reverse_decimal40-dev-00000-of-00001"
-    assert len(list(read_examples([str(tmp_path / "a" / name)]))) == 50
-    a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
-    assert a == b != c
-    manifest = json.loads((tmp_path / "a" / "algorithmic_reverse_decimal40-manifest.json").read_text())
-    assert manifest["splits"]["train"]["examples"] == 50
+def test_dashes_a_reversed_name_and_a_second_run(tmp_path, own_flags, generate, refused):
+    said = generate("--problem=translate_own_rev", "--data-dir=d/", "--vocab-size=320", *own_flags)
+    assert "its records are those of translate_own" in said
+    before = contents(tmp_path / "d")
+    assert re.search("already in d .*nothing to do", generate(*OWN, "--vocab_size=320", *own_flags))
+    generate(*OWN)
+    assert re.search("vocab_size = 320.*vocab_size = 330", refused(*OWN, "--vocab_size=330", *own_flags))
+    assert contents(tmp_path / "d") == before
 
 
 def test_lists_of_problems(call_command):
-    listed = call_command("t2t-datagen", "--problem=algorithmic_*", "--only_list").stdout.split()
-    assert {"algorithmic_identity_decimal40", "algorithmic_reverse_decimal40"} <= set(listed)
-    excluded = call_command("t2t-datagen", "--problem=algorithmic_*", "--exclude_problems=identity", "--only_list")
-    assert excluded.stdout.split() == [name for name in listed if "identity" not in name]
-    both = call_command(
-        "t2t-datagen", "--problem=translate_own,algorithmic_identity_decimal40", "--only_list"
-    ).stdout.split()
-    assert both == ["translate_own", "algorithmic_identity_decimal40"]
+    def listed(*flags):
+        return call_command("t2t-datagen", *flags, "--only_list").stdout.split()
+
+    every = listed("--problem=algorithmic_*")
+    assert {"algorithmic_identity_decimal40", "algorithmic_reverse_decimal40"} <= {*every}
+    excluded = listed("--problem=algorithmic_*", "--exclude_problems=identity")
+    assert excluded == [name for name in every if "identity" not in name]
+    assert listed("--problem=translate_own,regress_own") == ["translate_own", "regress_own"]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +114,15 @@ def test_lists_of_problems(call_command):
         (["--data_dir=d"], ["missing --problem"]),
         (["--problem=translate_own"], ["missing --data_dir"]),
         (["--problem=translate_on", "--data_dir=d"], ["'translate_on' is not registered", "translate_own"]),
-        (["--problem=algoritm*", "--data_dir=d"], ["--problem=algoritm*", "no problem begins like this"]),
-        (["--problem=algorithmic_*", "--exclude_problems=a", "--data_dir=d"], ["leaves none"]),
-        (["--problem=,", "--data_dir=d"], ["--problem=,: names no problem"]),
-        (["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--vocab_size=9"], ["--vocab_size: not for"]),
+        (["--problem=algoritm*", "--data_dir=d"], ["--problem=algoritm*: "]),
+        (["--problem=algorithmic_*", "--exclude_problems=a", "--data_dir=d"], ["--exclude_problems=a"]),
+        (["--problem=,", "--data_dir=d"], ["--problem=,: "]),
+        (["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--vocab_size=9"], ["--vocab_size: "]),
         (["--problem=translate_own", "--data_dir=d"], ["d/problem.json: no such file", "--train_files=a.en,a.de"]),
-        (["--problem=translate_own", "--data_dir=d", "--num_shards=3"], ["--num_shards: not available yet"]),
+        (["--problem=translate_own", "--data_dir=d", "--num_shards=3"], ["--num_shards: "]),
         (["--problem=translate_own", "--data_dir=d", "--trainfiles=a,b"], ["unknown flag", "--train_files"]),
+        ([*OWN, "--train_files=a.en,a.de", "--held_out=many"], ["--held_out", "many"]),
+        ([*OWN, "--train_files=/dev/null", "--corpus_weights=1"], ["--train_files=/dev/null"]),
     ],
 )
 def test_mistakes_in_the_flags(tmp_path, call_command, assert_user_error, flags, words):
@@ -104,53 +133,139 @@ def test_mistakes_in_the_flags(tmp_path, call_command, assert_user_error, flags,
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("train.de", b"", ["train.de: the file is empty"]),
-        ("train.de", b"eins\nzwei\n", ["train.en has 200 lines", "train.de has 2"]),
-        ("dev.en", "größe\n".encode("latin1"), ["dev.en, line 1: byte 0xf6 at position 2 is not UTF-8"]),
+        ("b.tsv", b"one\teins\ntwo zwei\n", r"b\.tsv, line 2: found 1 "),
+        ("a.de", b"eins\nzwei\n", r"a\.en has 150 lines.*a\.de has 2"),
+        ("a.de", b"", r"a\.de: the file is empty"),
+        ("a.de", b"eins\n" * 149 + b"\xff\n", r"a\.de, line 150: byte 0xff at position 0"),
     ],
 )
-def test_bad_corpora_leave_nothing(tmp_path, own_flags, call_command, name, data, words):
+def test_a_bad_file_among_several_leaves_nothing(tmp_path, two_corpora, refused, name, data, words):
     (tmp_path / name).write_bytes(data)
-    fails(call_command("t2t-datagen", *OWN, *own_flags), *words)
+    assert re.search(words, refused(*OWN, two_corpora, "--vocab_size=310", "--filters=all"))
     assert os.listdir(tmp_path / "d") == []
 
 
-def test_odd_lines_do_not_shift_the_pairs(tmp_path, call_command):
-    """CR LF, U+2028, NUL, control characters, empty lines and 100,000 characters: each stays in its line."""
-    inputs = ["one\r", "two\u2028two", "three\x00\x07", "", "x" * 100_000, "blank next", *["the end"] * 9]
-    targets = ["eins", "zwei\x85zwei\r", "drei", "leer", "lang", "\x00 ", *["das Ende"] * 9]
-    flags = []
-    for split in ("train", "dev"):
-        corpus.write_corpus(tmp_path, split, list(zip(inputs, targets, strict=True)))
-        flags.append(f"--{split}_files={split}.en,{split}.de")
-    result = call_command("t2t-datagen", "--problem=translate_own", "--data_dir=d", "--vocab_size=300", *flags)
-    assert result.status == 0, result.stderr
-    assert "2 left out (empty)" in result.stderr
-    from t2t_lite import registry
-
-    problem = registry.problem("translate_own")
-    encoder = problem.feature_encoders(str(tmp_path / "d"))["inputs"]
-    examples = read_examples(Records(problem, str(tmp_path / "d"), "train").paths)
-    pairs = {encoder.decode(e["inputs"]): encoder.decode(e["targets"]) for e in examples}
-    assert pairs == {
-        "one": "eins",
-        "two two": "zwei zwei",
-        "three": "drei",
-        "x" * 100_000: "lang",
-        "the end": "das Ende",
-    }
+def test_odd_lines_pass_the_filters_or_are_counted(tmp_path, generate):
+    """CR LF, U+2028, NUL, an empty line, one of 100,000 characters; none of them shifts the pairs."""
+    inputs = ["one house\r", "two\u2028birds", "three\x00\x07 cats", "", "x" * 100_000, "\x00", "same\r"]
+    targets = ["ein Haus", "zwei\x85Vögel\r", "drei Katzen", "leer", "y" * 100_000, "leer", "same"]
+    inputs += [f"the end of {i}" for i in range(40)]
+    targets += [f"das Ende von {i}" for i in range(40)]
+    flag = f"--train_files={corpus.write_corpus(tmp_path, 'odd', list(zip(inputs, targets, strict=True)))}"
+    generate(*OWN, flag, "--filters=all", "--vocab_size=320", "--held_out=2")
+    pairs = pairs_of(tmp_path / "d", "train") + pairs_of(tmp_path / "d", "eval")
+    assert {("one house", "ein Haus"), ("two birds", "zwei Vögel"), ("three cats", "drei Katzen")} < set(pairs)
+    assert len(pairs) == 43
+    removed = [removed_from(tmp_path / "d", split) for split in ("train", "eval")]
+    assert {name: sum(of_split.get(name, 0) for of_split in removed) for name in removed[0]} == {
+        "copied": 1, "duplicate": 0, "empty": 2, "length_ratio": 0, "mojibake": 0, "too_long": 1, "wrong_script": 0,
+    }  # fmt: skip
 
 
-def test_a_vocabulary_that_the_text_cannot_fill(tmp_path, own_flags, call_command):
-    result = call_command("t2t-datagen", "--problem=translate_own", "--data_dir=d", "--vocab_size=8000", *own_flags)
-    fails(result, "8000 pieces are more than this corpus can fill", "Set --vocab_size=")
-    assert os.listdir(tmp_path / "d") == []
+@pytest.mark.parametrize("sizes", [["--vocab_size=9000"], ["--vocab_size=310", "--target_vocab_size=9000"]])
+def test_a_vocabulary_that_the_corpora_cannot_fill(tmp_path, two_corpora, refused, sizes):
+    assert re.search(rf"9000 pieces .*{sizes[-1].partition('=')[0]}=\d+", refused(*OWN, two_corpora, *sizes))
+    assert not list((tmp_path / "d").glob("translate_own-*-of-*"))
 
 
-def test_a_folder_that_cannot_be_written(tmp_path, own_flags, call_command):
+def test_a_folder_that_cannot_be_written(tmp_path, own_flags, refused):
     (tmp_path / "d").write_text("a file")
-    fails(call_command("t2t-datagen", *OWN, *own_flags), "d: a file is in the way")
+    assert "d: a file is in the way" in refused(*OWN, *own_flags)
     assert (tmp_path / "d").read_text() == "a file"
     flags = ("--problem=algorithmic_identity_decimal40", "--data_dir=/sys/t2t_lite")  # nobody may write there
-    fails(call_command("t2t-datagen", *flags), "/sys/t2t_lite: no permission")
+    assert "/sys/t2t_lite: no permission" in refused(*flags)
     assert not os.path.exists("/sys/t2t_lite")
+
+
+def test_a_second_one_in_the_same_folder_is_refused(tmp_path, own_flags, generate, refused):
+    (tmp_path / "d").mkdir()
+    with DataFolder(registry.problem("translate_own"), str(tmp_path / "d")).lock():
+        assert f"translate_own (process {os.getpid()})" in refused(*OWN, "--vocab_size=310", *own_flags)
+        assert len(os.listdir(tmp_path / "d")) == 1
+    generate(*OWN, "--vocab_size=310", *own_flags)
+    assert not list((tmp_path / "d").glob("*.lock"))
+
+
+def test_all_flags_together(tmp_path, two_corpora, generate, refused):
+    flags = [
+        two_corpora, "--corpus-weights=2,0.5", "--filters=all,length_ratio=4", "--held_out=20", "--vocab_size=310",
+        "--target_vocab_size=320", "--user_defined_symbols=<2de>,<2en>", "--max_samples_for_vocab=200",
+    ]  # fmt: skip
+    said = generate(*OWN, *flags)
+    assert "(--held_out=20" in said and "vocabulary of 310 and 320" in said
+    train, dev = pairs_of(tmp_path / "d", "train"), pairs_of(tmp_path / "d", "eval")
+    assert {train.count(pair) for pair in PAIRS[:150] if pair not in dev} == {2}
+    assert {train.count(pair) for pair in PAIRS[150:] if pair not in dev} == {0, 1}
+    generate(*OWN, *flags)
+    generate(*OWN)
+    assert "max_samples_for_vocab = 200" in refused(*OWN, *flags[:-1])
+    generate(OWN[0], "--data_dir=e", two_corpora, "--vocab_from=d")
+    assert manifest_of(tmp_path / "d")["vocabulary"] == manifest_of(tmp_path / "e")["vocabulary"]
+
+
+def test_a_corpus_that_was_edited_is_noticed(tmp_path, generate, refused):
+    """Even where the text has the same size: what is there was made of other sentences."""
+    corpus.write_corpus(tmp_path, "a", PAIRS[:100])
+    flags = ["--train_files=a.en,a.de", "--vocab_size=310", "--held_out=5"]
+    generate(*OWN, *flags)
+    before = contents(tmp_path / "d")
+    assert "nothing to do" in generate(*OWN, *flags)
+    text = (tmp_path / "a.en").read_text()
+    os.utime(tmp_path / "a.en")  # a copy, or a touch: the text is the same
+    assert "nothing to do" in generate(*OWN, *flags)
+    times = os.stat(tmp_path / "a.en")
+    (tmp_path / "a.en").write_text(text.replace("house", "mouse"))
+    os.utime(tmp_path / "a.en", ns=(times.st_atime_ns, times.st_mtime_ns))
+    for given in (flags, []):
+        assert re.search(r"d contains .* train_files = .* train_files = .*a\.en", refused(*OWN, *given))
+    assert contents(tmp_path / "d") == before
+    (tmp_path / "a.en").unlink()  # finished data are of use without it
+    assert "nothing to do" in generate(*OWN)
+
+
+def test_data_of_an_earlier_version_are_finished(tmp_path, generate):
+    corpus.write_corpus(tmp_path, "a", PAIRS[:100])
+    flags = ["--train_files=a.en,a.de", "--vocab_size=310", "--held_out=5"]
+    generate(*OWN, *flags)
+    for name, (one, other) in {
+        "problem.json": ("files", "train"),
+        "translate_own-manifest.json": ("request", "train_files"),
+    }.items():
+        value = json.loads((tmp_path / "d" / name).read_text())
+        for facts in value[one][other]:
+            facts.pop("changed", None)
+            del facts["sha256"]
+        (tmp_path / "d" / name).write_text(json.dumps(value))
+    assert "nothing to do" in generate(*OWN, *flags) and "nothing to do" in generate(*OWN)
+
+
+def test_bad_lines_are_left_out_and_counted(tmp_path, two_corpora, generate, refused):
+    (tmp_path / "a.de").write_bytes((tmp_path / "a.de").read_bytes().replace(b"\n", b"\xf6\n", 3))
+    with open(tmp_path / "b.tsv", "ab") as file:
+        file.write(b"no tab\nb\xf6d\tx\n")
+    flags = (*OWN, two_corpora, "--vocab_size=310", "--dev_files=b.tsv")
+    assert re.search(r"a\.de, line 1.*--skip_bad_lines", refused(*flags))
+    said = generate(*flags, "--skip_bad_lines")
+    assert removed_from(tmp_path / "d") == {"bad lines": 5}
+    assert removed_from(tmp_path / "d", "eval") == {"bad lines": 2}
+    assert "a.de, line 2: byte 0xf6" in said and "5 left out (bad lines)" in said
+    assert len(pairs_of(tmp_path / "d", "train")) == len(PAIRS) - 3
+    for path in (tmp_path / "d").glob("translate_own-*"):
+        path.unlink()
+    generate(*OWN)  # the folder remembers it
+
+
+def test_tables_and_translation_memories(tmp_path, generate, refused):
+    rows = "".join(f"{n}\t{targets}\t{inputs}\n" for n, (inputs, targets) in enumerate(PAIRS))
+    (tmp_path / "a.TSV").write_text(f"id\tGerman\tEnglish\n{rows}")
+    units = "".join(
+        f'<tu><tuv xml:lang="DE"><seg>{targets}</seg></tuv><tuv xml:lang="en-US"><seg>{inputs}</seg></tuv></tu>'
+        for inputs, targets in PAIRS[:50]
+    )
+    (tmp_path / "b.tmx").write_text(f"<tmx><body>{units}<tu/></body></tmx>")
+    flags = [*OWN, "--train_files=a.TSV", "--dev_files=b.tmx", "--languages=en,de", "--vocab_size=310"]
+    generate(*flags, "--columns=English,German")
+    assert sorted(pairs_of(tmp_path / "d", "train")) == sorted(PAIRS)
+    assert sorted(pairs_of(tmp_path / "d", "eval")) == sorted(PAIRS[:50])
+    assert removed_from(tmp_path / "d", "eval") == {"units without both languages": 1}
+    assert "columns = English and German" in refused(*flags, "--columns=3,2", "--header")

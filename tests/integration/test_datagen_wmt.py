@@ -11,7 +11,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from tests.data import packing
-from tests.data.stored import read_examples
+from tests.data.stored import decoded
 
 SPLITS = (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST)
 
@@ -80,17 +80,9 @@ def test_from_archives_to_records(tmp_path, ende_archives, call_command):
     for split, shards in zip(SPLITS, (100, 1, 1), strict=True):
         paths = Records(problem, str(tmp_path / "d"), split).paths
         assert len(paths) == shards
-        decoded = [
-            tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
-            for example in read_examples(paths)
-        ]
-        assert sorted(decoded) == sorted(ende_archives[split])
+        assert sorted(decoded(problem, tmp_path / "d", split)) == sorted(ende_archives[split])
     manifest = json.loads((tmp_path / "d" / "translate_ende_wmt8k-manifest.json").read_text())
-    assert {split: facts["examples"] for split, facts in manifest["splits"].items()} == {
-        "train": 1200,
-        "eval": 30,
-        "test": 20,
-    }
+    assert [facts["examples"] for facts in manifest["splits"].values()] == [1200, 30, 20]
     assert manifest["request"]["archives"]["test"] == ["test-full.tgz"]
     again = call_command(*GENERATE)
     assert again.status == 0
@@ -98,17 +90,7 @@ def test_from_archives_to_records(tmp_path, ende_archives, call_command):
 
 
 def cut(path):
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
-
-
-def replace(member, data):
-    def change(path):
-        side = "en" if member.endswith(".en") else "de"
-        other = member[: -len(side)] + ("de" if side == "en" else "en")
-        packing.write_tar(path, {member: data, other: b"x\n" * 3})
-
-    return change
+    path.write_bytes(path.read_bytes()[:5000])
 
 
 @pytest.mark.parametrize(
@@ -117,34 +99,19 @@ def replace(member, data):
         (
             "training-parallel-commoncrawl.tgz",
             os.remove,
-            ["the download failed (", "put it into", "as training-parallel-c"],
+            r"the download failed \(.*put it into.*as training-parallel-c",
         ),
-        (
-            "training-parallel-nc-v9.tgz",
-            cut,
-            ["news-commentary-v9.de-en", "damaged or truncated", "http://www.statmt.org/wmt14"],
-        ),
-        ("dev.tgz", replace("newstest2013.en", b"x\n"), ["no member dev/newstest2013.en", "Nearest: newstest2013.en"]),
+        ("training-parallel-nc-v9.tgz", cut, r"news-commentary-v9\.de-en.*http://www\.statmt\.org/wmt14"),
         (
             "dev.tgz",
-            replace("dev/newstest2013.en", b"x\n"),
-            ["dev/newstest2013.de has 3 lines", "newstest2013.en has 1"],
+            lambda path: packing.write_tar(path, {"dev/newstest2013.en": b"x\n", "dev/newstest2013.de": b"x\n" * 3}),
+            r"dev/newstest2013\.de has 3 lines.*newstest2013\.en has 1",
         ),
-        (
-            "dev.tgz",
-            replace("dev/newstest2013.de", b"a\n\xe4\n"),
-            ["dev.tgz, member dev/newstest2013.de, line 2: byte 0xe4"],
-        ),
-        ("dev.tgz", replace("../newstest2013.de", b"a\n"), ["dev.tgz: its member ../newstest2013.de points out"]),
     ],
 )
 def test_mistakes_are_named_and_leave_nothing(tmp_path, ende_archives, call_command, archive, change, words):
     change(tmp_path / "tmp" / archive)
     result = call_command(*GENERATE)
-    assert result.status == 2, result.stderr
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("t2t-datagen: error: ")
-    assert "Traceback" not in result.stderr
-    for word in words:
-        assert word in last
+    assert result.status == 2 and "Traceback" not in result.stderr, result.stderr
+    assert re.search(f"^t2t-datagen: error: .*{words}", result.stderr.strip().splitlines()[-1])
     assert os.listdir(tmp_path / "d") == []

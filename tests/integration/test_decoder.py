@@ -1,3 +1,5 @@
+# Nearest tests of: bin/t2t_decoder.py
+
 import os
 import pathlib
 import shutil

@@ -1,4 +1,6 @@
 """What t2t-decoder can do with a file beyond translating it: one model for all tests, loaded and traced once."""
+# Nearest tests of: t2t_lite/decoding/command/decode_files.py, t2t_lite/decoding/command/decode_records.py
+# Nearest tests of: t2t_lite/decoding/command/tuning.py, t2t_lite/decoding/command/job.py
 
 import json
 import os

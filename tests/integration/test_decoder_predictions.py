@@ -1,4 +1,5 @@
 """t2t-decoder with encoders, against Predictor."""
+# Nearest tests of: t2t_lite/decoding/command/features.py, t2t_lite/decoding/command/lines.py
 
 import json
 

@@ -1,3 +1,6 @@
+"""t2t-exporter: what it hands to an export, and what it refuses."""
+# Nearest tests of: bin/t2t_exporter.py, bin/_trained.py
+
 import os
 import shlex
 

@@ -70,6 +70,6 @@ def test_what_contradicts_a_run_is_named(train, remembered, tmp_path, assert_use
     assert json.loads(change)["changed"] == {"batch_size": [256, 128]}
     short = call_command("t2t-trainer", "--data_dir=data", "--output_dir=run")
     assert short.status == 0 and "step 1 is not before train_steps=1: nothing to train" in short.stderr
-    assert "the run was asked for: train_steps=1, schedule=train\n" in short.stderr
+    assert "flags of the run: train_steps=1, schedule=train\n" in short.stderr
     (tmp_path / "run" / "hparams.json").unlink()
     assert_user_error(train(*begun), "run", "model.ckpt-1", "no hparams.json")

@@ -1,7 +1,6 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from tests.data.stored import read_examples
@@ -54,22 +53,12 @@ def test_the_dev_set_is_not_the_training_set():
     assert train != dev
 
 
-def test_stopped_between_two_splits(tmp_path, monkeypatch):
-    problem = registry.problem("algorithmic_identity_decimal40")
-    problem.max_cases = 20
-    write, calls = sharding.write_shards, []
-
-    def write_once(*args, **kwargs):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return write(*args, **kwargs)
-
-    monkeypatch.setattr(sharding, "write_shards", write_once)
-    with pytest.raises(KeyboardInterrupt):
-        problem.generate_data(str(tmp_path), str(tmp_path))
-    problem.generate_data(str(tmp_path), str(tmp_path))
-    assert len(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths) == 1
+@pytest.mark.parametrize(("name", "symbols"), [("identity", 10), ("reverse", 10), ("addition", 11)])
+def test_symbols_lengths_and_sizes_are_tensor2tensors(name, symbols):
+    """As of its algorithmic.py, but for dev_length."""
+    settings = registry.problem(f"algorithmic_{name}_decimal40").generation_settings()
+    lengths = {"train_length": 40, "dev_length": 40, "train_size": 100_000, "dev_size": 10_000}
+    assert settings == {"num_symbols": symbols, **lengths}
 
 
 def test_the_seed_decides():

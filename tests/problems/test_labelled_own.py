@@ -1,22 +1,120 @@
-"""Labels and numbers of the user's own files, and what is checked of all labelled ones."""
+"""Labels and numbers of the user's own texts and pairs of texts: what records hold, and what is checked of files."""
+# Nearest tests of: t2t_lite/text/rows.py
 
+import functools
 import json
 
 import pytest
+import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import DatasetSplit, Text2RealProblem
-from t2t_lite.data.records import Records
+from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
-from tests.data.stored import read_examples
-from tests.problems.test_classify_own import SINGLE, files_of, generated, parts_of
+from t2t_lite.text.rows import cut_texts
+from tests.problems.own import (
+    CHARACTERS,
+    NUMBERS,
+    PAIRS,
+    SINGLE,
+    configured,
+    files_of,
+    generated,
+    parts_of,
+    removed_of,
+    rows_of,
+)
 
-NUMBERS = "".join(f"{n / 4}\tthe number {n}\tor {n + 1}\n\n" for n in range(41))
+
+@pytest.mark.parametrize(
+    "name, content, first, label",
+    [
+        ("classify_own", SINGLE, ["the number 0 is here"], "even"),
+        ("classify_pair_own", PAIRS, ["number 0", "number 30 or 31"], "less"),
+    ],
+)
+def test_records_hold_the_texts_and_the_label(name, content, first, label, tmp_path):
+    generated(name, tmp_path, vocab_size=300, **files_of(tmp_path, train=content, dev=content, test=content))
+    problem = registry.problem(name)  # it reads the folder
+    encoders = problem.get_feature_encoders(str(tmp_path))
+    for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST):
+        rows = rows_of(problem, tmp_path, split)
+        assert len(rows) == 60
+    decode = encoders["inputs"].decode
+    held = {tuple(decode(part) for part in parts_of(row["inputs"])): row["targets"] for row in rows}
+    assert encoders["targets"].decode(held[tuple(first)]) == label and len(held) == 60
+    assert problem.num_classes == 2 and encoders["targets"].vocab_size == 3
 
 
-def rows_of(problem, folder, split=DatasetSplit.TRAIN):
-    return list(read_examples(Records(problem, str(folder), split).paths))
+def popped(first, second, room):
+    """BERT's own loop (google-research/bert, run_classifier.py)."""
+    first, second = list(first), list(second)
+    while len(first) + len(second) > room:
+        (first if len(first) > len(second) else second).pop()
+    return first, second
+
+
+@functools.cache
+def cut(longest):
+    """Returns the graph that cuts rows of any length."""
+    row = tf.TensorSpec([None], tf.int64)
+    return tf.function(functools.partial(cut_texts, longest=longest), input_signature=[row])
+
+
+@pytest.mark.parametrize("longest", [4, 7, 8, 30])
+@pytest.mark.parametrize("lengths", [(3, 9), (9, 3), (6, 6), (1, 1), (7, None), (2, None)])
+def test_the_longer_text_of_a_pair_is_cut_first(lengths, longest):
+    first, second = ([10 * side + i for i in range(2, 2 + (n or 0))] for side, n in enumerate(lengths, 1))
+    if lengths[1] is None:
+        row, expected = [*first, 1], [*first[: longest - 1], 1]
+    else:
+        row = [*first, 1, *second, 1]
+        kept, rest = popped(first, second, longest - 2)
+        expected = [*kept, 1, *rest, 1]
+    assert cut(longest)(tf.constant(row, tf.int64)).numpy().tolist() == expected
+
+
+def test_what_a_model_sees_is_cut_to_the_longest_row():
+    example = {"inputs": tf.constant([*range(5, 25), 1], tf.int64), "targets": tf.constant([2], tf.int64)}
+    hparams = registry.hparams("bert_tiny").parse("max_length=16")
+    for mode in ("train", "eval", "infer"):
+        found = registry.problem("classify_own").preprocess_example(example, mode, hparams)
+        assert (found["inputs"].numpy().tolist(), found["targets"].numpy().tolist()) == ([*range(5, 20), 1], [2])
+
+
+@pytest.mark.slow
+def test_rows_are_cut_to_what_the_model_reads(tmp_path):
+    content = SINGLE.replace("is here", "is here " * 40)
+    problem = generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=content, dev=SINGLE))
+    hparams = registry.hparams("bert_tiny").parse("max_length=16,batch_size=64")
+    for split in ("train", "eval"):
+        batch = next(iter(problem.dataset(str(tmp_path), split, hparams)))
+        batch = batch[0] if isinstance(batch, tuple) else batch
+        assert batch["inputs"].shape[1] <= 16
+        assert (tf.reduce_sum(tf.cast(batch["inputs"] == 1, tf.int32), 1).numpy() == 1).all()
+
+
+@pytest.mark.parametrize(("num_labels", "is_warned"), [(60, True), (31, True), (30, False), (2, False)])
+def test_labels_that_look_like_ids_are_warned_of(num_labels, is_warned, tmp_path, caplog):
+    train = "".join(f"{n % num_labels}\tthe number {n} is here\n" for n in range(60))
+    generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=train, dev=train))
+    warning = f"train.tsv: {num_labels} different labels in 60 lines, such as '0': they look like ids"
+    assert (warning in caplog.text) == is_warned == ("look like ids" in caplog.text)
+
+
+def test_the_message_about_a_column_of_ids_proposes_the_others(tmp_path):
+    rows = [f"{n}\tthe number {n} is here\t{'odd' if n % 2 else 'even'}\n" for n in range(60)]
+    with pytest.raises(UserError, match=r"train\.tsv, line 1: found 3 columns.* perhaps --columns=3,2\."):
+        generated("classify_own", tmp_path, **files_of(tmp_path, train="".join(rows), dev="".join(rows)))
+    named = "".join(["id\ttext\tlabel\n", *rows])
+    with pytest.raises(UserError, match=r"names such as --columns=label,text, for names"):
+        generated("classify_own", tmp_path, **files_of(tmp_path, train=named, dev=named))
+
+
+def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):
+    dev = "odd\tone\n"
+    generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=dev))
+    assert f"--dev_files: {tmp_path}/dev.tsv: no example of 'even'" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["regress_own", "regress_pair_own"])
@@ -33,32 +131,6 @@ def test_numbers_lie_between_the_lowest_and_the_highest_of_all_files(name, tmp_p
         assert len(texts) == problem.num_texts
         expected = int(texts[0].split()[2]) / 4
         assert encoders["targets"].value((row["targets"][0] - 1) / 65535) == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("ends", "message"),
-    [
-        (None, "label_range is None. Expected"),
-        ((1,), r"label_range is \(1,\)\. Expected"),
-        ((2, 1), "label_range: numbers from 2 to 1: expected two finite numbers"),
-        (("a", "b"), "label_range: numbers from 'a' to 'b': expected"),
-        ((0, 10**400), "label_range: numbers from 0 to a huge number: expected"),
-    ],
-)
-def test_a_range_that_is_none_is_named(ends, message):
-    class Numbers(Text2RealProblem):
-        def label_range(self, data_dir):
-            return ends
-
-    with pytest.raises(UserError, match=message):
-        Numbers().label_ids("data")
-    with pytest.raises(UserError, match="Unset: write label_range") as caught:
-        type("Unset", (Text2RealProblem,), {})().label_ids("data")
-    assert isinstance(caught.value, NotImplementedError)
-
-
-def removed_of(problem, folder, split="train"):
-    return find_manifest(problem, str(folder))["splits"][split]["removed"]
 
 
 def test_a_header_is_no_class(tmp_path):
@@ -83,55 +155,38 @@ def test_rare_labels_are_no_headers(tmp_path):
     assert problem.class_labels(str(tmp_path / "d")) == ["even", "odd", "rare"]
 
 
-def check_what_is_not_found_yet(name, key, folder):
-    """What only generation finds is named where it is missing."""
+@pytest.mark.parametrize(("name", "key"), [("regress_own", "label_range"), ("classify_own", "class_labels")])
+def test_what_generation_has_not_found_yet_is_named(name, key, tmp_path):
     problem = registry.problem(name)
-    config = {"problem": name, "vocab_size": 300, "files": {}, key: None}
-    (folder / f"{name}.json").write_text(json.dumps(config))
-    problem.read_config(str(folder))
+    (tmp_path / f"{name}.json").write_text(json.dumps({"problem": name, "vocab_size": 300, "files": {}, key: None}))
+    problem.read_config(str(tmp_path))
     with pytest.raises(UserError, match=rf"{name}\.json: no {key} yet"):
         problem.determined(key)
 
 
-@pytest.mark.parametrize(("name", "key"), [("regress_own", "label_range"), ("classify_own", "class_labels")])
-def test_what_generation_has_not_found_yet_is_named(name, key, tmp_path):
-    check_what_is_not_found_yet(name, key, tmp_path)
-
-
-def check_labels_are_not_smoothed(name):
-    """A run of a problem refuses label_smoothing."""
-    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
-    assert "head" in registry.problem(name).model_hparams(hparams)
-    with pytest.raises(UserError, match=r"label_smoothing=0\.1.*Expected --hparams=label_smoothing=0"):
-        registry.problem(name).model_hparams(hparams.parse("label_smoothing=0.1"))
-
-
 @pytest.mark.parametrize("name", ["classify_own", "regress_own"])
 def test_labels_are_not_smoothed(name):
-    check_labels_are_not_smoothed(name)
-
-
-def check_bad_lines(name, data, count, folder):
-    """Files with so many bad lines are refused, and read without them where that is asked for."""
-    (folder / "file.txt").write_bytes(data)
-    paths = [str(folder / "file.txt")]
-    problem, data_dir = registry.problem(name), folder / name
-    size = {} if name == "languagemodel_own_characters" else {"vocab_size": 300}
-    problem.configure(train_files=paths, dev_files=paths, **size)
-    with pytest.raises(UserError):
-        problem.generate_data(str(data_dir), str(folder))
-    problem.skip_bad_lines = True
-    problem.generate_data(str(data_dir), str(folder))
-    assert removed_of(problem, data_dir) == {"bad lines": count}
+    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
+    problem = registry.problem(name)
+    assert problem.model_hparams(hparams).head == registry.task_of(problem).head
+    with pytest.raises(UserError, match=r"label_smoothing=0\.1.*--hparams=label_smoothing=0"):
+        problem.model_hparams(hparams.parse("label_smoothing=0.1"))
 
 
 @pytest.mark.parametrize(
     ("name", "data", "count"),
     [
         ("regress_own", NUMBERS.replace("\tor", "").encode() + b"7\n\xff\tx\n", 2),
-        ("languagemodel_own_characters", b"text\n" * 20 + b"b\xffd\nmore\xfe\n", 2),
+        (CHARACTERS, b"text\n" * 20 + b"b\xffd\nmore\xfe\n", 2),
     ],
     ids=["regress_own", "languagemodel_own_characters"],
 )
 def test_bad_lines_are_left_out(name, data, count, tmp_path):
-    check_bad_lines(name, data, count, tmp_path)
+    (tmp_path / "file.txt").write_bytes(data)
+    paths, size = [str(tmp_path / "file.txt")], {} if name == CHARACTERS else {"vocab_size": 300}
+    problem = configured(name, train_files=paths, dev_files=paths, **size)
+    with pytest.raises(UserError):
+        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    problem.skip_bad_lines = True
+    problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    assert removed_of(problem, tmp_path / "d") == {"bad lines": count}

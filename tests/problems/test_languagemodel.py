@@ -1,9 +1,7 @@
-"""Language models of published texts, on small archives with the published names."""
+"""Language models of published texts, on small archives with the published names, and of the user's own."""
 
-import io
+import gzip
 import itertools
-import tarfile
-import zipfile
 
 import pytest
 
@@ -14,7 +12,10 @@ from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.problems.languagemodel import Enwik8L512
 from t2t_lite.text.vocabulary import ByteTextEncoder
-from tests.data.stored import read_examples
+from tests.data.packing import write_archive
+from tests.problems import own
+from tests.problems.own import CHARACTERS
+from tests.problems.published import generated, targets_of
 
 PTB = {"train": " the cat <unk> \n the N dog \n the cat \n", "valid": " the cow \n", "test": " a cat \n"}
 NEWS = "1-billion-word-language-modeling-benchmark-r13output"
@@ -44,20 +45,6 @@ ARCHIVES = {
 }
 
 
-def write_archive(path, members):
-    members = {name: text if isinstance(text, bytes) else text.encode() for name, text in members.items()}
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, content in members.items():
-                archive.writestr(name, content)
-        return
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in members.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-
-
 @pytest.fixture(scope="module")
 def downloads(tmp_path_factory):
     folder = tmp_path_factory.mktemp("downloads")
@@ -65,16 +52,6 @@ def downloads(tmp_path_factory):
         write_archive(folder / name, members)
     (folder / "vocab-2016-09-10.txt").write_text("The\ndog\nbarks\n.\n")
     return folder
-
-
-def generated(problem, folder, downloads):
-    problem = registry.problem(problem) if isinstance(problem, str) else problem
-    problem.generate_data(str(folder), str(downloads))
-    return problem
-
-
-def rows(problem, folder, split):
-    return [row["targets"] for row in read_examples(Records(problem, str(folder), split).paths)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +68,7 @@ def test_each_line_is_a_record(tmp_path, downloads, name, train, dev):
     problem = generated(name, tmp_path, downloads)
     encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
     for split, expected in ((DatasetSplit.TRAIN, train), (DatasetSplit.EVAL, dev)):
-        found = rows(problem, tmp_path, split)
+        found = targets_of(problem, tmp_path, split)
         assert sorted(map(encoder.decode, found)) == sorted(expected) and all(row[-1] == 1 for row in found)
     words = sum(len(text.split()) for text in train) + len(train)
     assert find_manifest(problem, str(tmp_path))["splits"]["train"]["units"]["word"] == words
@@ -116,7 +93,7 @@ def test_the_most_frequent_words_are_kept_and_unknown_is_one_of_them(tmp_path, d
 def test_sentences_share_pieces_of_a_vocabulary(tmp_path, downloads):
     problem = generated("languagemodel_lm1b8k", tmp_path, downloads)
     encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
-    assert [encoder.decode(row) for row in rows(problem, tmp_path, DatasetSplit.EVAL)] == ["The dog ."]
+    assert [encoder.decode(row) for row in targets_of(problem, tmp_path, DatasetSplit.EVAL)] == ["The dog ."]
 
 
 def test_rows_of_words_keep_the_ends_of_lines(tmp_path, downloads):
@@ -125,7 +102,7 @@ def test_rows_of_words_keep_the_ends_of_lines(tmp_path, downloads):
         sequence_length = 4
 
     problem = generated(Short(), tmp_path, downloads)
-    found = rows(problem, tmp_path, DatasetSplit.TEST)
+    found = targets_of(problem, tmp_path, DatasetSplit.TEST)
     assert [len(row) for row in found] == [4, 4, 1]
     ids = list(itertools.chain(*found))
     encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
@@ -140,7 +117,7 @@ def test_bytes_are_read_in_rows(tmp_path, downloads, split, begin, end, step):
         held_out_bytes = 600
 
     problem = generated(Small(), tmp_path, downloads)
-    found, part = rows(problem, tmp_path, split), ENWIK8[begin:end]
+    found, part = targets_of(problem, tmp_path, split), ENWIK8[begin:end]
     expected = [part[start : start + 512] for start in range(0, len(part) - 512 + step, step)]
     assert sorted(bytes(i - 2 for i in row) for row in found) == sorted(expected)
     if split != "train":
@@ -173,3 +150,112 @@ def test_the_rows_of_tensor2tensors_names():
         "l512": 512,
     }
     assert {name: registry.problem(f"enwik8_{name}").sequence_length for name in lengths} == lengths
+    for name, attribute, value in (
+        ("lm1b32k", "approx_vocab_size", 2**15),
+        ("lm1b8k", "approx_vocab_size", 2**13),
+        ("lm1b32k", "max_samples_for_vocab", 63_000),
+        ("ptb10k", "most_words", 10_000),
+        ("wikitext103_l4k", "sequence_length", 4096),
+        ("wikitext103_l16k", "sequence_length", 16384),
+    ):
+        assert getattr(registry.problem(f"languagemodel_{name}"), attribute) == value
+    enwik8 = registry.problem("enwik8_l65k")
+    assert (enwik8.held_out_bytes, enwik8.overlap, enwik8.train_shards) == (5_000_000, 4, 16)
+
+
+# The user's own texts.
+
+TRAIN = "\n".join(f"{number} bottles of beer on the wall,\n\n  {number}  bottles" for number in range(300))
+DEV = "7 bottles\n<|endoftext|>\nof beer"
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return {f"{name}_files": [write(tmp_path / name, text)] for name, text in (("train", TRAIN), ("dev", DEV))}
+
+
+@pytest.mark.slow
+def test_rows_must_fit_into_a_batch(tmp_path, files):
+    problem = own.generated(CHARACTERS, tmp_path / "data", sequence_length=64, **files)
+    hparams = registry.hparams("transformer_lm_tiny").parse("batch_size=60")
+    records = Records(problem, str(tmp_path / "data"), "train")
+    with pytest.raises(UserError, match=r"batch_size=60: .*languagemodel_own_characters.* 64 ids"):
+        records.check_training(hparams)
+    whole = records.check_training(hparams.parse("batch_size=64"))
+    assert (whole.examples, whole.dropped) == (whole.facts["examples"], 0)
+    inspection = pytest.importorskip("t2t_lite.extras.inspection.inspection")
+    assert "left out" in "\n".join(inspection.inspect_data(problem, str(tmp_path / "data"), hparams))
+
+
+def ids(problem, folder, split):
+    return list(itertools.chain.from_iterable(targets_of(problem, folder, split)))
+
+
+def test_a_text_comes_back_and_later_commands_need_the_folder_alone(tmp_path, files):
+    own.generated("languagemodel_own", tmp_path / "d", vocab_size=300, sequence_length=20, **files)
+    for path in itertools.chain(*files.values()):
+        (tmp_path / path).unlink()
+    problem = registry.problem("languagemodel_own")
+    Records(problem, str(tmp_path / "d"), DatasetSplit.TRAIN).check()
+    encoder = problem.get_feature_encoders(str(tmp_path / "d"))["targets"]
+    found = ids(problem, tmp_path / "d", DatasetSplit.EVAL)
+    border = found.index(1)
+    assert [encoder.decode(part) for part in (found[:border], found[border + 1 :])] == ["7 bottles\n", "of beer"]
+    assert encoder.vocab_size == 300 and problem.sequence_length == 20 and found[-1] == 1
+
+
+def test_the_end_of_a_line_that_is_read_in_parts_is_no_border(tmp_path, files):
+    line = "x" * 2**16 + "<|endoftext|>\n"
+    files["dev_files"] = [write(tmp_path / "long", f"{line}<|endoftext|>\nrest")]
+    problem = own.generated(CHARACTERS, tmp_path / "d", sequence_length=512, **files)
+    found, text = ids(problem, tmp_path / "d", DatasetSplit.EVAL), ByteTextEncoder()
+    assert found == [*text.encode(line), 1, *text.encode("rest"), 1]
+
+
+def test_subwords_lose_white_space_alone(tmp_path, files):
+    files["dev_files"] = files["train_files"]
+    problem = own.generated("languagemodel_own", tmp_path, vocab_type="subwords", vocab_size=310, **files)
+    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
+    text = encoder.decode([i for i in ids(problem, tmp_path, DatasetSplit.EVAL) if i != 1])
+    assert text.split(" ") == TRAIN.split()
+
+
+def test_a_vocabulary_is_used_again(tmp_path, files):
+    first = own.generated("languagemodel_own", tmp_path / "a", vocab_size=300, **files)
+    second = own.generated("languagemodel_own", tmp_path / "b", vocab_from=[str(tmp_path / "a")], **files)
+    held = registry.problem("languagemodel_own")
+    (tmp_path / "c").mkdir()
+    held.hold_vocabulary(str(tmp_path / "c"), first.vocabulary_files(str(tmp_path / "a"))[1], sequence_length=64)
+    (tmp_path / "c").rename(tmp_path / "moved")
+    again = registry.problem("languagemodel_own")
+    found = [
+        problem.get_feature_encoders(str(tmp_path / folder))["targets"].fingerprint
+        for problem, folder in ((first, "a"), (second, "b"), (again, "moved"))
+    ]
+    assert len(set(found)) == 1 and again.sequence_length == 64
+    with pytest.raises(UserError, match=r"--vocab_size together with --vocab_from"):
+        registry.problem("languagemodel_own").configure(vocab_from=[str(tmp_path / "a")], vocab_size=300, **files)
+
+
+@pytest.mark.parametrize(
+    "content, text",
+    [
+        pytest.param("x", "x", id="one character"),
+        pytest.param("ends without a line end", "ends without a line end", id="no line end"),
+        pytest.param("a\r\nb\r\n", "a\nb\n", id="CR LF"),
+        pytest.param("\ufeffa\u2028b\x00\tc \n", "a\u2028b\x00\tc \n", id="control characters"),
+        pytest.param("ä" * 100_000, "ä" * 100_000, id="a long line"),
+        pytest.param(" \n\n", " \n\n", id="blank"),
+    ],
+)
+def test_any_text_is_kept_as_it_is(tmp_path, content, text):
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(content.encode()))
+    problem = own.generated(CHARACTERS, tmp_path / "d", train_files=[str(path)], dev_files=[str(path)])
+    assert ids(problem, tmp_path / "d", DatasetSplit.EVAL) == [*ByteTextEncoder().encode(text), 1]
+    assert ids(problem, tmp_path / "d", DatasetSplit.TRAIN)

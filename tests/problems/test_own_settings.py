@@ -8,7 +8,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.problems.own_problem import OwnProblem
-from t2t_lite.problems.own_settings import SETTINGS, own_flags
+from t2t_lite.problems.own_settings import SETTINGS, OwnSetting, declare_settings, own_flags
 
 OWN_FLAGS = own_flags()
 
@@ -28,6 +28,21 @@ WRONG = {
     "image_size": [[28, 28], [28, 28, 0]],
 }
 CASES = [(name, key) for name in PROBLEMS for key in registry.problem(name).settings]
+
+
+def test_values_are_typed_by_the_flag_and_lists_may_be_any_iterable():
+    typed = {name: setting.typed for name, setting in SETTINGS.items()}
+    assert typed["vocab_size"]("300") == 300 and typed["mask_rate"]("0.25") == 0.25 and typed["header"](True) is True
+    assert typed["columns"](iter("ab")) == ["a", "b"] and typed["columns"](()) is None
+    assert {typed[name](None) for name in typed} == {None}
+    with pytest.raises(UserError, match=r"--vocab_size=many"):
+        typed["vocab_size"]("many")
+
+
+def test_another_setting_of_a_name_is_refused_and_the_same_one_is_not():
+    declare_settings(SETTINGS["held_out"])
+    with pytest.raises(UserError, match="'held_out'"):
+        declare_settings(OwnSetting("held_out", int, 7))
 
 
 def read(folder, name, config):

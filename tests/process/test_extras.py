@@ -2,6 +2,8 @@
 
 Each case is a process of its own, in which further folders stand among the extras.
 """
+# Nearest tests of: t2t_lite/process/lazy.py, t2t_lite/process/registering_modules.py, t2t_lite/cli/registers.py
+# Nearest tests of: t2t_lite/cli/usr_dirs.py
 
 import subprocess
 import sys

@@ -1,6 +1,7 @@
 """`.keras` files in a process that has imported the package and nothing of it."""
 
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -59,7 +60,7 @@ def files(tmp_path, optimizers):
     return dict(zip(paths, map(saved, paths, optimizers), strict=True))
 
 
-@pytest.mark.few("before_keras")
+@pytest.mark.few("layers")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "imports, optimizers",
@@ -78,6 +79,18 @@ def test_compiled_models_load_and_train_on(files, imports, optimizers):
     assert [line[:3] for line in lines] == [["Transformer", name, "SmoothedCrossEntropy"] for name in optimizers]
     for line, loss in zip(lines, files.values(), strict=True):
         np.testing.assert_allclose([float(x) for x in line[3:]], loss, rtol=1e-4)
+
+
+@pytest.mark.parametrize("imports", ["import t2t_lite, keras", "import keras, t2t_lite"])
+def test_stand_ins_are_there_as_soon_as_keras_is(tmp_path, imports):
+    """In a Keras that has a registry and nothing else, and takes no time to import."""
+    (tmp_path / "keras").mkdir()
+    (tmp_path / "keras" / "__init__.py").write_text("from keras import saving")
+    (tmp_path / "keras" / "saving.py").write_text("OBJECTS = {}\ndef get_custom_objects(): return OBJECTS")
+    code = f"{imports}; [print(name, one.module) for name, one in keras.saving.get_custom_objects().items()]"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert dict(line.split() for line in done.stdout.splitlines()) == keras_files.modules(), done.stderr
 
 
 def test_every_registered_class_has_a_stand_in():

@@ -1,4 +1,5 @@
 """The first signal is an event; the second one is what it would be without us."""
+# Nearest tests of: t2t_lite/cli/console.py
 
 import os
 import signal
@@ -11,6 +12,16 @@ KINDS = [signal.SIGINT, signal.SIGTERM]
 ASKING = [signal.SIGHUP, signal.SIGUSR1]
 
 
+@pytest.fixture(autouse=True)
+def as_usual():
+    """All have their usual effect, though these tests may run under nohup or in the background of a shell."""
+    usual = {number: signal.SIG_DFL for number in [*KINDS, *ASKING]} | {signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.few("15-2", "15-15", "2-2", "2-15")
 @pytest.mark.parametrize("first", [*KINDS, *ASKING])
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
@@ -18,7 +29,6 @@ def test_a_second_signal_ends_the_process_at_once(first, second):
     child = os.fork()
     if child == 0:  # no TensorFlow in it: it ends below in any case
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
             with stop_on_signal() as stopped:
                 os.kill(os.getpid(), first)
                 if stopped.is_set():
@@ -36,7 +46,6 @@ def test_two_signals_that_come_together_are_two(capfd):
     child = os.fork()
     if child == 0:
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
             with stop_on_signal():
                 signal.pthread_sigmask(signal.SIG_BLOCK, KINDS)
                 for number in KINDS:
@@ -78,10 +87,7 @@ def test_a_terminal_that_closes_and_a_batch_system_ask_as_often_as_they_like(kin
 
 def test_what_the_parent_ignores_is_ignored():
     """As under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stop_on_signal() as stopped:
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert not stopped.is_set()
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stop_on_signal() as stopped:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert not stopped.is_set()

@@ -1,6 +1,5 @@
 """What a resumed run may have other than before; one trainer per folder."""
 
-import multiprocessing
 import os
 import sys
 
@@ -243,7 +242,7 @@ def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
 
 
 def test_a_second_trainer_is_refused(tmp_path):
-    """Afterwards the folder is free."""
+    """Afterwards the folder is free; tests/files/test_folders.py has another process."""
     for _ in range(2):
         with (
             locked(str(tmp_path)),
@@ -251,38 +250,6 @@ def test_a_second_trainer_is_refused(tmp_path):
             locked(str(tmp_path)),
         ):
             pass
-
-
-@pytest.mark.long  # a process that imports TensorFlow; tests/files/test_folders.py has it without
-def test_a_second_trainer_is_refused_in_another_process(tmp_path):
-    """As in this one; afterwards the folder is free."""
-    context = multiprocessing.get_context("spawn")
-    answers, is_free = context.Queue(), context.Event()
-    process = context.Process(target=_enter_twice, args=(str(tmp_path), answers, is_free), daemon=True)
-    with locked(str(tmp_path)):
-        process.start()
-        try:
-            assert f"process {os.getpid()}" in answers.get(timeout=120)
-        except BaseException:
-            process.kill()
-            raise
-    is_free.set()
-    try:
-        assert answers.get(timeout=120) == "entered"
-    finally:
-        process.kill()
-        process.join()
-
-
-def _enter_twice(folder, answers, is_free):
-    """Enters a folder at once, and again when it is free: "entered", or what was said."""
-    for _ in range(2):
-        try:
-            with locked(folder):
-                answers.put("entered")
-        except UserError as error:
-            answers.put(str(error))
-        is_free.wait(120)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

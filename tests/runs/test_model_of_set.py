@@ -6,7 +6,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UnknownName, UserError
-from t2t_lite.runs.directory import fill_in_settings, model_name, run_hparams
+from t2t_lite.runs.directory import check_names, fill_in_settings, model_name, run_hparams
 from t2t_lite.runs.run_config import check_set, model_of_set
 from t2t_lite.settings.config import HParams
 
@@ -38,6 +38,18 @@ def there(cases):
 def test_a_set_knows_its_model(hparams_set, model):
     assert model_of_set(hparams_set) == model
     assert model_name(hparams_set=hparams_set) == (model or "transformer")
+
+
+def test_transformer_means_the_decoder_alone_on_a_language_model_problem(caplog):
+    caplog.set_level("INFO", "t2t_lite")
+    name = "languagemodel_own"
+    assert model_name("transformer", name) == model_name(None, name) == "transformer_lm"
+    assert caplog.messages == [f"{name} is a problem of the task language_model: the model is transformer_lm"] * 2
+    caplog.clear()
+    assert model_name("transformer_lm", name) == "transformer_lm"
+    assert model_name(None, "algorithmic_reverse_decimal40") == model_name() == "transformer"
+    assert not caplog.messages
+    check_names({"problem": name, "model": "transformer_lm"}, model="transformer")
 
 
 def test_every_set_suits_the_model_that_it_chooses():

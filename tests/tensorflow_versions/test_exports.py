@@ -17,11 +17,11 @@ from t2t_lite.export import export_saved_model, import_hugging_face
 from t2t_lite.text import vocabulary_files
 from tests.decoding.runs import make_language_model_run, make_run
 from tests.export.c_program import assert_answers, assert_same, build
+from tests.export.encoders import KINDS as ENCODERS
+from tests.export.encoders import make_predictor
 from tests.export.models import translator_of
 from tests.export.old_models import PIECES
 from tests.export.served import HOSTILE, served
-from tests.export.test_encoder_signatures import KINDS as ENCODERS
-from tests.export.test_encoder_signatures import make_predictor
 from tests.extras.hugging_face.gpt_folders import write_gpt
 
 ENVIRONMENTS = sorted(pathlib.Path(__file__).parents[2].glob(".venv-tensorflow-*"))

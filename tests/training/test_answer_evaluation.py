@@ -1,5 +1,7 @@
 """Evaluations by metrics of answers, on models that are known: what they say depends on the ids alone."""
 
+# Nearest tests of: t2t_lite/training/evaluator.py
+
 from typing import NamedTuple
 
 import numpy as np

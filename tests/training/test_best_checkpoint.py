@@ -1,5 +1,7 @@
 """Which of a run's checkpoints is kept as the best, on metrics written by hand."""
 
+# Nearest tests of: t2t_lite/training/monitor.py
+
 import json
 import types
 

@@ -1,49 +1,23 @@
 """Steps of training of every model: compiled, with recomputed activations, and on replicas."""
 
+# Nearest tests of: t2t_lite/training/train_step.py, t2t_lite/training/objectives.py
+
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.layers import dropout_seed
 from t2t_lite.models.arguments import constructor_parameters
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.objectives import mean_loss, objective_sums
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
 from tests.models.every_model import ROWS
+from tests.training.steps import assert_same_gradients, row_gradients
 
 RECOMPUTED = [
     name for name, row in ROWS.items() if "recompute_grad" in constructor_parameters(registry.model(row.name))
 ]
-
-
-def counts_of(batch):
-    return {feature: tf.constant(float(np.count_nonzero(ids))) for feature, ids in batch.items()}
-
-
-def gradients(row, model, batch, in_xla=False):
-    """Gradients of a step, in XLA of shapes that are unknown where it is traced, as the trainer has them."""
-
-    def gradient(batch):
-        with dropout_seed(3, 1, in_xla):
-            with tf.GradientTape() as tape:
-                loss = mean_loss(objective_sums(model(batch, training=True), batch, row.smoothing), counts)
-            weights = [weight.value for weight in model.trainable_weights]
-            return [loss, *map(tf.convert_to_tensor, tape.gradient(loss, weights, unconnected_gradients="zero"))]
-
-    counts = counts_of(batch)
-    if in_xla:
-        signature = [{feature: tf.TensorSpec([None] * ids.ndim, tf.int32) for feature, ids in batch.items()}]
-        gradient = tf.function(gradient, input_signature=signature, jit_compile=True, autograph=False)
-    return [each.numpy() for each in gradient({feature: tf.constant(ids) for feature, ids in batch.items()})]
-
-
-def assert_same(found, expected, model, tolerance):
-    for one, other, path in zip(found, expected, ["loss", *(w.path for w in model.trainable_weights)], strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=tolerance * max(1.0, np.abs(other).max()), err_msg=path)
 
 
 @pytest.mark.slow
@@ -53,7 +27,7 @@ def test_recomputed_activations_have_the_same_gradient(name):
     """With dropout, whose masks must be the same when a layer is computed again."""
     row = ROWS[name]
     model, again = (row.make(dropout=0.3, recompute_grad=recompute) for recompute in (False, True))
-    assert_same(gradients(row, again, row.batch()), gradients(row, model, row.batch()), model, 1e-5)
+    assert_same_gradients(row_gradients(row, again, row.batch()), row_gradients(row, model, row.batch()), model, 1e-5)
 
 
 @pytest.mark.long
@@ -61,7 +35,7 @@ def test_recomputed_activations_have_the_same_gradient(name):
 def test_a_step_that_xla_compiles_has_the_same_gradient(name):
     row = ROWS[name]
     model, batch = row.make(dropout=0.3), row.batch()
-    assert_same(gradients(row, model, batch, in_xla=True), gradients(row, model, batch), model, 1e-5)
+    assert_same_gradients(row_gradients(row, model, batch, in_xla=True), row_gradients(row, model, batch), model, 1e-5)
 
 
 def trained(row, replicas, accumulation):

@@ -45,7 +45,7 @@ def compiled(problem, folder, rate):
     return model, hparams
 
 
-@pytest.mark.few("next_sentence_own-train")
+@pytest.mark.few("next_sentence_own-train", "sentence_order_own-eval")
 @pytest.mark.parametrize("split", ["train", "eval"])
 def test_the_loss_of_fit_is_that_of_the_trainer(prepared, split):
     problem, folder = prepared
@@ -81,6 +81,6 @@ def test_replicas_among_which_masked_ids_cannot_be_shared_out_are_refused(prepar
     problem, folder = prepared
     with (
         tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope(),
-        pytest.raises(UserError, match="cannot share out masked ids to 2 replicas"),
+        pytest.raises(UserError, match="masked ids over 2 replicas"),
     ):
         problem.dataset(folder)

@@ -1,10 +1,12 @@
 """Steps of models of which parts are frozen, or that have LoRA: what is computed, what is kept, and what changes."""
 
+# Nearest tests of: t2t_lite/training/train_step.py
+
 import numpy as np
 import pytest
 
 from t2t_lite.training.training_data import StepBatches
-from tests.training.test_train_step import concatenated, make_step, settings, stream
+from tests.training.steps import concatenated, make_step, settings, stream
 
 pytestmark = pytest.mark.slow  # steps are traced
 

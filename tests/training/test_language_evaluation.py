@@ -1,5 +1,7 @@
 """What evaluations of language models measure, on a text whose distribution is known, and by sliding windows."""
 
+# Nearest tests of: t2t_lite/training/evaluator.py, t2t_lite/training/checkpoint_evaluation.py
+
 import math
 import types
 

@@ -1,5 +1,6 @@
 """What follows from a run's evaluations, around an evaluator and metrics that are written by hand."""
 
+import contextlib
 import types
 
 import pytest
@@ -10,7 +11,7 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.runs.log import RunLog
 from t2t_lite.settings.config import HParams
-from t2t_lite.training import monitor
+from t2t_lite.training.cluster import Cluster
 from t2t_lite.training.distribution import Replicas
 from t2t_lite.training.evaluator import Evaluation, evaluate_and_log
 from t2t_lite.training.monitor import (
@@ -45,11 +46,12 @@ class Shown:
 class Falling(Shown):
     """An evaluator whose loss falls by 1 at each call."""
 
-    def __init__(self, texts=(), **more):
-        self.loss, self.texts, self.more = 9.0, list(texts), more
+    def __init__(self, texts=(), takes=None, **more):
+        self.loss, self.texts, self.takes, self.more = 9.0, list(texts), takes, more
 
     def __call__(self):
         self.loss -= 1
+        self.takes and self.takes()
         return Evaluation({"loss": self.loss, **self.more}, self.texts, {"bleu_signature": "nrefs:1"})
 
 
@@ -70,20 +72,28 @@ def test_the_log_remembers_what_came_of_it(tmp_path):
     assert [step for step, _ in history(log)] == [3]  # step 6 will be done again
 
 
-def test_texts_go_to_whom_they_are_for(tmp_path):
-    given = []
-    evaluate_and_log(Falling(TEXTS), RunLog(str(tmp_path)), 3, on_texts=lambda *args: given.append(args))
-    assert given == [(3, TEXTS)]
+def test_texts_go_to_whom_they_are_for_and_five_to_tensorboard(tmp_path, monkeypatch):
+    given, shown, texts = [], [], [("a|b", "c", "d"), *TEXTS]
+    monkeypatch.setattr(RunLog, "text", lambda self, *args: shown.append(args))
+    evaluate_and_log(Falling(texts), RunLog(str(tmp_path)), 3, "eval_x", on_texts=lambda *args: given.append(args))
+    assert given == [(3, texts)]
+    ((step, name, table, folder),) = shown
+    rows = ["| input | output | reference |", "|-|-|-|", "| a&#124;b | c | d |"]
+    assert (step, name, folder) == (3, "translations", "eval_x")
+    assert table.splitlines() == rows + [f"| {' | '.join(row)} |" for row in TEXTS[:4]]
 
 
-def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog):
+def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog, clock):
     caplog.set_level("INFO")
     metrics = {"loss": 2.0, "perplexity": 7.389, "chrf": 30.0, "bleu": 12.5}
 
     settings = EvaluationSettings(best_checkpoint_metric="chrf")
-    Monitor(context(tmp_path, settings), Constant(**metrics)).evaluate(3, is_last=False)
-    assert caplog.messages[0].startswith("evaluation at step 3: loss 2.0000  chrf 30.0000  bleu 12.5000  (")
-    assert [line for line in evaluations_of(tmp_path) if metrics.items() <= line.items()]
+    evaluator = Constant(**metrics)
+    evaluator.takes = lambda: clock.advance(2.0625)
+    Monitor(context(tmp_path, settings), evaluator).evaluate(3, is_last=False)
+    assert caplog.messages[0] == "evaluation at step 3: loss 2.0000  chrf 30.0000  bleu 12.5000  (2.1 s)"
+    (line,) = evaluations_of(tmp_path)
+    assert metrics.items() <= line.items() and line["seconds"] == 2.062
 
 
 class Best:
@@ -94,9 +104,9 @@ class Best:
         self.seen.append([step for step, _ in history])
 
 
-def watched(folder, best=None, early_stopping=None, throttle=0, evaluates=True):
+def watched(folder, best=None, early_stopping=None, throttle=0, evaluates=True, takes=None):
     settings = EvaluationSettings(eval_throttle_seconds=throttle, early_stopping=early_stopping or EarlyStopping())
-    return Monitor(context(folder, settings), Falling() if evaluates else None, best)
+    return Monitor(context(folder, settings), Falling(takes=takes) if evaluates else None, best)
 
 
 def test_after_each_evaluation_the_best_is_looked_for(tmp_path):
@@ -122,32 +132,27 @@ class Constant(Shown):
     """An evaluator with the same metrics each time."""
 
     def __init__(self, **metrics):
-        self.metrics = metrics
+        self.metrics, self.takes = metrics, lambda: None
 
     def __call__(self):
+        self.takes()
         return Evaluation(self.metrics)
 
 
-@pytest.mark.parametrize("last, said_at", [(2, 2), (3, 3), (5, 3), (1, None)])
-def test_a_metric_that_is_always_0_is_said_once(tmp_path, caplog, last, said_at):
-    evaluator = Constant(loss=1.0, bleu=0.0, token_accuracy=0.0, chrf=0.1, ter=0.0, unknown=0.0)
+@pytest.mark.parametrize(
+    ("first_bleu", "last", "said_at"), [(0.0, 2, 2), (0.0, 3, 3), (0.0, 5, 3), (0.0, 1, None), (0.1, 3, None)]
+)
+def test_a_metric_that_is_always_0_is_said_once(tmp_path, caplog, first_bleu, last, said_at):
+    evaluator = Constant(loss=1.0, bleu=first_bleu, token_accuracy=first_bleu, chrf=0.1, ter=0.0, unknown=0.0)
     of_run = Monitor(context(tmp_path), evaluator)
     for step in range(1, last + 1):
         of_run.evaluate(step, is_last=step == last)
         said = [message for message in caplog.messages if ": 0 at each of" in message]
         assert len(said) == (said_at is not None and step >= said_at)
+        evaluator.metrics |= {"bleu": 0.0, "token_accuracy": 0.0}
     for message in said:
         assert message.startswith(f"bleu and token_accuracy: 0 at each of {said_at} evaluations.")
         assert "--tokenization" in message
-
-
-def test_a_metric_that_was_not_always_0_is_not_mentioned(tmp_path, caplog):
-    log = RunLog(str(tmp_path))
-    log.write("evaluation", 1, loss=1.0, bleu=0.1)
-    of_run = Monitor(context(tmp_path), Constant(loss=1.0, bleu=0.0))
-    for step in (2, 3):
-        of_run.evaluate(step, is_last=step == 3)
-    assert "0 at each" not in caplog.text
 
 
 def test_bleu_of_another_tokenization_is_not_compared(tmp_path):
@@ -160,14 +165,39 @@ def test_bleu_of_another_tokenization_is_not_compared(tmp_path):
     assert [metrics.get("bleu") for _, metrics in history(log)] == [10.0, 20.0, None, None, 50.0]
 
 
-def test_an_evaluation_that_comes_too_soon_is_left_out(tmp_path, monkeypatch):
-    now = types.SimpleNamespace(seconds=0.0)
-    monkeypatch.setattr(monitor, "time", types.SimpleNamespace(monotonic=lambda: now.seconds))
-    of_run, made_at = watched(tmp_path, throttle=10), []
-    for step, seconds in enumerate((0.0, 9.0, 10.0, 15.0, 16.0), 1):
-        now.seconds = seconds
+def test_an_evaluation_that_comes_too_soon_is_left_out(tmp_path, clock):
+    """Between their starts are at least 10 s; an evaluation takes 4 s."""
+    of_run, made_at, start = watched(tmp_path, throttle=10, takes=lambda: clock.advance(4.0)), [], clock.now
+    for step, seconds in enumerate((0.0, 9.0, 10.0, 15.0, 25.0), 1):
+        clock.now = start + seconds
         made_at.append(bool(of_run.evaluate(step, is_last=step == 4)))
-    assert made_at == [True, False, True, True, False]
+    assert made_at == [True, False, True, True, True]
+
+
+def test_what_others_decide_ends_all_machines(tmp_path):
+    """One of them evaluates; all add up whether it has a reason, and a caller's own reason comes after the rule's."""
+    stops, summed = EarlyStopping(1, "loss", 100.0), []
+
+    def monitor(evaluates, total, early_stopping=stops, **more):
+        settings = EvaluationSettings(early_stopping=early_stopping)
+        replicas = Replicas(None, 2, "two", Cluster(("a:1", "b:1"), 0 if evaluates else 1))
+        replicas.sum = lambda value: summed.append(float(value)) or tf.constant(total)
+        facts = context(tmp_path, settings)
+        facts.replicas = replicas
+        return Monitor(facts, Falling() if evaluates else None, **more)
+
+    for step in (1, 2):
+        monitor(True, 0.0).evaluate(step, is_last=False)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert "loss was 8 at step 1" in monitor(True, 1.0).reason_to_stop()
+        assert monitor(False, 1.0).reason_to_stop() and monitor(False, 0.0).reason_to_stop() is None
+        own = {"early_stopping": EarlyStopping(), "stop_when": lambda evaluations: f"seen {len(evaluations)}"}
+        assert monitor(True, 1.0, **own).reason_to_stop() == "seen 2"
+        assert "loss was" in monitor(True, 1.0, stop_when=own["stop_when"]).reason_to_stop()
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert summed == [1.0, 0.0, 0.0, 1.0, 1.0]
 
 
 def test_a_run_without_evaluations_has_none(tmp_path):
@@ -200,45 +230,30 @@ def check(examples=5, **settings):
     check_metrics(several_outputs, problem, hparams, EvaluationSettings(**settings))
 
 
-@pytest.mark.parametrize(
-    "given, words",
-    [
-        ({"early_stopping": EarlyStopping(5, "bleu"), "examples": 0}, "metric=bleu: not a metric"),
-        ({"best_checkpoint_metric": "bleu", "examples": 0}, "--best_checkpoint_metric=bleu: not a metric"),
-        ({"best_checkpoint_metric": "blue"}, "--best_checkpoint_metric=blue: not a metric .* Nearest: bleu"),
-        (
-            {"best_checkpoint_metric": "cost_inputs"},
-            "Expected one of loss, .*, bleu, loss_inputs, cost_targets, or none",
-        ),
-        ({"best_checkpoint_metric": "loss_targets"}, "loss_targets: not a metric"),
-        ({"best_checkpoint_metric": "cost_targets", "eval_stride": 5}, "cost_targets: not a metric"),
-        (
-            {"early_stopping": EarlyStopping(5, "loss_label")},
-            "metric=loss_label: .* Expected one of loss, .*, loss_inputs, ",
-        ),
-    ],
-)
+EARLY, KEPT = "--eval_early_stopping_metric=", "--best_checkpoint_metric="
+METRICS = [  # (settings, what is said of them; None: nothing)
+    ({}, None),
+    *(({"best_checkpoint_metric": name}, None) for name in ("bleu", "chrf", "none", "cost_targets")),
+    ({"best_checkpoint_metric": "loss", "examples": 0}, None),
+    *(({"early_stopping": EarlyStopping(5, name)}, None) for name in ("loss_inputs", "bleu")),
+    ({"early_stopping": EarlyStopping(None, "loss_label")}, None),
+    ({"early_stopping": EarlyStopping(5, "bleu"), "examples": 0}, f"{EARLY}bleu: "),
+    ({"best_checkpoint_metric": "bleu", "examples": 0}, f"{KEPT}bleu: "),
+    ({"best_checkpoint_metric": "blue"}, f"{KEPT}blue: .* Nearest: bleu"),
+    ({"best_checkpoint_metric": "cost_inputs"}, "Expected one of loss, .*, bleu, loss_inputs, cost_targets, or none"),
+    ({"best_checkpoint_metric": "loss_targets"}, f"{KEPT}loss_targets: "),
+    ({"best_checkpoint_metric": "cost_targets", "eval_stride": 5}, f"{KEPT}cost_targets: "),
+    (
+        {"early_stopping": EarlyStopping(5, "loss_label")},
+        f"{EARLY}loss_label: .* Expected one of loss, .*, loss_inputs, ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), METRICS)
 def test_metrics_that_a_run_will_not_have_are_refused(given, words):
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=words) if words else contextlib.nullcontext():
         check(**given)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"best_checkpoint_metric": "bleu"},
-        {"best_checkpoint_metric": "chrf"},
-        {"best_checkpoint_metric": "none"},
-        {"best_checkpoint_metric": "loss", "examples": 0},
-        {"best_checkpoint_metric": "cost_targets"},
-        {"early_stopping": EarlyStopping(5, "loss_inputs")},
-        {"early_stopping": EarlyStopping(None, "loss_label")},
-        {"early_stopping": EarlyStopping(5, "bleu")},
-    ],
-)
-def test_metrics_that_it_will_have_are_not(given):
-    check(**given)
 
 
 @registry.register_metric(feature="inputs")
@@ -291,7 +306,7 @@ def test_the_direction_is_the_metrics_own():
     rising = [1.0, 2.0, 3.0, 4.0]
     assert reason_to_stop(EarlyStopping(20, "bleu", 0.5), points("bleu", rising)) is None
     why = reason_to_stop(EarlyStopping(20, "loss", 0.5), points("loss", rising))
-    assert "loss was 2 at step 20 and 3 at best in the 20 steps since" in why
+    assert "loss was 2 at step 20 and at best 3 in the 20 steps since" in why
 
 
 def test_off_or_without_the_metric_it_never_stops():
@@ -302,8 +317,12 @@ def test_off_or_without_the_metric_it_never_stops():
 
 def test_mistakes_in_the_rule():
     check_early_stopping(EarlyStopping(10, "bleu", metric_minimize=False), NAMES)
+    check_early_stopping(EarlyStopping(10, "loss", metric_minimize=True), NAMES)
     check_early_stopping(EarlyStopping(None, "nonsense"), NAMES)
-    with pytest.raises(UserError, match=r"metric=blue: not a metric .* Nearest: bleu"):
-        check_early_stopping(EarlyStopping(10, "blue"), NAMES)
-    with pytest.raises(UserError, match="of bleu more is better"):
-        check_early_stopping(EarlyStopping(10, "bleu", metric_minimize=True), NAMES)
+    for rule, words in (
+        (EarlyStopping(10, "blue"), f"{EARLY}blue: .* Nearest: bleu"),
+        (EarlyStopping(10, "bleu", metric_minimize=True), "metric_minimize=true: .* bleu more is"),
+        (EarlyStopping(10, "loss", metric_minimize=False), "metric_minimize=false: .* loss less is"),
+    ):
+        with pytest.raises(UserError, match=words):
+            check_early_stopping(rule, NAMES)

@@ -1,25 +1,22 @@
-"""What is logged of the progress, on steps and a clock that are written by hand."""
+"""What a run says of itself: at its start, in its log and in its line, on steps and a clock written by hand."""
 
+import logging
 import math
+import sys
 import types
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.runs.log import RunLog
-from t2t_lite.training import progress as progress_module
-from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
+from t2t_lite.settings.reserved_names import BEFORE
+from t2t_lite.training.distribution import Replicas
+from t2t_lite.training.progress import ProgressLine, TrainingProgress, announce, fetch, sentences_read
 from t2t_lite.training.training_data import StepBatches
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still unless it is moved."""
-    clock = types.SimpleNamespace(now=100.0)
-    monkeypatch.setattr(progress_module, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
-    return clock
+from tests.terminals import Terminal
 
 
 def batches(*sizes, width=4):
@@ -51,12 +48,27 @@ def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
     assert "perplexity" not in lines(tmp_path)[0] and "nats" not in caplog.text and "squared error" in caplog.text
 
 
-def test_positions_without_a_mask_are_no_padding(tmp_path):
-    ids = np.array([[5, 6, 7, 1], [5, 1, 0, 0]])
-    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("masked_language_model"))
-    progress.add(StepBatches([{"inputs": ids, "targets": np.where(ids == 6, ids, 0)}], 0), result(2.0, 2.0))
+IDS = np.array([[5, 6, 7, 1], [5, 1, 0, 0]])
+MASKED = {"inputs": IDS, "targets": np.where(IDS == 6, IDS, 0)}
+
+
+@pytest.mark.parametrize(
+    ("task", "batch", "padding"),
+    [
+        ("sequence_to_sequence", {"inputs": IDS, "targets": IDS[:, :3]}, 3 / 14),
+        ("masked_language_model", MASKED, 2 / 8),  # positions without a mask are predicted nowhere, and read
+        (
+            "language_model",
+            {"targets": IDS, BEFORE: np.ones((2, 9), int)},
+            2 / 8,
+        ),  # a segment's past does not count
+    ],
+)
+def test_padding_is_the_share_of_cells_without_an_id(tmp_path, task, batch, padding):
+    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed(), task=registry.task(task))
+    progress.add(StepBatches([batch, batch], 0), result(2.0, 2.0))
     progress.flush(1, 0.1)
-    assert lines(tmp_path)[0]["padding"] == 2 / 8
+    assert lines(tmp_path)[0]["padding"] == pytest.approx(padding, rel=1e-5)
 
 
 def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
@@ -89,26 +101,28 @@ def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
     assert progress.sentences == 108
 
 
-def test_the_first_step_is_no_part_of_the_speed(tmp_path, clock):
-    """It is traced, which takes longer than many others."""
-    progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
-    for seconds in (60.0, 1.0, 3.0):
-        clock.now += seconds
-        progress.add(batches((2, 4)), result(1.0, 1.0))
-    progress.flush(3, 0.1)
-    (line,) = lines(tmp_path)
-    assert (line["seconds_per_step"], line["target_tokens_per_second"], line["eta_seconds"]) == (2.0, 4.0, 12.0)
+SPEEDS = {  # {what: (a step's seconds, whether it is compiled, and a pause after it; steps left; seconds per step)}
+    "the first step is traced": ([(60.0, False, 0), (1.0, False, 0), (3.0, False, 0)], 2.0),
+    "pauses": ([(1.0, False, 50), (1.5, False, 50), (2.5, False, 50)], 2.0),
+    "compiled steps": ([(60.0, True, 0), (1.0, False, 0), (30.0, True, 0), (3.0, False, 0)], 2.0),
+}
 
 
-def test_pauses_are_no_part_of_the_speed(tmp_path, clock):
+@pytest.mark.parametrize("what", SPEEDS)
+def test_the_speed_is_that_of_steps_alone(tmp_path, clock, what):
+    steps, expected = SPEEDS[what]
     progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
-    for _ in range(3):
-        clock.now += 1.0
-        progress.add(batches((1, 4)), result(1.0, 1.0))
+    for seconds, compiles, pause in steps:
+        with progress.pause(compiles):
+            clock.advance(seconds)
+        progress.add(batches((2, 4)), result(1.0, 1.0), not compiles)
         with progress.pause():
-            clock.now += 50.0
-    progress.flush(3, 0.1)
-    assert lines(tmp_path)[0]["seconds_per_step"] == 1.0
+            clock.advance(pause)
+    progress.flush(len(steps), 0.1)
+    (line,) = lines(tmp_path)
+    left = 9 - len(steps)
+    assert (line["seconds_per_step"], line["target_tokens_per_second"]) == (expected, 8 / expected)
+    assert (line["eta_seconds"], line["target_tokens_per_step"]) == (left * expected, 8)
 
 
 def test_no_steps_have_no_line(tmp_path, clock):
@@ -118,18 +132,6 @@ def test_no_steps_have_no_line(tmp_path, clock):
     progress.flush(1, 0.1)
     progress.flush(1, 0.1)
     assert [line["step"] for line in lines(tmp_path)] == [1]
-
-
-def test_steps_that_were_compiled_are_no_part_of_the_speed(tmp_path, clock):
-    progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
-    for seconds, compiles in ((60.0, True), (1.0, False), (30.0, True), (3.0, False)):
-        with progress.pause(compiles):
-            clock.now += seconds
-        progress.add(batches((2, 4)), result(1.0, 1.0), not compiles)
-    progress.flush(4, 0.1)
-    (line,) = lines(tmp_path)
-    assert (line["seconds_per_step"], line["target_tokens_per_second"], line["eta_seconds"]) == (2.0, 4.0, 10.0)
-    assert line["target_tokens_per_step"] == 8
 
 
 def test_a_first_line_of_one_step_leaves_the_speed_to_those_after_it(tmp_path, clock):
@@ -187,6 +189,62 @@ def test_shares_of_layers_with_unequal_numbers_of_experts(tmp_path):
     assert lines(tmp_path)[0]["expert_use_targets"] == [[1.0, 0.0], [0.25, 0.25, 0.0, 0.5]]
 
 
+class Ladder:
+    """What is said of a `WidthLadder`."""
+
+    shapes, features = ((9, 4), (4, 9)), ("inputs", "targets")
+
+    def __str__(self):
+        return "9 x 4, 4 x 9"
+
+
+USUAL = [
+    "devices: 2",
+    "problem p: 1,200 training examples",
+    "model m, set s: 6 parameters, bfloat16",
+    "batches: up to 256 tokens per replica, 2,560 tokens per step (all replicas): 2 replicas, accumulation 5",
+    "seed 7: reproducible, the same command on this machine gives the same bits",
+    "output: run",
+]
+CUT, KEPT = (
+    "(longer than 40 ids and cut: 1,234 train, 5 dev)",
+    "2 replicas, accumulation 4, to keep the batches of a step",
+)
+SUMMARIES = {  # {what: (changes of the data, the context and the call, {number of a line: its end})}
+    "usual": ({}, {}),
+    "left out": ({"dropped": 3000}, {1: "(3,000 examples of other lengths are left out)"}),
+    "cut": ({"cut": {"train": 1234, "eval": 5}}, {1: CUT}),
+    "accumulation that keeps batches": ({"accumulation": 4}, {3: f"2,048 tokens per step (all replicas): {KEPT}"}),
+    "a set without a name": ({"hparams_set": ""}, {2: "model m, set (own): 6 parameters, bfloat16"}),
+    "frozen": ({"frozen": True}, {2: "6 parameters, of which 0 are trained, bfloat16"}),
+    "not exact": ({"gives_up": ["--a: b", "--c: d"]}, {4: "seed 7: reproducible, except for: --a: b; --c: d"}),
+    "shapes": ({"ladder": Ladder()}, {4: "2 shapes (rows x inputs x targets), each when it first occurs, on each "
+                                         "replica: 9 x 4, 4 x 9"}),
+    "a memory": ({"carried": types.SimpleNamespace(description=lambda source: "a memory")}, {4: "a memory"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SUMMARIES)
+def test_the_start_of_a_run_is_summed_up(caplog, what):
+    changes, ends = SUMMARIES[what]
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(3), keras.layers.GaussianNoise(0.1)])
+    model.layers[0].trainable = not changes.get("frozen")
+    hparams = {"gradient_accumulation_steps": 5, "batch_size": 256, "dtype_policy": "bfloat16", "random_seed": 7}
+    data = {"dropped": 0, "examples": 1200, "cut": {"train": 0, "eval": 0}, "max_length": 40, "ladder": None}
+    data |= {"source": types.SimpleNamespace(left_out="examples of other lengths")}
+    config = {"problem": "p", "model": "m", "hparams_set": changes.get("hparams_set", "s"), "hparams": hparams}
+    context = types.SimpleNamespace(
+        config=config, output_dir="run", replicas=Replicas(None, 2, "devices: 2"),
+        data=types.SimpleNamespace(**data | changes), accumulation=changes.get("accumulation", 5),
+    )  # fmt: skip
+    announce(context, types.SimpleNamespace(model=model, carried=changes.get("carried")), changes.get("gives_up", ()))
+    *said, draws = caplog.messages
+    for number, end in ends.items():
+        assert said.pop(number).endswith(end)
+    is_added = len(said) == len(USUAL)
+    assert said == [line for i, line in enumerate(USUAL) if i not in ends or is_added] and "GaussianNoise" in draws
+
+
 def test_metrics_are_fetched_by_name():
     results = [{"b": tf.constant(n + 0.5), "a": {"c": tf.constant(float(n))}} for n in range(3)]
     assert fetch(results) == [{"a": {"c": float(n)}, "b": n + 0.5} for n in range(3)]
@@ -202,3 +260,140 @@ def test_sentences_of_an_earlier_process_are_those_of_its_checkpoint():
     assert sentences_read(log, 6, 12) == 140  # an estimate
     assert sentences_read(log[:2], 6, 6) == 60
     assert sentences_read([], 6, 6) == 0
+
+
+# What a run of 250,000 steps shows near its beginning: as long as it gets.
+VALUES = {
+    "loss": 10.123456, "epochs": 12.345, "seconds_per_step": 0.08, "eta_seconds": 180_072.0, "skipped_steps": 0,
+    "waiting_for_data": 0.001, "padding": 0.1, "gradient_norm": 1.5, "objective": 9.0, "cost_inputs": 3.0,
+}  # fmt: skip
+PLAIN = "step 100,000/250,000  loss 10.123  ETA 50:01:12  12 steps/s  epoch 12.35"
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch, caplog):
+    """A usual terminal, and a log that has all that is said."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    caplog.set_level(logging.INFO, "t2t_lite")
+
+
+@pytest.fixture
+def shown_on(monkeypatch):
+    """Function of a number of columns that returns what a terminal shows of one line."""
+
+    def show(columns, step=100_000, train_steps=250_000, shares=(), **changes):
+        terminal = Terminal(columns)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", terminal.file)
+            line = ProgressLine(train_steps, "nats")
+            line.show(step, {**VALUES, **changes}, dict(shares))
+            (text,) = terminal.written()
+        terminal.close()
+        return text
+
+    return show
+
+
+def told(caplog, train_steps=250_000, step=100_000, shares=(), **changes):
+    ProgressLine(train_steps, "nats").show(step, {**VALUES, **changes}, dict(shares))
+    return caplog.messages[-1]
+
+
+def test_in_a_file_it_says_what_people_look_at(caplog):
+    assert told(caplog) == PLAIN and len(PLAIN) < 80
+
+
+def test_on_a_terminal_it_has_a_bar_and_fits(shown_on):
+    assert shown_on(120) == f"[######----------] {PLAIN}"
+    assert shown_on(80) == "[######----------] step 100,000/250,000  loss 10.123  ETA 50:01:12  12 steps/s"
+    assert shown_on(50) == "step 100,000/250,000  loss 10.123  ETA 50:01:12"
+    assert shown_on(40) == "step 100,000/250,000  loss 10.123"
+    assert shown_on(10) == "step 100,"
+
+
+def test_the_bar_is_full_at_the_end_where_nothing_is_left_to_wait_for(shown_on):
+    ended = shown_on(80, step=20, train_steps=20, loss=2.0, epochs=0.5, eta_seconds=0.0)
+    assert ended == "[################] step 20/20  loss 2.000  12 steps/s  epoch 0.50"
+
+
+def test_a_speed_has_a_unit_that_suits_it_and_an_unknown_one_is_not_shown(caplog):
+    assert told(caplog, seconds_per_step=0.0) == "step 100,000/250,000  loss 10.123  epoch 12.35"
+    assert "  2.5 s/step  " in told(caplog, seconds_per_step=2.5)
+    assert "  2.50 steps/s  " in told(caplog, seconds_per_step=0.4)
+    assert "  1,250 steps/s  " in told(caplog, seconds_per_step=0.0008)
+
+
+def test_losses_near_0_have_digits(caplog):
+    assert "  loss 0.00123  " in told(caplog, loss=0.00123)
+    assert "  loss 0.100  " in told(caplog, loss=0.1)
+    assert "  loss nan  " in told(caplog, loss=float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"skipped_steps": 2}, "skipped 2"), ({"waiting_for_data": 0.25}, "waiting for data 25%"),
+        ({"padding": 0.5}, "padding 50%"), ({"gradient_norm": 1234.5}, "gradient 1,234"),
+        ({"loss_scale": 1.0}, "loss scale 1"),
+        ({"shares": {"expert_use_inputs": [[0.5, 0.5], [0.02, 0.98]]}}, "expert_use_inputs down to 2.0%"),
+    ],
+)  # fmt: skip
+def test_what_is_not_ordinary_is_said_before_the_speed(caplog, changes, field):
+    assert told(caplog, **changes) == PLAIN.replace("  12 ", f"  {field}  12 ")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"loss_scale": 1024.0}, {"shares": {"expert_use_inputs": [[0.06, 0.94], [0.25, 0.25, 0.25, 0.25]]}}]
+)
+def test_what_is_ordinary_is_not_said(caplog, changes):
+    assert told(caplog, **changes) == PLAIN
+
+
+def test_lines_in_a_file_come_after_10_seconds_and_then_every_minute(clock, caplog):
+    line = ProgressLine(9, "nats per target token")
+    clock.now += 50
+    assert not line.is_due, "nothing to show"
+    begun = clock.now
+    line.begin(49.96, 8.3217)
+    assert caplog.messages == ["first step: 50.0 s including its tracing, loss 8.322 nats per target token"]
+    due = []
+    for _ in range(140):
+        clock.now += 1
+        if line.is_due:
+            due.append(clock.now - begun)
+            line.show(1, VALUES, {})
+    assert due == [10, 70, 130]
+
+
+def test_a_terminal_is_written_again_every_half_second_and_keeps_what_is_left(clock, caplog, monkeypatch):
+    terminal = Terminal(80)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", terminal.file)
+        line = ProgressLine(250_000, "nats")
+        line.begin(1.0, 8.0)
+        clock.now += 0.4
+        assert not line.is_due
+        clock.now += 0.2
+        assert line.is_due
+        line.show(100_000, VALUES, {})
+        assert not line.is_due
+        line.leave(100_000)
+        line.leave(100_000)
+    terminal.close()
+    assert caplog.messages[1:] == [PLAIN]
+
+
+def test_a_terminal_that_was_closed_ends_no_run(monkeypatch):
+    """Its SIGHUP asks for a checkpoint: that comes after what cannot be shown."""
+
+    class Closed:
+        isatty = staticmethod(lambda: True)
+
+        def write(self, _):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("sys.stderr", Closed())
+    line = ProgressLine(250_000, "nats")
+    line.show(1, VALUES, {})
+    line.leave(1)

@@ -1,5 +1,7 @@
 """A step of a model with several predicted features and a cost: its gradient is that of NumPy, on any replicas."""
 
+# Nearest tests of: t2t_lite/training/train_step.py
+
 import keras
 import numpy as np
 import pytest

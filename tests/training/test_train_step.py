@@ -1,64 +1,31 @@
 """One step: eight replicas equal one, accumulation equals a larger batch; masks, metrics and skipped steps."""
 
 import dataclasses
-import math
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite import registry
 from t2t_lite.training.cluster import Cluster
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.training_data import StepBatches
-
-VOCAB = 30
-BATCHES = 24
-
-
-def stream(seed=0):
-    """Batches whose numbers of rows and of target tokens differ a lot."""
-    rng, batches = np.random.default_rng(seed), []
-    for i in range(BATCHES):
-        rows = rng.integers(1, 7)
-        inputs = rng.integers(3, VOCAB, (rows, rng.integers(3, 9)))
-        targets = rng.integers(3, VOCAB, (rows, rng.integers(2, 12)))
-        targets[0, 1 + i % 2 :] = 0
-        batches.append({"inputs": inputs.astype("int32"), "targets": targets.astype("int32")})
-    return batches
-
-
-def concatenated(batches):
-    """The same examples as one batch."""
-    joined = {}
-    for side in ("inputs", "targets"):
-        width = max(batch[side].shape[1] for batch in batches)
-        padded = [np.pad(batch[side], ((0, 0), (0, width - batch[side].shape[1]))) for batch in batches]
-        joined[side] = np.concatenate(padded)
-    return joined
-
-
-def settings(optimizer="sgd", dropout=0.0, accumulation=1, more=""):
-    # GELU has no kink. With ReLU an activation within rounding of 0 may fall on either side, and change the gradient.
-    rate = {"sgd": 1.0, "adam": 1e-3}[optimizer]
-    return registry.hparams("transformer_tiny").parse(
-        f"num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,ffn_activation=gelu,attention_dropout={dropout},"
-        f"relu_dropout={dropout},layer_prepostprocess_dropout={dropout},optimizer={optimizer},label_smoothing=0,"
-        f"learning_rate_schedule=constant,learning_rate_constant={rate},gradient_accumulation_steps={accumulation}{more}"
-    )
-
-
-def make_step(hparams, replicas=1, model="transformer"):
-    chosen = choose_replicas(0, replicas)
-    keras.utils.set_random_seed(1)
-    with chosen.scope():
-        model = registry.model(model).from_hparams(hparams, VOCAB)
-        optimizer = make_optimizer(hparams, 100)
-        optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, chosen, hparams)
+from tests.training.steps import (
+    SMALL,
+    VOCAB,
+    by,
+    concatenated,
+    distance,
+    gradient,
+    make_step,
+    moved_between_devices,
+    placed,
+    settings,
+    stream,
+    trained,
+    weights,
+)
 
 
 @pytest.fixture(scope="module")
@@ -79,53 +46,23 @@ def shared_step():
     return step_for
 
 
-def weights(step):
-    """All weights; followed by their moving averages where there are any."""
-    averages = step.optimizer._model_variables_moving_average if step.optimizer.use_ema else []
-    return np.concatenate([w.numpy().ravel() for w in (*step.model.trainable_variables, *averages)])
-
-
-def placed(step, batches, first=0):
-    return step.place(StepBatches(batches, first))
-
-
-def trained(step, groups):
-    """Returns (weights before, weights after) one step a group of batches."""
-    before, read = weights(step), 0
-    for batches in groups:
-        metrics = step(placed(step, batches, read))
-        assert float(metrics["skipped"]) == 0
-        read += len(batches)
-    return before, weights(step)
-
-
-def by(count):
-    batches = stream()
-    return [batches[i : i + count] for i in range(0, BATCHES, count)]
-
-
-def distance(one, other):
-    """How far the weights are apart, over how far the first have moved."""
-    np.testing.assert_array_equal(one[0], other[0])
-    return np.linalg.norm(one[1] - other[1]) / np.linalg.norm(one[1] - one[0])
-
-
 TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
 
 
-@pytest.mark.few("language model")
+@pytest.mark.few("language model", "adam", instead="test_accumulation_equals_the_concatenated_batch")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer, replicas, more, model",
     [
         ("sgd", 8, "", "transformer"),
-        ("adam", 2, ",ema_decay=0.9", "transformer"),
+        ("sgd", 2, ",recompute_grad=True", "transformer"),
+        ("adam", 2, ",ema_decay=0.9", SMALL),
         ("sgd", 2, ",dtype_policy=mixed_bfloat16,clip_grad_norm=0.5", "transformer"),
         ("sgd", 2, ",dtype_policy=mixed_float16", "transformer"),
         ("sgd", 2, ",dtype_policy=float64", "transformer"),
         ("sgd", 2, "", "transformer_lm"),
     ],
-    ids=["eight", "adam", "bfloat16", "float16", "float64", "language model"],
+    ids=["eight", "recomputed", "adam", "bfloat16", "float16", "float64", "language model"],
 )
 def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more, model):
     groups = by(replicas)[:3]
@@ -135,13 +72,6 @@ def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more, model
     assert step.traces == 1  # whatever the shapes
 
 
-@pytest.mark.long
-def test_two_replicas_that_accumulate_train_as_one():
-    expected = trained(make_step(settings("sgd", 0.3, accumulation=4)), by(4)[:3])
-    step = make_step(settings("sgd", 0.3, accumulation=2), replicas=2)
-    assert distance(expected, trained(step, by(4)[:3])) <= TOLERANCE["sgd"]
-
-
 @pytest.mark.slow
 def test_accumulation_equals_the_concatenated_batch(eager, shared_step):
     groups = by(2)[:3]
@@ -149,41 +79,9 @@ def test_accumulation_equals_the_concatenated_batch(eager, shared_step):
     assert distance(expected, trained(shared_step(settings("sgd")), [[concatenated(g)] for g in groups])) <= 1e-5
 
 
-@pytest.mark.long
-def test_recomputed_activations_give_the_same_step():
-    groups = by(2)[:3]
-    expected = trained(make_step(settings("sgd", 0.3, accumulation=2)), groups)  # with the same masks
-    recomputed = trained(make_step(settings("sgd", 0.3, accumulation=2, more=",recompute_grad=True")), groups)
-    assert distance(expected, recomputed) <= TOLERANCE["sgd"]
-
-
-def moved_between_devices(graph):
-    """Returns {operation: numbers} that pass from one device to an operation on another, in no collective.
-
-    Arguments are not counted, whose devices are known only in a call (test_loop.py has a trace of one); a variable is
-    read on its own device.
-    """
-    graph = graph.as_graph_def(add_shapes=True)
-    moved = {}
-    for nodes in (graph.node, *(inner.node_def for inner in graph.library.function)):
-        known = {node.name: node for node in nodes}
-        for node in nodes:
-            for source in (known.get(name.partition(":")[0]) for name in node.input):
-                if not node.device or source is None or source.device == node.device:
-                    continue
-                if source.op in ("Placeholder", "ReadVariableOp"):
-                    continue
-                shapes = source.attr["_output_shapes"].list.shape
-                sizes = [math.prod(dim.size for dim in shape.dim) for shape in shapes if not shape.unknown_rank]
-                moved[f"{node.name} ({node.device[-5:]})"] = max(sizes, default=-1)
-    return moved
-
-
-@pytest.mark.few("sgd")
 @pytest.mark.slow
-@pytest.mark.parametrize("optimizer, more", [("adam", ",ema_decay=0.9,clip_grad_norm=0.5"), ("sgd", "")])
-def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(optimizer, more):
-    step = make_step(settings(optimizer, 0.3, accumulation=2, more=more), replicas=2)
+def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device():
+    step = make_step(settings("adam", 0.3, accumulation=2, more=",ema_decay=0.9,clip_grad_norm=0.5"), replicas=2)
     graph = step.graph()
     kinds = [operation.type for operation in graph.get_operations()]
     assert kinds.count("CollectiveReduceV2") == 2, "one for each replica, whatever the number of variables"
@@ -195,28 +93,6 @@ def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(
     for weight in (*step.model.weights, *step.optimizer.variables):
         first, second = (copy.numpy() for copy in weight.value.values)
         np.testing.assert_array_equal(first, second)
-
-
-def gradient(step, batches, first=0):
-    found = step.gradients(placed(step, batches, first))
-    return np.concatenate([tf.convert_to_tensor(one).numpy().ravel() for one in found])
-
-
-@pytest.mark.long
-def test_the_gradient_of_replicas_is_that_by_the_tokens_of_all():
-    """No mean of their means, no average, and not the same masks: each of these mistakes would be far off."""
-    batches, one = stream()[:2], make_step(settings(dropout=0.3))
-    tokens = np.array([np.count_nonzero(batch["targets"]) for batch in batches])
-    alone = np.array([gradient(one, [batch], place) for place, batch in enumerate(batches)])
-    same_masks = np.array([gradient(one, [batch], 0) for batch in batches])
-    shares = tokens / tokens.sum()
-    expected, found = shares @ alone, gradient(make_step(settings(dropout=0.3), replicas=2), batches)
-
-    def off(wrong):
-        return np.linalg.norm(wrong - expected) / np.linalg.norm(expected)
-
-    assert off(found) <= 1e-5
-    assert min(off(alone.mean(0)), off(expected / 2), off(shares @ same_masks)) > 1e-2
 
 
 @pytest.mark.slow

@@ -1,15 +1,36 @@
 """The trainer: resuming is exact, and what a run leaves behind."""
 
+# Nearest tests of: t2t_lite/training/trainer.py
+
+import functools
 import json
+import logging
 import os
 
 import numpy as np
 import pytest
 
+from t2t_lite import registry
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.training import trainer as trainer_module
+from t2t_lite.training.evaluator import Evaluation
+from t2t_lite.training.settings import EarlyStopping
 from t2t_lite.training.trainer import Trainer
 from tests.training import runs
-from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state, trainer
+from tests.training.runs import (
+    HPARAMS,
+    PROBLEM,
+    arguments,
+    assert_same,
+    checkpoints,
+    log,
+    small_trainer,
+    state,
+    trainer,
+)
+
+pytestmark = pytest.mark.slow  # of whole runs
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +41,6 @@ def whole(data_dir, tmp_path_factory):
     return folder, metrics
 
 
-@pytest.mark.slow
 def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path):
     runs.killed_after(whole[0], 3, tmp_path / "parts")
     trainer(data_dir, tmp_path / "parts").train(7)
@@ -29,7 +49,6 @@ def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path)
     assert [(line["step"], line["data_batch"]) for line in resumed] == [(3, 3)]
 
 
-@pytest.mark.slow
 def test_what_a_run_leaves(whole):
     folder, metrics = whole
     assert {"hparams.json", "checkpoint", "train.log"} <= set(os.listdir(folder))
@@ -52,61 +71,28 @@ def test_what_a_run_leaves(whole):
         assert line["loss"] > 0 and line["target_tokens_per_step"] <= 256 and 0 <= line["padding"] < 1
 
 
-@pytest.mark.slow
 def test_settings_are_remembered(data_dir, whole):
     metrics = Trainer(data_dir=data_dir, output_dir=str(whole[0])).evaluate()
     assert metrics == pytest.approx(whole[1], rel=1e-5)
 
 
-@pytest.mark.long
-def test_with_a_moving_average_that_is_what_is_evaluated(data_dir, tmp_path):
+def test_a_moving_average_is_what_is_evaluated_and_before_the_first_step_the_model(data_dir, tmp_path):
     """As every command does that opens the checkpoint, whose model it is."""
-    settings = HPARAMS + ",ema_decay=0.9,learning_rate_constant=0.1,learning_rate_schedule=constant"
-    metrics = trainer(data_dir, tmp_path, settings, evaluates=True).train(3)
-    assert Trainer(data_dir=data_dir, output_dir=str(tmp_path)).evaluate("dev") == pytest.approx(metrics, rel=1e-5)
-    with pytest.raises(UserError, match="split='foo': expected one of train, eval, test"):
-        Trainer(data_dir=data_dir, output_dir=str(tmp_path)).evaluate("foo")
-
-
-@pytest.mark.long
-def test_before_the_first_step_a_moving_average_is_the_model(data_dir, tmp_path):
+    hparams = f"{HPARAMS},learning_rate_constant=0.1,learning_rate_schedule=constant".replace(
+        "examples=3", "examples=0"
+    )
     plain, averaged = (
-        trainer(data_dir, tmp_path / name, f"{HPARAMS},ema_decay={decay}", evaluates=True).train(0)
-        for name, decay in (("plain", 0.0), ("averaged", 0.9))
+        small_trainer(data_dir, tmp_path / name, f"{hparams},ema_decay={decay}", evaluates=True).train(0)["loss"]
+        for name, decay in (("plain", 0.0), ("run", 0.9))
     )
-    assert averaged["loss"] == pytest.approx(plain["loss"])
+    assert averaged == pytest.approx(plain)
+    metrics = small_trainer(data_dir, tmp_path / "run", f"{hparams},ema_decay=0.9", evaluates=True).train(3)
+    again = Trainer(data_dir=data_dir, output_dir=str(tmp_path / "run"))
+    assert again.evaluate("dev") == pytest.approx(metrics, rel=1e-5) and metrics["loss"] < averaged
+    with pytest.raises(UserError, match="split='foo': expected one of train, eval, test"):
+        again.evaluate("foo")
 
 
-@pytest.mark.slow
-def test_only_the_newest_are_kept(data_dir, tmp_path):
-    small_trainer(data_dir, tmp_path, local_eval_frequency=1, keep_checkpoint_max=2).train(4)
-    assert checkpoints(tmp_path) == ["model.ckpt-3", "model.ckpt-4"]
-
-
-FLOAT16 = HPARAMS + ",dtype_policy=mixed_float16"
-
-
-@pytest.mark.long  # three runs
-def test_in_float16_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, tmp_path):
-    """With a scale that overflows again and again, which is no reason to end the run."""
-    hparams = FLOAT16 + ",mixed_precision_optimizer_init_loss_scale=1048576,loss_scale_growth_steps=2"
-    hparams += ",max_skipped_steps=1"
-    metrics = trainer(data_dir, tmp_path / "whole", hparams, evaluates=True).train(9)
-    for steps in (2, 9):
-        trainer(data_dir, tmp_path / "parts", hparams).train(steps)
-    assert_same(state(tmp_path / "parts", 9), state(tmp_path / "whole", 9))
-    assert np.isfinite(metrics["loss"])
-    lines = log(tmp_path / "whole")
-    skipped, shown = (
-        {line["step"]: line["loss_scale"] for line in lines if line["event"] == event}
-        for event in ("skipped", "progress")
-    )
-    assert len(skipped) > 1 and skipped[1] == pytest.approx(2**20, rel=1e-5)
-    assert max(shown.values()) > min(skipped.values()) / 2, "it has grown again"
-
-
-@pytest.mark.few("mixed_bfloat16")
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64", "mixed_bfloat16"])
 def test_every_dtype_trains(data_dir, tmp_path, dtype):
     small_trainer(data_dir, tmp_path, f"{HPARAMS},dtype_policy={dtype},clip_grad_norm=1").train(2)
@@ -114,17 +100,102 @@ def test_every_dtype_trains(data_dir, tmp_path, dtype):
     assert np.isfinite([line["loss"], line["gradient_norm"]]).all() and line["gradient_norm"] > 0
 
 
-@pytest.mark.long
-@pytest.mark.few("restricted")
-@pytest.mark.parametrize(
-    "options",
-    [
-        "pos=none,self_attention_type=dot_product_relative,max_relative_position=4,add_relative_to_values=true",
-        "pos=emb,max_position=64,max_length=64,self_attention_type=restricted,attention_neighborhood=5,"
-        "shared_embedding_and_softmax_weights=false",
-    ],
-    ids=["relative", "restricted"],
-)
-def test_kinds_of_attention_and_positions_train_and_are_evaluated(data_dir, tmp_path, options):
-    metrics = trainer(data_dir, tmp_path, f"{HPARAMS},{options}", evaluates=True).train(2)
-    assert np.isfinite(metrics["loss"]) and "exact_sequence_accuracy" in metrics
+@pytest.fixture(scope="module")
+def run(data_dir, tmp_path_factory):
+    """A run of four steps with settings that are not the usual ones, and the metrics of its last evaluation."""
+    folder = tmp_path_factory.mktemp("run")
+    hparams = HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
+    metrics = small_trainer(
+        data_dir, folder, hparams, evaluates=True, best_checkpoint_metric="token_accuracy", keep_checkpoint_max=0,
+        usr_dir="of_mine", flags_text="--x=1\n", eval_steps=1,
+    ).train(4)  # fmt: skip
+    return folder, metrics
+
+
+def test_evaluations_are_of_so_many_batches_and_at_their_steps_alone(run, data_dir):
+    folder, metrics = run
+    logged = log(folder, "evaluation")
+    assert [line["step"] for line in logged] == [3, 4] and checkpoints(folder) == [f"model.ckpt-{n}" for n in (3, 4)]
+    assert metrics["loss"] == pytest.approx(logged[-1]["loss"], rel=1e-5)
+    one, every = (
+        Trainer(data_dir=data_dir, output_dir=str(folder), **arguments(eval_steps=n)).evaluate() for n in (1, 0)
+    )
+    assert one["loss"] == pytest.approx(metrics["loss"], rel=1e-5)
+    assert every["loss"] != pytest.approx(metrics["loss"], rel=1e-5)
+
+
+def test_the_best_is_by_the_metric_that_was_asked_for(run):
+    lines = log(run[0], "best")
+    assert lines and {line["metric"] for line in lines} == {"token_accuracy"}
+    assert os.listdir(run[0] / "best")
+
+
+def test_what_is_remembered_for_later_commands(run):
+    folder, _ = run
+    assert (folder / "flags.txt").read_text() == "--x=1\n"
+    config = json.loads((folder / "hparams.json").read_text())
+    assert config["usr_dir"] == os.path.abspath("of_mine")
+    assert (config["vocab_size"], config["target_vocab_size"], config["batches_a_step"]) == (12, None, 1)
+    encoders = registry.problem(PROBLEM).get_feature_encoders("")
+    assert config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}
+
+
+def test_the_first_weights_follow_from_the_seed(data_dir, tmp_path):
+    def first(seed):
+        begun = small_trainer(data_dir, tmp_path / str(seed), f"{HPARAMS},random_seed={seed}")
+        assert begun.train(0) == {} and begun.ended_by == "train_steps"
+        return np.concatenate([weight.numpy().ravel() for weight in begun.trained.trainable_weights])
+
+    one, other, again = first(1), first(2), first(1)
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).mean() > 0.5
+
+
+TEXTS = [("in", "out", "reference")]
+METRICS = {"loss": 1.0, "perplexity": 2.7, "token_accuracy": 0.5}
+
+
+class Noted:
+    """An evaluator that notes what it is made of."""
+
+    def __init__(self, made, *args):
+        made.append(args)
+
+    def __call__(self):
+        return Evaluation(METRICS, TEXTS)
+
+    def shown(self, names):
+        return names
+
+
+@pytest.mark.parametrize("translate_all", [False, True])
+def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypatch, caplog, translate_all):
+    made = []
+    monkeypatch.setattr(trainer_module, "Evaluator", functools.partial(Noted, made))
+    of_run = small_trainer(
+        data_dir, tmp_path, evaluates=True, best_checkpoint_metric="none", eval_steps=7, search={"alpha": 0.9},
+        translate_all=translate_all, deterministic=False, inexact=["--x: y"], eval_throttle_seconds=5,
+        early_stopping=EarlyStopping(9),
+    )  # fmt: skip
+    with caplog.at_level(logging.INFO, "t2t_lite"):
+        assert of_run.train(1) == METRICS
+    ((model, encoders, hparams, records, settings, _),) = made
+    assert model is of_run.trained and records.problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
+    assert {side: encoder.vocab_size for side, encoder in encoders.items()} == {"inputs": 12, "targets": 12}
+    assert records.paths == Records(registry.problem(PROBLEM), data_dir, "eval").paths
+    assert (settings.eval_steps, settings.search, settings.translate_all) == (7, {"alpha": 0.9}, translate_all)
+    assert (tmp_path / "decode").exists() == translate_all
+    assert not (tmp_path / "best").exists()
+    (said,) = [record.message for record in caplog.records if "reproducible" in record.message]
+    for word in ("--x: y", "--nodeterministic", "--eval_throttle_seconds"):
+        assert word in said
+    assert "learning_rate_warmup_steps=10: is longer than the run of 1 step" in caplog.text
+    (start,) = log(tmp_path, "start")
+    assert (start["deterministic"], start["random_seed"]) == (False, 429459)
+
+
+def test_the_name_of_a_set_is_a_set_of_hparams(data_dir, tmp_path):
+    made = Trainer(PROBLEM, hparams="transformer_tiny", data_dir=data_dir, output_dir=str(tmp_path))
+    made.check()
+    hparams = registry.problem(PROBLEM).model_hparams(registry.hparams("transformer_tiny"))
+    assert made.hparams.values() == hparams.values() and made.hparams_set == "transformer_tiny"

@@ -1,5 +1,7 @@
 """Settings of a run cannot change unnoticed; what may change is recorded, and the rest of the run stays the same."""
 
+# Nearest tests of: t2t_lite/training/trainer.py
+
 import json
 import logging
 import shutil
@@ -100,7 +102,7 @@ def test_a_run_that_changes_to_float16_begins_with_the_first_scale(data_dir, tmp
         small_trainer(data_dir, tmp_path, FLOAT16).train(6)
     with caplog.at_level(logging.INFO, "t2t_lite"):
         small_trainer(data_dir, tmp_path, FLOAT16, allow_hparams_change=True).train(6)
-    assert "model.ckpt-3 was not trained in float16: the loss scale begins at 32,768" in caplog.text
+    assert "model.ckpt-3 was not trained in float16: the loss scale starts at 32,768" in caplog.text
     small_trainer(data_dir, tmp_path, allow_hparams_change=True).train(7)
     assert "loss_scale" not in log(tmp_path)[-2], "back in float32"
 

@@ -1,5 +1,7 @@
 """What a run does with data, checkpoints, disks and numbers that fail: a message, nothing lost, nothing begun."""
 
+# Nearest tests of: t2t_lite/training/trainer.py
+
 import os
 import shutil
 from types import SimpleNamespace
@@ -13,34 +15,17 @@ from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.training import trainer as trainer_module
 from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state, trainer
 
+pytestmark = pytest.mark.slow  # of whole runs
+
 
 @pytest.fixture(scope="module")
 def whole(data_dir, tmp_path_factory):
-    """A run of seven steps without a break."""
+    """A run of seven steps without a break, with checkpoints of steps 3, 6 and 7."""
     folder = tmp_path_factory.mktemp("whole")
-    small_trainer(data_dir, folder).train(7)
+    small_trainer(data_dir, folder, flags_text="--first\n").train(7)
     return folder
 
 
-@pytest.mark.slow
-def test_damaged_newest_checkpoint_falls_back(data_dir, whole, tmp_path, caplog):
-    small_trainer(data_dir, tmp_path).train(6)
-    newest = tmp_path / "model.ckpt-6.data-00000-of-00001"
-    newest.write_bytes(newest.read_bytes()[:1000])
-    small_trainer(data_dir, tmp_path).train(7)
-    assert "model.ckpt-6: damaged" in caplog.text
-    assert_same(state(tmp_path, 7), state(whole, 7))
-
-
-@pytest.mark.slow
-def test_all_checkpoints_damaged(data_dir, tmp_path):
-    small_trainer(data_dir, tmp_path).train(3)
-    (tmp_path / "model.ckpt-3.data-00000-of-00001").write_bytes(b"")
-    with pytest.raises(UserError, match=r"no checkpoint can be read; tried model\.ckpt-3"):
-        small_trainer(data_dir, tmp_path).train(5)
-
-
-@pytest.mark.slow
 def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkeypatch):
     small_trainer(data_dir, tmp_path).train(3)
 
@@ -59,7 +44,6 @@ def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkey
     assert_same(state(tmp_path, 7), state(whole, 7))
 
 
-@pytest.mark.slow
 @pytest.mark.few("100")
 @pytest.mark.parametrize("log_step_count_steps", [1, 100])
 def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(data_dir, tmp_path, log_step_count_steps):
@@ -124,7 +108,6 @@ def own_data(data_dir, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.slow  # four runs
 def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
     """It is named; the checkpoints before it are whole; one that has it in its buffer is told from a bad file."""
     run = tmp_path / "run"
@@ -143,7 +126,6 @@ def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
     assert_same(state(run, 7), state(whole, 7))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("split", "change"), [("train", "cut off"), ("dev", "cut off"), ("dev", "damaged")])
 def test_a_shard_that_is_not_whole_is_named_before_anything_is_written(own_data, tmp_path, split, change):
     (shard,) = own_data.shard.parent.glob(f"*-{split}-00000-*")
@@ -158,20 +140,67 @@ def test_a_shard_that_is_not_whole_is_named_before_anything_is_written(own_data,
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["checkpoint", "flags.txt", ".lock", "train.log", "hparams.json", "events.out.tfevents.1", "best/checkpoint",
-     "best/model.ckpt-3.index", "eval/events.out.tfevents.1"],
-)  # fmt: skip
-def test_a_folder_where_a_file_will_be_written_is_found_before_the_training(data_dir, tmp_path, name):
+@pytest.mark.parametrize("name", ["checkpoint", "best/model.ckpt-3.index"])
+def test_a_folder_in_the_place_of_a_file_is_found_before_the_training(data_dir, tmp_path, name):
     (tmp_path / name).mkdir(parents=True)
     with pytest.raises(UserError, match=rf"{name}: is a folder\. Expected a file"):
         small_trainer(data_dir, tmp_path, flags_text="--x=1\n").check()
     assert len([*tmp_path.rglob("*")]) == len(name.split("/"))
 
 
-@pytest.mark.parametrize("name", ["best", "decode", "eval"])
-def test_a_file_where_a_folder_will_be_made_is_found_before_the_training(data_dir, tmp_path, name):
-    (tmp_path / name).write_text("")
-    with pytest.raises(UserError, match=rf"{name}: is a file\. Expected a folder, to which the command will write"):
-        small_trainer(data_dir, tmp_path).check()
+@pytest.fixture
+def run(whole, tmp_path):
+    """The run as it was after step 6, which a test may damage."""
+    folder = shutil.copytree(whole, tmp_path / "run")
+    for path in folder.glob("model.ckpt-7.*"):
+        path.unlink()
+    (folder / "checkpoint").write_text(
+        'model_checkpoint_path: "model.ckpt-6"\n'
+        'all_model_checkpoint_paths: "model.ckpt-3"\nall_model_checkpoint_paths: "model.ckpt-6"\n'
+    )
+    return folder
+
+
+def contents(folder):
+    """{path: bytes} of all that is in a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_newest_whole_one_is_resumed_and_the_others_are_counted(data_dir, whole, run, caplog):
+    (run / "checkpoint").unlink()
+    (run / "model.ckpt-6.data-00000-of-00001").unlink()
+    small_trainer(data_dir, run, keep_checkpoint_max=2, local_eval_frequency=2).train(7)
+    assert "model.ckpt-6: a data file is missing" in caplog.text
+    assert [line["checkpoint"] for line in log(run, "resume")] == ["model.ckpt-3"]
+    assert_same(state(run, 7), state(whole, 7))
+    assert checkpoints(run) == ["model.ckpt-6", "model.ckpt-7"]  # of 3, 4, 6 and 7
+    assert (run / "damaged-model.ckpt-6.index").exists()
+    assert tf.train.latest_checkpoint(str(run)) == str(run / "model.ckpt-7")
+    assert not (run / ".lock").exists()
+
+
+UNFIT = {  # {what: (a file that is lost, its new content, what is said, changed hyperparameters)}
+    "no settings": ("hparams.json", None, "model.ckpt-3.data-00000-of-00001.* no hparams.json", ""),
+    "a log of another kind": ("train.log", '{"event": "progress", "step": "three"}\n', "train.log: line 1: 'step'", ""),
+    "another optimizer": (None, None, r"ema_decay: 0\.0 -> 0\.9", ",ema_decay=0.9"),  # tests/runs/test_directory.py
+}
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_a_run_that_is_refused_is_left_as_it_is(data_dir, run, what):
+    name, content, words, hparams = UNFIT[what]
+    if name:
+        (run / name).write_text(content) if content else (run / name).unlink()
+    before = contents(run)
+    with pytest.raises(UserError, match=f"{run}.*{words}"):
+        small_trainer(data_dir, run, HPARAMS + hparams, flags_text="--second\n").train(9)
+    assert contents(run) == before
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_what_the_first_evaluation_would_refuse_is_refused_at_once(data_dir, tmp_path, existing):
+    if existing:
+        (tmp_path / "in" / "run").mkdir(parents=True)
+    with pytest.raises(UserError, match="beam_size=0"):
+        small_trainer(data_dir, tmp_path / "in" / "run", evaluates=True, search={"beam_size": 0}).train(3)
+    assert sorted(tmp_path.rglob("*")) == ([tmp_path / "in", tmp_path / "in" / "run"] if existing else [])

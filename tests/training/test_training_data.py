@@ -1,7 +1,12 @@
 """What a run learns of its data before it makes a model."""
 
+import concurrent.futures
+import types
+
 import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Problem, TranslateProblem
@@ -10,8 +15,16 @@ from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.settings.config import HParams
+from t2t_lite.settings.reserved_names import BEFORE
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
-from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
+from t2t_lite.training.training_data import (
+    Feed,
+    StepBatches,
+    check_lengths,
+    check_reads,
+    open_training_data,
+    several_sentences,
+)
 
 HPARAMS = HParams(batch_size=64, max_length=7, min_length=4)
 
@@ -83,6 +96,44 @@ def test_limits_that_leave_nothing_are_refused(data_dir):
     nothing = HPARAMS.override_from_dict({"min_length": 12, "max_length": 20})
     with pytest.raises(UserError, match="none of the 100 training examples has between min_length=12 and"):
         open_training_data("training_data_uneven", nothing, data_dir)
+
+
+def test_the_batches_of_a_step_are_counted():
+    one = {"inputs": np.array([[5, 6, 1], [7, 1, 0]]), "targets": np.array([[5, 1], [0, 0]]), BEFORE: np.ones((2, 4))}
+    other = {"inputs": np.array([[9, 1]]), "targets": np.array([[8, 6, 1, 0]]), BEFORE: np.ones((1, 4))}
+    batches = StepBatches([one, other], 5)
+    assert (batches.end, batches.sentences, batches.cells) == (7, 3, 6 + 4 + 2 + 4)
+    assert batches.counts == {"inputs": 7, "targets": 5, BEFORE: 12}
+
+
+def test_a_feed_reads_in_turn_and_ahead_and_counts_how_long_it_is_waited_for(clock):
+    def stream():
+        for number in range(6):
+            clock.advance(3.0)
+            yield {"targets": np.full((1, 1), number)}
+
+    step = types.SimpleNamespace(batches_a_step=2, place=lambda batches: ("placed", batches.first))
+    with Feed(stream(), 40, step, ["a"], ("targets",)) as feed:
+        first, placed = feed.take()
+        assert (first.first, first.end, placed, feed.seconds_waited) == (40, 42, ("placed", 40), 6.0)
+        feed.fetch_ahead()
+        concurrent.futures.wait([feed._ahead])
+        second, _ = feed.take()
+        assert [batch["targets"].item() for batch in second.batches] == [2, 3] and feed.seconds_waited == 6.0
+        assert feed.take()[0].first == 44 and feed.seconds_waited == 12.0
+
+
+def test_a_damaged_record_is_named_by_whoever_takes_the_batch(tmp_path):
+    def stream():
+        raise tf.errors.DataLossError(None, None, "corrupted record at 12")
+        yield
+
+    (tmp_path / "a").write_bytes(b"x" * 30)
+    step = types.SimpleNamespace(batches_a_step=1, place=lambda batches: None)
+    with Feed(stream(), 0, step, [str(tmp_path / "a")], ("targets",)) as feed:
+        feed.fetch_ahead()
+        with pytest.raises(UserError, match=f"^{tmp_path}/a: damaged"):
+            feed.take()
 
 
 def test_a_model_has_positions_for_the_longest_rows():

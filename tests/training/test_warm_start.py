@@ -1,20 +1,18 @@
 """A new run that begins with the weights of another one, and with nothing else of it."""
 
-import json
+# Nearest tests of: t2t_lite/training/trainer.py
+
 import logging
-import os
-import shutil
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.runs.weights import named_weights
 from tests.training import runs
-from tests.training.runs import Small, log, small_trainer, state, trainer
+from tests.training.runs import Small, log, small_trainer, state
 
 pytestmark = pytest.mark.slow  # of whole runs
 
@@ -29,7 +27,6 @@ def source(data_dir, tmp_path_factory):
     return folder, metrics
 
 
-@pytest.mark.few("one device")
 @pytest.mark.parametrize("more", [{}, {"logical_cpus": 2}], ids=["one device", "two replicas"])
 def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):
     metrics = small_trainer(
@@ -39,6 +36,8 @@ def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path
         assert metrics[name] == pytest.approx(source[1][name], rel=1e-5)
     [start] = log(tmp_path / "new", "start")
     assert (start["step"], start["warm_start_from"]) == (0, str(source[0] / "model.ckpt-4"))
+    again = small_trainer(data_dir, tmp_path / "new", HPARAMS, evaluates=True, **more).train(0)
+    assert again["loss"] == pytest.approx(source[1]["loss"], rel=1e-5), "it remembers with whose weights it began"
 
 
 def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
@@ -74,34 +73,11 @@ class Wide(Small):
         self.embedding = keras.layers.Embedding(vocab_size, 9)
 
 
-def test_weights_of_another_shape_are_refused(data_dir, source, tmp_path):
-    with pytest.raises(UserError, match=r"model.ckpt-4: not of this model: \S+ is 8 x 12 there, 9 x 12 in"):
-        small_trainer(data_dir, tmp_path / "new", model="warm_start_wide", warm_start_from=str(source[0])).train(2)
-    assert not os.path.exists(tmp_path / "new" / "hparams.json")
-
-
-def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, tmp_path):
-    """Of a model whose embeddings are known."""
-    other, hparams = tmp_path / "other", registry.hparams("transformer_tiny").parse(HPARAMS)
-    model = registry.model("transformer").from_hparams(hparams, 12)
-    model.save_run(str(other), problem=runs.PROBLEM, data_dir=data_dir, hparams=hparams)
-    config = json.loads((other / "hparams.json").read_text())
-    config["vocabulary_sha256"]["targets"] = "0" * 64
-    (other / "hparams.json").write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"other: the vocabulary of the targets is not the one .* expected 0{12}…"):
-        trainer(data_dir, tmp_path / "new", warm_start_from=str(other)).train(2)
-    assert not os.path.exists(tmp_path / "new" / "hparams.json")
-
-
-def test_what_is_no_run_is_refused(data_dir, source, tmp_path):
-    with pytest.raises(UserError, match="nowhere: no such folder or checkpoint"):
-        small_trainer(data_dir, tmp_path / "new", warm_start_from=str(tmp_path / "nowhere")).train(2)
-    damaged = shutil.copytree(source[0], tmp_path / "damaged")
-    [data] = damaged.glob("model.ckpt-4.data*")
-    data.write_bytes(data.read_bytes()[:1000])
-    with pytest.raises(UserError, match=r"model.ckpt-4: damaged"):
-        small_trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
-    (damaged / "hparams.json").unlink()
-    with pytest.raises(UserError, match=r"hparams.json: no such file"):
-        small_trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
-    assert tf.io.gfile.glob(str(tmp_path / "new" / "model.ckpt*")) == []
+def test_what_cannot_be_begun_with_leaves_nothing(data_dir, source, tmp_path):
+    for given, model, words in (
+        (source[0], "warm_start_wide", r"model.ckpt-4: not of this model: \S+ is 8 x 12 there, 9 x 12 in"),
+        (tmp_path / "nowhere", "runs_small", "nowhere: no such folder or checkpoint"),
+    ):
+        with pytest.raises(UserError, match=words):
+            small_trainer(data_dir, tmp_path / "new", model=model, warm_start_from=str(given)).train(2)
+        assert not (tmp_path / "new").exists()

@@ -1,4 +1,5 @@
 """Attention as an image for each head, read from the images of its axes; and what it is drawn of."""
+# Nearest tests of: t2t_lite/visualization/sentence_attention.py, t2t_lite/visualization/attention_pictures.py
 
 import numpy as np
 import pytest

@@ -1,10 +1,12 @@
+"""The curves of runs: what is read of their logs, and what is drawn."""
+
 import json
 
 import matplotlib.image
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.visualization import curves
+from t2t_lite.visualization import curves, drawing
 
 
 def write_log(folder, *lines, tail=""):
@@ -28,6 +30,48 @@ def test_values_that_were_not_finite_are_left_out(tmp_path):
     assert curves.points(curves.read_log(run), "progress", "loss") == ([20], [2.0])
 
 
+@pytest.fixture
+def drawn(monkeypatch):
+    """Function of runs' folders that returns {label of an axis: its lines, (marker, steps, values)}."""
+    figures = []
+    monkeypatch.setattr(drawing, "write_picture", lambda path, figure: figures.append(figure))
+
+    def draw(*folders):
+        curves.draw_curves([*folders], "x.png")
+        lines = {axes.get_ylabel(): axes.get_lines() for axes in figures[-1].axes}
+        return {
+            label: [(line.get_marker(), list(line.get_xdata()), list(line.get_ydata())) for line in of_axes]
+            for label, of_axes in lines.items()
+        }
+
+    return draw
+
+
+def test_what_is_drawn(drawn, tmp_path):
+    """The star is at the newest best checkpoint, on the axes of its metric."""
+    rows = [progress(10, 3.0) | {"learning_rate": 0.2}, progress(20, 2.5) | {"target_tokens_per_second": 11.0}]
+    rows += [{"event": "evaluation", "step": step, "loss": 2.0 + step / 100, "bleu": step / 2} for step in (10, 20, 30)]
+    for step in (10, 20):
+        rows.append({"event": "best", "step": step + 3, "best_step": step, "metric": "bleu", "value": step / 2})
+    rows += [
+        {"event": "best", "step": 33, "best_step": 30, "metric": "ter", "value": 1.0},
+        {"event": "skipped", "step": 15},
+    ]
+    expected = {
+        "loss (nats per target token)": [
+            ("None", [10, 20], [3.0, 2.5]), ("o", [10, 20, 30], [2.1, 2.2, 2.3]), ("x", [15], [0]),
+        ],
+        "BLEU, dev": [("o", [10, 20, 30], [5, 10, 15]), ("*", [20], [10])],
+        "learning rate": [("None", [10, 20], [0.2, 0.1])],
+        "target tokens per second": [("None", [10, 20], [9.0, 11.0])],
+    }  # fmt: skip
+    assert drawn(write_log(tmp_path / "run", *rows)) == expected
+    best = {"event": "best", "step": 33, "best_step": 10, "metric": "loss", "value": 2.1}
+    losses = drawn(write_log(tmp_path / "run", *rows, best))["loss (nats per target token)"]
+    assert losses[2] == ("*", [10], [2.1])
+    assert "no evaluation" in drawn(write_log(tmp_path / "run", progress(10, 3.0)))
+
+
 @pytest.mark.slow
 def test_the_picture_shows_every_run(tmp_path):
     evaluation = {"event": "evaluation", "step": 10, "loss": 2.0, "bleu": 12.0}
@@ -42,18 +86,14 @@ def test_the_picture_shows_every_run(tmp_path):
     assert (first != both).any()
 
 
-@pytest.mark.slow
-@pytest.mark.few("token_accuracy")
-@pytest.mark.parametrize("score", ["bleu", "token_accuracy", "exact_sequence_accuracy"])
-def test_the_score_of_any_problem_is_drawn(tmp_path, score):
-    """A better one gives another picture."""
-    pictures = []
-    for value in (0.2, 0.9):
-        evaluations = [{"event": "evaluation", "step": step, "loss": 2.0, score: step * value} for step in (10, 20)]
-        run = write_log(tmp_path / "run", progress(10, 3.0), *evaluations)
-        curves.draw_curves([run], str(tmp_path / "x.png"))
-        pictures.append(matplotlib.image.imread(str(tmp_path / "x.png")))
-    assert (pictures[0] != pictures[1]).any()
+@pytest.mark.parametrize(
+    ("score", "label"),
+    [("token_accuracy", "token_accuracy, dev"), ("entity_f1", "entity F1, dev"), ("bits_per_byte", "no evaluation")],
+)
+def test_the_score_of_any_problem_is_drawn(drawn, tmp_path, score, label):
+    evaluations = [{"event": "evaluation", "step": step, "loss": 2.0, score: step / 50} for step in (10, 20)]
+    expected = [("o", [10, 20], [0.2, 0.4])] if score != "bits_per_byte" else []
+    assert drawn(write_log(tmp_path / "run", progress(10, 3.0), *evaluations))[label] == expected
 
 
 def test_a_folder_without_a_run(tmp_path):

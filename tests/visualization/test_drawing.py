@@ -1,3 +1,5 @@
+"""Drawings as SVG and PNG: their text, their files and their size."""
+
 import io
 import logging
 import struct

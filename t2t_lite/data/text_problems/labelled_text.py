@@ -1,4 +1,4 @@
-"""Problems of texts with one label each, a class or a number (tensor2tensor's text_problems.py), and its readers."""
+"""Problems of texts with one label each, a class or a number, and readers (tensor2tensor's text_problems.py)."""
 
 import functools
 import numbers
@@ -133,7 +133,7 @@ class Text2RealProblem(LabelledTextProblem):
     def _label_encoder(self, data_dir):
         ends = self.label_range(data_dir) if callable(self.label_range) else self.label_range
         if not (isinstance(ends, list | tuple) and len(ends) == 2):
-            raise UserError(f"{self.name}: label_range is {shown(ends)}. Expected (the lowest, the highest) number.")
+            raise UserError(f"{self.name}: label_range is {shown(ends)}. Expected (lowest number, highest number).")
         with located(f"{self.name}: label_range"):
             return RealEncoder(*ends)
 

@@ -128,7 +128,7 @@ class Text2TextProblem(Problem):
         return self.approx_target_vocab_size is not None
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Makes only the vocabularies that `feature_encoders` asks for, since it may read files of its own."""
+        """Makes only the vocabularies that `feature_encoders` opens, because it may read other files instead."""
         if type(self).get_or_create_vocab is not Text2TextProblem.get_or_create_vocab:
             self.get_or_create_vocab(data_dir, tmp_dir)
         self._is_preparing, self._tmp_dir = True, tmp_dir
@@ -137,7 +137,7 @@ class Text2TextProblem(Problem):
         except (MissingFile, NotImplementedError):
             if self._encodes_text:
                 raise
-            # Otherwise `generate_encoded_samples` may write what is missing, as in tensor2tensor.
+            # Otherwise `generate_encoded_samples` may write the missing files, as in tensor2tensor.
         finally:
             self._is_preparing = False
 
@@ -182,8 +182,8 @@ class Text2TextProblem(Problem):
                 vocabulary_files.adopt(source, path)
             elif any(files.read_bytes(file) != content for file, content in adopted.items()):
                 raise UserError(
-                    f"{path}: another vocabulary than {source}, which is to be taken over. Delete it, or choose "
-                    "another --data_dir."
+                    f"{path}: this vocabulary differs from {source}, which was requested. Delete it, or choose another "
+                    "--data_dir."
                 )
 
     def _learn_vocabularies(self, paths, data_dir, tmp_dir):
@@ -198,7 +198,7 @@ class Text2TextProblem(Problem):
                 self._learn(lambda at=at: (texts[at] for texts in sample), path, name)
 
     def _learn(self, lines, path, feature):
-        """Learns a feature's vocabulary from the lines that a function returns; the function may be called twice."""
+        """Learns a feature's vocabulary from the lines that `lines()` returns; it may be called twice."""
         size = self._vocab_sizes()[feature]
         is_limit = self.vocab_size_is_limit and feature == self.text_features[0]
         _LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")
@@ -227,7 +227,7 @@ class Text2TextProblem(Problem):
         if self.additional_reserved_tokens:
             raise UserError(
                 f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) together with "
-                "byte-level BPE, which has none. Leave out one of the two."
+                "byte-level BPE, which does not support them. Remove one of the two."
             )
         byte_level_bpe.learn_byte_level_bpe(lines, path, size, at_most=at_most)
 
@@ -277,16 +277,16 @@ class Text2TextProblem(Problem):
                 self.removed["empty"] += 1
 
     def texts(self, sample):
-        """Returns the texts of a sample, in the order of `text_features`; they are not str if the sample is invalid."""
+        """Returns the texts of a sample, in the order of `text_features`; not all are str if the sample is invalid."""
         return [sample.get(name) for name in self.text_features]
 
     @property
     def expected_sample(self):
-        """What samples look like, for messages."""
+        """The form of a sample, for messages."""
         return ", ".join(f'"{name}": str' for name in self.text_features)
 
     def checked_samples(self, samples):
-        """Yields samples. Raises `UserError` for one that lacks a text, or if they are no iterable of samples."""
+        """Yields samples. Raises `UserError` for a sample without its texts, and for anything but an iterable."""
         for sample in generated(samples, f"{self.name}: generate_samples", f"{{{self.expected_sample}}}"):
             if not (isinstance(sample, dict) and all(isinstance(text, str) for text in self.texts(sample))):
                 raise UserError(
@@ -294,7 +294,7 @@ class Text2TextProblem(Problem):
                 )
             if any(map(_HALVES.search, self.texts(sample))):
                 raise UserError(
-                    f"{self.name}: generate_samples gave {shown(sample)}: half of a surrogate pair is no text."
+                    f"{self.name}: generate_samples gave {shown(sample)}: it contains an unpaired surrogate."
                 )
             yield sample
 

@@ -1,4 +1,4 @@
-"""Problems of text alone, for language models (tensor2tensor's text_problems.py)."""
+"""Problems of text without inputs, for language models (tensor2tensor's text_problems.py)."""
 
 import functools
 import itertools
@@ -106,7 +106,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
             self.count_text(text, ends)
-            self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())  # one word in two pieces
+            self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())  # one word in both pieces
             last_character = " " if ends else text[-1]
             yield sample
 
@@ -129,7 +129,7 @@ class ChoppedTextProblem(Text2SelfProblem):
 def _pieces(parts):
     """Yields the pieces, (text, whether it is the last), of a document given in parts."""
     # A piece ends before a single space between two words, where every vocabulary gives the same ids as for the whole
-    # text; if there is none, after a line end or anywhere.
+    # text; failing that, after a line end or anywhere.
     rest = ""
     for part in parts:
         rest, begin = rest + part, 0

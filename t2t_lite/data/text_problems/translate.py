@@ -56,7 +56,7 @@ class TranslateProblem(Text2TextProblem):
     def prepare_generation(self, data_dir, tmp_dir):
         """Finds or downloads the corpora of all splits and reads the small ones once; then makes the vocabulary."""
         if self.datatypes_to_clean:
-            raise UserError(f"{self.name}: datatypes_to_clean is not available. Leave it out, or clean the text first.")
+            raise UserError(f"{self.name}: datatypes_to_clean is not available. Remove it, or clean the text first.")
         if self._reads_source_files:
             for split in (part["split"] for part in self.dataset_splits):
                 sources = self.source_data_files(split)
@@ -65,7 +65,7 @@ class TranslateProblem(Text2TextProblem):
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):
-                if split != DatasetSplit.TRAIN:  # otherwise a mistake in them would be found hours later
+                if split != DatasetSplit.TRAIN:  # a mistake in these would otherwise be found hours later
                     for _ in self.generate_samples(data_dir, tmp_dir, split):
                         pass
         super().prepare_generation(data_dir, tmp_dir)

@@ -1,4 +1,4 @@
-"""Decoding of a file, in chunks, so that a killed command can resume; of standard input; and of what a user types."""
+"""Decodes a file, in chunks, so that a killed command can resume; standard input; and lines that a user types."""
 
 import contextlib
 import dataclasses
@@ -25,19 +25,19 @@ from t2t_lite.tasks.task import unit_of
 
 _INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."
 _PREDICTING_HELP = "INTERACTIVE MODE: type a text, or two with a tab between them, or q (quit)."
-_MANY_BATCHES = 8  # so that the last one, which is searched alone, is a small part
+_MANY_BATCHES = 8  # the last batch is searched alone; it should be a small part
 
 
 @dataclasses.dataclass
 class FilePart:
-    """The lines of a file, or this command's part of them, and what else there is for each.
+    """The lines of a file, or this command's part of them, with their prefixes and references.
 
     Attributes:
-        name: str, where the lines come from, for messages.
-        lines: list of str, or of what else `LinePredictor` takes; None is a line that could not be read.
+        name: str, the source of the lines, for messages.
+        lines: list of str, or of other lines that `LinePredictor` takes; None for an unreadable line.
         first: int, the number of the first line.
         prefixes: list of str, or None.
-        references: list of str, from which BLEU is computed at the end, or None.
+        references: list of str, for BLEU at the end, or None.
     """
 
     name: str
@@ -47,7 +47,7 @@ class FilePart:
     references: list | None = None
 
     def lines_beside(self, flag, path, settings):
-        """Returns the lines of another file, as many as these. Raises `UserError` for another number."""
+        """Returns the lines of a parallel file. Raises `UserError` unless it has as many lines."""
         side = wmt_files.REFERENCE if flag == "--decode_reference" else wmt_files.SOURCE
         other = part_of_file(path, settings, read=functools.partial(text_files.input_lines, side=side))
         if len(other.lines) != len(self.lines):
@@ -63,8 +63,8 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source, output: paths; the output "" gets tensor2tensor's name, beside the source; that of /dev/stdin and the
-            like is standard output.
+        source, output: paths; the output "" gets tensor2tensor's name, in the folder of the source, or is standard
+            output for /dev/stdin and the like.
         reference, prefixes: paths of files with as many lines, or "".
 
     Raises:
@@ -83,7 +83,7 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
 
 def _default_output(job, source):
-    """Returns a name beside the source; of a device in the system's folders, where no file can be, standard output."""
+    """Returns a path in the folder of the source, or "-" for a source in the system's folders for devices."""
     is_of_system = is_device(source) and os.path.abspath(source).startswith(("/dev/", "/proc/"))
     return "-" if is_of_system else job.default_name(source)
 
@@ -91,8 +91,8 @@ def _default_output(job, source):
 def searches_many_batches(job, num_lines):
     """Returns whether a job mostly runs uncompiled searches side by side, which gain from one thread each.
 
-    Predictions are no searches. Searches of single sentences and samples are compiled, and a compiled search uses all
-    threads by itself.
+    Predictions need no search. Searches of single sentences and samples are compiled, and a compiled search uses all
+    threads.
     """
     options = job.settings.search
     if job.predicts or options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
@@ -101,13 +101,13 @@ def searches_many_batches(job, num_lines):
 
 
 def translate_lines(job, part, path, write=None):
-    """Translates a `FilePart`, or predicts of it, into a file, or - for standard output; logs a summary.
+    """Answers the lines of a `FilePart`, and writes a file, or - for standard output; logs a summary.
 
     Args:
         job: DecodingJob.
         part: FilePart.
         path: str.
-        write: function of `Problem.writers`, or None for lines of text.
+        write: function of `Problem.writers`; None: lines of text are written.
     """
     as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
     lines_of = job.lines_of(part.name)
@@ -126,11 +126,11 @@ def translate_lines(job, part, path, write=None):
 
     def convert(lines):
         contents = text_files.converted(write, path, part.lines, lines, job.translator.encoders)
-        job.check_files({"--decode_to_file": [*contents]})  # they may have other names
+        job.check_files({"--decode_to_file": [*contents]})  # the problem may choose other names
         return contents
 
     outputs = _write(job, paths, part, make, lines_of.title, convert if write else None)
-    if part.references:  # of no sentences there is no score
+    if part.references:  # an empty file has no score
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
         found = corpus_scores(texts, part.references, ["bleu"], job.bleu_tokenization, where=path)
@@ -138,9 +138,9 @@ def translate_lines(job, part, path, write=None):
 
 
 def score_file(job, source, output="-"):
-    """Writes the mean loss per target piece of each line of a file, which holds an input, a tab and a target.
+    """Writes the mean loss per target piece of each line of a file: an input, a tab and a target.
 
-    Of a language model the lines are texts, and the loss is per piece of them; an empty one has none.
+    For a language model the lines are texts, and the loss is per piece of the text; an empty text has none.
     """
     path = job.settings.shard_name(output)
     job.check_files({"--decode_to_file": path})
@@ -164,7 +164,7 @@ def score_file(job, source, output="-"):
 
 
 def part_of_file(path, settings, errors=None, read=text_files.input_lines):
-    """Returns this command's `FilePart`. `read` is `text_files.input_lines`, or a function like it."""
+    """Returns this command's `FilePart`; `read` is a function with the arguments of `text_files.input_lines`."""
     name = settings.shard_name(path)
     if name != path and files.exists(name):
         return FilePart(name, read(name, settings.delimiter, errors))
@@ -174,13 +174,13 @@ def part_of_file(path, settings, errors=None, read=text_files.input_lines):
 
 
 def made_from(job, part, title):
-    """Returns everything that the outputs depend on, under names that suit messages; `title` says what is done."""
+    """Returns everything that the outputs depend on, by names for messages; `title` is the kind of job."""
     asked = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
     asked += ["tokenization"] if job.mbr == "bleu" else []
     return {
         "kind of job": title,
         "version": t2t_lite.__version__,
-        # an index holds a checksum of every weight
+        # an index has a checksum of every weight
         "checkpoint": [
             hashlib.sha256(files.read_bytes(f"{found.checkpoint}.index")).hexdigest() for found in job.found
         ],
@@ -203,20 +203,20 @@ def _write(job, paths, part, make, title, convert=None):
         paths: list of str.
         part: FilePart.
         make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
-        title: str, what is done with the lines: another job does not go on with an unfinished output of this one.
-        convert: function of the lines of the first file that returns {path: bytes} of the files to write instead; the
-            lines are in `<path>.ids` until then.
+        title: str, the kind of job, such as "scoring": another kind does not resume an unfinished output of this one.
+        convert: function of the lines of the first file that returns {path: bytes}, the files to write instead; until
+            then the lines are in `<path>.ids`.
 
     Returns:
-        Function that returns the list of lines of the first file.
+        Function that returns the lines of the first file, a list.
     """
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
     written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
     chunk = job.chunk * getattr(translator, "count", 1)
-    if written.state is not None:  # decides what is compiled from here on, which affects the last digits of scores
-        _go_on_as(translator, written.state, paths[0])
+    if written.state is not None:  # determines what is compiled, which affects the last digits of scores
+        _restore_history(translator, written.state, paths[0])
     progress = Progress(title, f"{unit_of(job.found[0].problem)}s", len(part.lines), written.done)
     try:
         for start in range(written.done, len(part.lines), chunk):
@@ -245,15 +245,15 @@ def _write(job, paths, part, make, title, convert=None):
 
 
 def _replaced(path, contents):
-    """Writes files {path: bytes} instead of one, which is removed; returns their paths."""
+    """Writes files {path: bytes}, removes the file that they replace, and returns their paths."""
     for name, content in contents.items():
         files.write_bytes(name, content)
     files.remove(path)
     return [*contents]
 
 
-def _go_on_as(translator, history, path):
-    """Gives a translator the search history stored with the unfinished file; a pool has a list of them."""
+def _restore_history(translator, history, path):
+    """Gives a translator the search history that was stored with the unfinished file; a pool has a list of them."""
     count = getattr(translator, "count", None)
     if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
         translator.search_history = history
@@ -264,7 +264,7 @@ def _go_on_as(translator, history, path):
 
 
 class _ToStandardOutput:
-    """Has the methods of ResumableFiles, but one file is standard output, which cannot be resumed."""
+    """Has the methods of ResumableFiles; one of the files is standard output, so it cannot be resumed."""
 
     def __init__(self, paths):
         self.done, self.state = 0, None
@@ -292,7 +292,7 @@ def _first_text(job, line):
 
 
 def translate_stdin(job, output="-"):
-    """Translates standard input into `output`; available lines are answered before more are read."""
+    """Translates standard input to `output`; available lines are answered before more are read."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
     lines_of, delimiter = job.lines_of("standard input"), job.settings.delimiter
     with text_files.output_file(output) as write:
@@ -303,7 +303,7 @@ def translate_stdin(job, output="-"):
 
 
 def interact(job):
-    """Reads lines until q or the end of input. Results go to stdout, everything else to stderr (or the prompt)."""
+    """Answers typed lines until q or the end of input. Only results go to stdout."""
     job.translator  # noqa: B018  (load it before prompting the user)
     print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
     for line in console.typed_lines("> ", LONGEST_LINE):
@@ -318,7 +318,7 @@ def interact(job):
 
 
 def _changed(settings, line, mbr):
-    """Returns the settings after a line such as dl=20, or None for a line to translate."""
+    """Returns the settings changed by a line such as dl=20; None for a line to translate."""
     name, equals, value = line.partition("=")
     if not equals or name not in ("ns", "dl", "it"):
         return None

@@ -23,8 +23,8 @@ _LOGGER = logging.getLogger("t2t_lite")
 _METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> SearchOptions.sampling
 _SEARCH = settings_of(SearchOptions)
 _IN_SEARCH = {declared.flag or name: name for name, declared in _SEARCH.items() if declared.flag is not None}
-SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the way back
-# tensor2tensor's values that `SearchOptions` has others for.
+SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the inverse
+# Values of tensor2tensor -> those of `SearchOptions`.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _MBR_SAMPLES = 32
 
@@ -32,8 +32,8 @@ EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # what t2t-decoder --tune tries
 _DEFAULTS = ", ".join(f"{name}={_SEARCH[name].default}" for name in (*EVALUATION_SETTINGS, "ends"))
 HELP = (
-    f"name=value,… of {_DEFAULTS} (beam_size=1: greedy; extra_length: the longest output is that of the input and so "
-    "many more pieces; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, or [one,other], "
+    f"name=value,… of {_DEFAULTS} (beam_size=1: greedy; extra_length: pieces that an output may have more than its "
+    "input; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, or [one,other], "
     "at which an output ends), banned_texts (likewise, texts that no output contains), return_beams, n_best, "
     "write_beam_scores, max_input_size, sampling_method=random, "
     "sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, "
@@ -48,23 +48,23 @@ class DecodeHParams:
     """The settings of `--decode_hparams` (tensor2tensor's utils/decoding.py).
 
     Attributes:
-        search: SearchOptions. On the command line they are beam_size, alpha, extra_length (tensor2tensor: 100),
+        search: SearchOptions. On the command line these are beam_size, alpha, extra_length (tensor2tensor: 100),
             length_penalty, ends, batch_size (0: the default), no_repeat_ngram_size, repetition_penalty, stop (one or
             a list, see `unescaped`), banned_texts (likewise), sampling_method ("argmax" searches, "random" samples;
-            tensor2tensor's "random_per_example" is the same here), sampling_temp, sampling_keep_top_k (-1: all),
+            tensor2tensor's "random_per_example" means the same), sampling_temp, sampling_keep_top_k (-1: all),
             sampling_keep_top_p and sampling_seed. In tensor2tensor sampling_method and sampling_temp are
             hyperparameters of the model.
         return_beams: write all beam_size outputs of a line, separated by tabs, best first (after the problem's choice).
-        n_best: write that many outputs of a line; 0: one, or beam_size with return_beams.
+        n_best: number of outputs to write per line; 0: one, or beam_size with return_beams.
         write_beam_scores: write each output's score after it.
         max_input_size: the longest input in ids, EOS included; -1: the model's own maximum.
-        num_samples: outputs sampled per line; for a problem's records, how many are decoded, as in tensor2tensor.
-        num_decodes: passes over a problem's records, each in a folder of its own; for sampling.
+        num_samples: outputs sampled per line; for a problem's records, their number, as in tensor2tensor.
+        num_decodes: passes over a problem's records, each into its own folder; for sampling.
         replace_unknown: replace an output's unknown pieces by the input word that they attend to most.
         identity_output: write ids instead of text.
-        delimiter: what ends a record in input and output files.
+        delimiter: the text that ends a record in input and output files.
         shards, shard_id, shards_start_offset, shard_google_format: this command's shard, see `t2t_decoder`.
-        log_results: show every input and output on stderr.
+        log_results: log every input and output to stderr.
     """
 
     search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
@@ -85,9 +85,13 @@ class DecodeHParams:
 
     @classmethod
     def parse(cls, text, where="--decode_hparams", defaults=(), mbr=False):
-        """Parses `name=value,name=value`; `defaults`, a dict, are the problem's own (`Problem.decode_defaults`).
+        """Parses `name=value,name=value`.
 
-        `mbr` says whether minimum Bayes risk decoding is used, whose outputs are samples.
+        Args:
+            text: str.
+            where: str, the flag's name in messages.
+            defaults: dict, the problem's own defaults (`Problem.decode_defaults`).
+            mbr: bool, whether outputs are not those of a beam, as in minimum Bayes risk decoding.
 
         Raises:
             UserError: an unknown name (with the nearest ones), a value of the wrong type or out of range, or a
@@ -100,7 +104,7 @@ class DecodeHParams:
             elif name in _REFUSED:
                 only, why = _REFUSED[name]
                 if str(value).lower() != only.lower():
-                    raise UserError(f"{where}: {name}={typed_text(value)} is not available: {why}. Leave it out.")
+                    raise UserError(f"{where}: {name}={typed_text(value)} is not available: {why}. Remove it.")
             elif name not in kinds:
                 raise UserError(f"{where}: {shown(name)} is unknown. {_instead(name, kinds)}")
             else:
@@ -120,7 +124,7 @@ class DecodeHParams:
         return made
 
     def check(self, mbr=False):
-        """Raises `UserError` for values out of range; num_samples may be a number of records."""
+        """Raises `UserError` for values out of range; num_samples may also be a number of records."""
         check_settings(self, limited_only=True)
         if not mbr:
             (dataclasses.replace(self, num_samples=-1) if self.search.sampling else self).search_options()
@@ -132,7 +136,7 @@ class DecodeHParams:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
 
     def shard_name(self, path):
-        """Returns the name of this shard of a file: `<path>003`, or `<path>-00003-of-00008`."""
+        """Returns the path of this shard of a file: `<path>003`, or `<path>-00003-of-00008`."""
         if self.shards == 1 or path in ("", "-"):
             return path
         number = self.shard_id + self.shards_start_offset
@@ -157,21 +161,21 @@ class DecodeHParams:
 
     @property
     def num_outputs(self):
-        """How many outputs are written per line."""
+        """The number of outputs written per line."""
         if self.search.sampling:
             return max(self.num_samples, 1)
         return self.n_best or (self.search.beam_size if self.return_beams else 1)
 
     @property
     def mbr_samples(self):
-        """How many samples of a line minimum Bayes risk decoding draws."""
+        """The number of samples per line in minimum Bayes risk decoding."""
         return _MBR_SAMPLES if self.num_samples == -1 else self.num_samples
 
     def search_options(self, mbr=False):
-        """Returns `search` with `n_best` set; with `mbr` without, since all samples are compared.
+        """Returns `search` with `n_best` set, but unchanged with `mbr`, since all samples are compared.
 
         Raises:
-            UserError: a value out of range, such as too many samples per line, or more outputs of it than there are.
+            UserError: a value is out of range, such as too many samples, or more outputs than samples or beams.
         """
         if self.search.sampling or mbr:
             drawn = self.mbr_samples if mbr else self.num_outputs
@@ -187,13 +191,13 @@ def evaluation_search(text, where="--decode_hparams"):
     """Parses the search settings of evaluations, `name=value,…`; returns a dict, or None.
 
     Raises:
-        UserError: a setting that has no meaning in evaluations, or a value out of range.
+        UserError: a setting that evaluations do not use, or a value out of range.
     """
     given, search = parse_assignments(text, where), DecodeHParams.parse(text, where).search
     if other := [name for name in given if name not in EVALUATION_SETTINGS]:
         raise UserError(
-            f"{where}: {other[0]} has no meaning in evaluations, only {', '.join(EVALUATION_SETTINGS)}. It has one in "
-            "t2t-decoder."
+            f"{where}: {other[0]} has no effect in evaluations. Expected {', '.join(EVALUATION_SETTINGS)}; t2t-decoder "
+            "has the others."
         )
     return {name: getattr(search, name) for name in given} or None
 
@@ -212,7 +216,7 @@ def unescaped(text):
 
 
 def _instead(name, kinds):
-    """Returns what to use instead of an unknown name."""
+    """Returns a sentence on what to use instead of an unknown name."""
     if name in ("decode_reference", "decode_to_file", "long_input", "split_sentences"):
         return f"It is a flag: --{name}{'=FILE' * name.startswith('decode_')}."
     if (short := name.removeprefix("decode_")) in kinds and short != name:
@@ -226,10 +230,10 @@ def _instead(name, kinds):
     return hparam_answer(name) or f"{nearest(name, kinds, end=' ')}All: {', '.join(kinds)}."
 
 
-# Names of Hugging Face's generation, and of other toolkits'.
+# Names in Hugging Face's generation and in other toolkits.
 _LENGTHS = {
     "min_length": "Outputs have no shortest length; a larger alpha prefers longer ones.",
-    "max_length": "The longest output is that of the input and extra_length more pieces.",
+    "max_length": "An output may have extra_length more pieces than its input.",
 }
 _ELSEWHERE = {
     "num_beams": "beam_size",
@@ -245,9 +249,9 @@ _ELSEWHERE = {
 
 # tensor2tensor's settings for which only the default makes sense here, and why.
 _REFUSED = {
-    "export_extra_infer_outputs": ("", "t2t-exporter says what an export gives"),
+    "export_extra_infer_outputs": ("", "t2t-exporter defines the outputs of an export"),
     "force_decode_length": ("False", "an output ends where the model ends it"),
-    "multiproblem_task_id": ("-1", "there are no multi-problems"),
+    "multiproblem_task_id": ("-1", "multi-problems do not exist here"),
 }
 _UNREAD = "tensor2tensor does not read it for text either"
 _NO_EFFECT = {

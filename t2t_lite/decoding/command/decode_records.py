@@ -1,4 +1,4 @@
-"""Decoding a problem's dev or test records, as tensor2tensor's dataset decoding does."""
+"""Decodes a problem's dev or test records, as tensor2tensor's dataset decoding does."""
 
 import dataclasses
 import os
@@ -12,12 +12,12 @@ from t2t_lite.errors import UserError
 
 
 def translate_records(job, split, output=""):
-    """Writes `<output>.<model>…​.decodes` and, beside it, `.inputs` and `.targets`; shows BLEU.
+    """Writes `<output>.<model>….decodes`, and the same with `.inputs` and `.targets`; shows BLEU.
 
     Args:
         job: DecodingJob.
         split: DatasetSplit.
-        output: path; "": beside the checkpoint.
+        output: path; "": in the checkpoint's folder.
     """
     base = output or os.path.join(os.path.dirname(job.found[0].checkpoint), FILE_TAGS[split])
     paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]
@@ -33,10 +33,10 @@ def translate_records(job, split, output=""):
     print(f"decoding {len(inputs):,} {FILE_TAGS[split]} examples of {full_name}", file=sys.stderr)
     for number, path in enumerate(paths):
         files.make_folder(os.path.dirname(path) or ".")
-        # Of records, num_samples is their number.
+        # With records, num_samples is their number.
         once = dataclasses.replace(job.settings, num_samples=-1)
         once = once.searching(seed=once.search.seed + number)
-        has_texts = job.n_best_format == "json" or not job.settings.identity_output  # ids have no BLEU
+        has_texts = job.n_best_format == "json" or not job.settings.identity_output  # BLEU needs texts
         part = FilePart("examples", inputs, references=references if has_texts else None)
         translate_lines(job.with_settings(once), part, path)
         for other, lines in zip(_beside(path), (inputs, references), strict=True):
@@ -47,7 +47,7 @@ def read_records(job, split):
     """Returns the texts of this job's shard of the examples, and their references.
 
     Raises:
-        UserError: the records are missing or were made with another vocabulary.
+        UserError: the records are missing, or were generated with another vocabulary.
     """
     translator = job.translator
     for side, encoder in translator.problem.get_feature_encoders(job.data_dir).items():
@@ -78,7 +78,7 @@ def _text(translator, side, ids):
 
 
 def _output_path(job, base, number):
-    """Returns the output path of one pass over the records; with several passes, each has a folder of its own."""
+    """Returns the output path of one pass over the records; each of several passes has its own folder."""
     if job.settings.num_decodes > 1:
         base = os.path.join(os.path.dirname(base), f"decode_{number:05d}", os.path.basename(base))
     suffix = job.default_name("")
@@ -87,5 +87,5 @@ def _output_path(job, base, number):
 
 
 def _beside(path):
-    """Returns the paths of inputs and targets beside the outputs."""
+    """Returns the paths of the inputs and targets that belong to outputs."""
     return [f"{path.rpartition('.')[0]}.{extension}" for extension in ("inputs", "targets")]

@@ -10,7 +10,7 @@ from numpy.lib import format as npy
 from t2t_lite import files
 from t2t_lite.cli.console import Progress
 from t2t_lite.decoding.command.decode_files import part_of_file
-from t2t_lite.decoding.command.lines import of_each
+from t2t_lite.decoding.command.lines import applied
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, written_path
@@ -18,14 +18,14 @@ from t2t_lite.tasks.encoder_task import Reading
 from t2t_lite.tasks.task import unit_of
 from t2t_lite.text.vocabulary import EOS_ID
 
-_POSITIONS = 2**14  # that are computed before they are written: 200 MB of four layers of 768
+_POSITIONS = 2**14  # computed before they are written: 200 MB for four layers of 768
 
 
 def write_features(job, source, path, pooling=None, **options):
     """Writes the hidden states of the lines of a file.
 
     The arrays are "features", float32 [lines, n] with `pooling`, else [positions of all lines, n] and "lengths", int64
-    [lines], the positions of each line. A line that is skipped has no position, and NaN where there is pooling.
+    [lines], the number of positions of each line. A skipped line has no positions, or NaN with `pooling`.
 
     Args:
         job: DecodingJob.
@@ -33,13 +33,11 @@ def write_features(job, source, path, pooling=None, **options):
         pooling, **options: see `Predictor.features`.
 
     Raises:
-        UserError: as `Predictor.features`; or a file is missing, or a line cannot be read.
+        UserError: see `Predictor.features`; or a file is missing, or a line cannot be read.
     """
     path = written_path(job.settings.shard_name(path))
     if is_device(path):
-        raise UserError(
-            f"{path}: is no file. Expected the name of one, such as features.npz, which is written at once."
-        )
+        raise UserError(f"--features_file={path}: is a device. Expected a file name, such as features.npz.")
     job.check_files({"--features_file": path})
     options["pooling"] = pooling
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
@@ -58,7 +56,7 @@ def write_features(job, source, path, pooling=None, **options):
                 shape = {"descr": "<f4", "fortran_order": False, "shape": (rows, nothing.size)}
                 npy.write_array_header_1_0(array, shape)
                 for start, end in _parts(sizes):
-                    found = of_each(features, readings[start:end], None)
+                    found = applied(features, readings[start:end], None)
                     skipped = np.full_like(nothing, np.nan) if pooling else nothing[None][:0]
                     of_lines = [skipped if one is None else one for one in found]
                     array.write((np.stack if pooling else np.concatenate)(of_lines).astype("<f4").tobytes())
@@ -73,7 +71,7 @@ def write_features(job, source, path, pooling=None, **options):
 
 
 def _parts(sizes):
-    """Yields (start, end) of lines of about `_POSITIONS` positions together, of at least one."""
+    """Yields (start, end) of groups of one or more lines with at most about `_POSITIONS` positions."""
     start = total = 0
     for at, size in enumerate(sizes):
         if at > start and total + size > _POSITIONS:

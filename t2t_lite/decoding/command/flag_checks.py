@@ -17,9 +17,9 @@ from t2t_lite.settings.config import parse_assignments
 from t2t_lite.tasks.task import check_answered_by
 
 _LOGGER = logging.getLogger("t2t_lite")
-TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # what some models tell beside outputs
+TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # see `Teller`
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
-LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs with a line per line
+LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs with one line per input line
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 _LONG = ("long_input", "split_sentences")
 _SEARCH = (*_LONG, "mbr", "n_best_format")
@@ -39,10 +39,10 @@ MODES = {
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What t2t-decoder is asked for. What is not known yet fits everything.
+    """What t2t-decoder is asked for. Facts about a model or settings that are not known yet hold.
 
     Attributes:
-        flags: {name: value} of the flags that are given; `asked[name]` is "" for others.
+        flags: {name: value} of the given flags; `asked[name]` is "" for others.
         runs: list of `runs.locating.LocatedRun` of one task: the model, or those of an ensemble.
         settings: DecodeHParams, or None.
         text: str, from which the settings were parsed.
@@ -57,14 +57,14 @@ class Asked:
         return self.flags.get(name, "")
 
     def given(self, *names):
-        """Returns {name: value} of those of some flags that are given."""
+        """Returns {name: value} of some flags, only of those that are given."""
         return {name: self.flags[name] for name in names if name in self.flags}
 
     def of_model(self, runs):
-        """Returns the same with the model, and with the settings of --decode_hparams.
+        """Returns the same with the model and the settings of --decode_hparams.
 
         Raises:
-            UserError: they do not fit: see `check`.
+            UserError: see `check`.
         """
         text, asked = self["decode_hparams"], Asked(self.flags, runs)
         no_beam = bool(self["mbr"]) or asked.answered_by == "Predictor"
@@ -119,7 +119,7 @@ class Asked:
         return not (self.runs and writer(self["decode_to_file"], self.runs[0].problem))
 
     def words(self):
-        """Returns {word in a message: what it stands for}."""
+        """Returns {field of a message: value}."""
         words = {"shards": self.shards, "output": self["decode_to_file"]}
         if not self.runs:
             return words
@@ -184,14 +184,14 @@ _FACTS = {
                       "{values}: standard input gives lines. Name a file, --decode_from_file."),
     "ranked": (_ranks, "{values}: belongs to a search. num_samples is the number of samples."),
     "may_sample": (lambda asked: asked.samples or asked.mode == "decode_interactive",
-                   "{names}: only of sampling. Add sampling_method=random, or remove {it}."),
+                   "{names}: needs sampling. Add sampling_method=random, or remove {it}."),
     "samples_or_records": (lambda asked: asked.samples or asked.has_records,
                            "{values} samples of a line need sampling_method=random."),
     "sampled_records": (lambda asked: asked.has_records and asked.settings.search.sampling,
                         "{values} needs a problem's records and sampling_method=random; for a file there is "
                         "num_samples."),
 }  # fmt: skip
-_FLAGS = {  # what flags need besides their mode, or single values of them
+_FLAGS = {  # {flag, or flag=value: facts that it needs in addition to its mode}
     "tune": ("dev_set", "translation", "stepwise"),
     "keep_timestamp": ("output_file",),
     "decode_to_file=-": ("no_records",),

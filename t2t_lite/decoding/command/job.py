@@ -1,4 +1,4 @@
-"""What all ways of decoding share: the model on its devices, the settings, and messages about lines."""
+"""The job of t2t-decoder: the model on its devices, the settings, and the files."""
 
 import concurrent.futures
 import dataclasses
@@ -51,25 +51,25 @@ class LineErrors:
 
 @dataclasses.dataclass
 class DecodingJob:
-    """How lines become outputs.
+    """A model and the settings with which lines become outputs.
 
     Attributes:
-        found: list of `runs.opening.LocatedRun`, the model's checkpoint, or several for an ensemble.
+        found: list of `runs.locating.LocatedRun`: the model's checkpoint, or several for an ensemble.
         settings: DecodeHParams.
-        data_dir: path of the vocabulary, if it is not beside the checkpoint; for records, their folder.
+        data_dir: path of the vocabulary, if it is not in the checkpoint's folder; for records, their folder.
         devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
         inputs: {name in messages: path}, files that no output may overwrite.
-        long_input, split_sentences: as in `LineTranslator`.
-        on_error: "stop" or "skip", what to do with a line that cannot be translated.
+        long_input, split_sentences: see `LineTranslator`.
+        on_error: "stop" or "skip", the treatment of a line that cannot be translated.
         n_best_format: "text" or "json".
         mbr: None, or the utility function that selects outputs among samples.
         tokenization: the tokenization for BLEU; None: see `bleu_tokenization`.
         alignments_file: path of the word alignments; "": none are written.
-        told_files: {name of a teller: path} of what it tells.
+        told_files: {name of a `Teller`: path of its values}.
         keep_timestamp: bool, whether outputs get the checkpoint's time.
-        compute_dtype: as in `Translator.load`.
-        chunk: int, class attribute: lines that each device translates before they are written. It is large enough for
-            sorting by length, and small enough that little work is lost when the process is killed.
+        compute_dtype: see `Translator.load`.
+        chunk: int, class attribute: lines per device that are translated before they are written. It is large enough
+            for sorting by length, and small enough that little work is lost when the process is killed.
     """
 
     found: list
@@ -104,7 +104,7 @@ class DecodingJob:
 
     @property
     def predicts(self):
-        """Whether an encoder says something of the lines."""
+        """Whether an encoder predicts something for the lines."""
         return registry.task_of(self.found[0].problem).answered_by == "Predictor"
 
     @property
@@ -114,7 +114,7 @@ class DecodingJob:
 
     @property
     def bleu_tokenization(self):
-        """The tokenization for BLEU: the one given, or as in evaluations, by default that of the target language."""
+        """The tokenization for BLEU: the given one, or that of evaluations, by default the target language's."""
         return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
 
     def check_files(self, outputs, inputs=None):
@@ -137,45 +137,45 @@ class DecodingJob:
         files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
 
     def files_beside(self):
-        """Returns {name in `LineAnswer.beside`: (flag, path)} of the files that get a line for each line."""
+        """Returns {name in `LineAnswer.beside`: (flag, path)} of the further outputs with one line per input line."""
         paths = {"alignment": ("--alignments_file", self.alignments_file)} if self.alignments_file else {}
         paths |= {name: (f"--{registry.teller(name).flag}", path) for name, path in self.told_files.items()}
         return {name: (flag, self.settings.shard_name(path)) for name, (flag, path) in paths.items()}
 
     def with_settings(self, settings):
-        """Returns the same job with other settings; it keeps the loaded translator."""
+        """Returns the same job, with the loaded translator, with other settings."""
         job = dataclasses.replace(self, settings=settings)
         job.translator = self.translator
         return job
 
     def reader(self, path):
-        """Returns the function that reads a file to decode: `text_files.input_lines`, or one like it."""
+        """Returns the function that reads a file to decode, with the arguments of `text_files.input_lines`."""
         found = self.found[0]
         folder = self.data_dir or os.path.dirname(found.checkpoint)
         return text_files.reader(path, found.problem, folder, lambda: self.translator.encoders)
 
     def writer(self, path):
-        """Returns the function of the problem that writes files with a path's ending, or None."""
+        """Returns the problem's function that writes files with a path's extension, or None."""
         return text_files.writer(path, self.found[0].problem)
 
     @functools.cached_property
     def errors(self):
-        """The LineErrors of the lines that this job reads and answers."""
+        """The LineErrors of this job's lines."""
         return LineErrors(self.on_error)
 
     def lines_of(self, name, **options):
-        """Returns the `Lines` that answer lines; `name` says where these come from, and options are of the `Lines`."""
-        made = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
+        """Returns the `Lines` that answer lines; `name` is their source, and options are arguments of `Lines`."""
+        lines_class = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
         options |= {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
-        if made is LineTranslator:
+        if lines_class is LineTranslator:
             options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
             options |= {"told": [*self.told_files], "utility": self.mbr, "tokenize": self.tokenization}
-        return made(self.translator, self.settings, name, **options)
+        return lines_class(self.translator, self.settings, name, **options)
 
     def default_name(self, path):
-        """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
+        """Returns tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
 
-        Predictions are made without a beam, and have none in their name.
+        Predictions use no beam and have none in their name.
         """
         names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
         beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
@@ -189,15 +189,14 @@ class DecodingJob:
             os.utime(path, (max(times), max(times)))
 
 
-# `answer` of the pool itself calls these, so that the parts of long texts are shared, too.
+# Shared among the devices; `answer` runs on the pool itself and calls these, so the parts of long texts are shared.
 _SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
 
 
 class TranslatorPool:
-    """Has the attributes of `Translator`, `Generator` or `Predictor`, and their methods that take lists of texts.
+    """Has the attributes of a `Translator`, `Generator` or `Predictor`, and those of their methods that take texts.
 
-    Sentences are distributed by length, so that all devices have about the same work. The distribution does not depend
-    on the speed of the devices.
+    Texts are distributed by length, so that all devices get about the same work, whatever their speed.
 
     Args:
         translators: list of (device name, Translator, Generator or Predictor with its weights on that device).
@@ -208,7 +207,7 @@ class TranslatorPool:
 
     @classmethod
     def load(cls, devices, load, *args):
-        """Loads the same model once for each device, by `load` of these arguments."""
+        """Loads the same model once for each device, by `load(*args)`."""
         return cls([(device, _on(device, load, *args)) for device in devices])
 
     @property
@@ -234,7 +233,7 @@ class TranslatorPool:
         return getattr(self._translators[0], name)
 
     def _deal(self, method, texts, **options):
-        """Calls the method of each translator with its share of the texts and of options that are lists."""
+        """Calls the method of each translator with its share of the texts and of the options that are lists."""
         batches = [*in_batches(texts, self.count, lambda text: -len(text))]  # an item of each goes to each device
         shares = [[batch[at] for batch in batches if at < len(batch)] for at in range(self.count)]
         found = [None] * len(texts)

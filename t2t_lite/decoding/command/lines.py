@@ -1,4 +1,4 @@
-"""Lines with one set of settings: each is read, all are answered together, and every answer is an output."""
+"""Answers lines with one set of settings: reads each, answers all together, and formats the outputs."""
 
 import dataclasses
 import logging
@@ -13,23 +13,23 @@ from t2t_lite.decoding.texts import prefix_ids, valid_unicode
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY = 10  # lines named in one message
-_N_BEST = 5  # answers of an encoder to one line
+_MANY = 10  # line numbers in one message
+_N_BEST = 5  # answers of an encoder per line
 
 
 @dataclasses.dataclass(frozen=True)
 class LineAnswer:
-    """What is answered to one line.
+    """The answer to one line.
 
     Attributes:
-        answer: `Translation`, `Generation`, or what `Predictor.predict` or `fill_mask` returns; None: nothing was
-            asked, since the line was skipped, or is blank and there is nothing to predict.
-        truncated: bool, whether part of the line was not read.
-        parts: int, the number of parts that it was read in; 0: none.
-        tokens: int, ids of the output; of predictions those that were read.
-        is_long: bool, whether it had to be split or truncated, being longer than the limit.
-        beside: {name: str}, what files beside the output get: of "alignment" "0-0 1-2", pairs of a word in the line
-            and one in the first hypothesis, from 0; of others what `Teller.text` makes of the first hypothesis.
+        answer: `Translation`, `Generation`, or a result of `Predictor.predict` or `fill_mask`; None for a skipped line,
+            and for a blank one to predict.
+        truncated: bool, whether part of the line was dropped.
+        parts: int, the number of parts in which it was read; 0: none.
+        tokens: int, the ids of the output, its end counted; for predictions those that were read.
+        is_long: bool, whether it was split or truncated because it is longer than the limit.
+        beside: {name: str}, the line's text in further files: for "alignment" "0-0 1-2", pairs of a word in the line
+            and one in the first hypothesis, from 0; for others `Teller.text` of the first hypothesis.
     """
 
     answer: object = None
@@ -46,64 +46,65 @@ class LineAnswer:
 
 
 class Lines:
-    """Answers lines with one set of settings. Subclasses say how each is read, what is asked, and how it is written.
+    """Answers lines with one set of settings. Subclasses define how lines are read, answered and formatted.
 
     Args:
         answerer: Translator, Generator or Predictor, or a TranslatorPool of them.
         settings: DecodeHParams.
-        name: str, where the lines come from, for messages: a file, standard input.
-        long_input: one of `LONG_INPUTS`, what is done with lines of more ids than `max_input_size`; None: that of
-            `Answerer.reader`.
-        on_error: function that gets a message for each line that cannot be answered; it raises, or the line is skipped.
+        name: str, the source of the lines in messages: a file, standard input.
+        long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`; None: the default
+            of `Answerer.reader`.
+        on_error: function that takes a message for each line that cannot be answered; it raises, or the line is
+            skipped. None: it raises.
         as_json: bool, whether outputs are lines of JSON, for which hypotheses get token scores.
-        **of_reader: further arguments of `Answerer.reader`.
+        **reader_options: further arguments of `Answerer.reader`.
 
     Attributes:
         limit: int, the most ids of a line that is not split or truncated, or None.
-        compile: as in `SearchOptions`.
+        compile: see `SearchOptions`.
     """
 
-    cut = "cut off after"  # what a long line is, in messages, with the limit after it
+    cut = "cut off after"  # the beginning of the warning about truncated lines; the limit follows
     title = "translating"
 
-    def __init__(self, answerer, settings, name, *, long_input=None, on_error=None, as_json=False, **of_reader):
+    def __init__(self, answerer, settings, name, *, long_input=None, on_error=None, as_json=False, **reader_options):
         self.answerer, self.settings, self.name = answerer, settings, name
         longest = None if settings.max_input_size == -1 else settings.max_input_size
-        self.reader = answerer.reader(longest, long_input=long_input, as_flags=True, **of_reader)
+        self.reader = answerer.reader(longest, long_input=long_input, as_flags=True, **reader_options)
         self.limit, self.long_input = self.reader.limit, self.reader.long_input
         self.as_json = as_json
         self.compile = None
         self._on_error = on_error or _raise
 
     def read(self, line, prefix=""):
-        """Returns what `Answerer.answer` takes of a line, or None if it is blank and there is nothing to ask.
+        """Reads a line for `Answerer.answer`; returns None if it is blank and needs no answer.
 
         Args:
-            line: what the reader of a file yields, not None.
-            prefix: str, with which its output has to begin.
+            line: an item of the list that a reader of files returns, not None.
+            prefix: str, the forced beginning of its output.
 
         Raises:
-            UserError: it cannot be read, or is to be refused.
+            UserError: the line cannot be read, or is refused as too long.
         """
         return self.reader.read(line)
 
     def asked(self, readings):
-        """Returns the options with which `Answerer.answer` answers readings."""
+        """Returns the options of `Answerer.answer` for readings."""
         raise NotImplementedError
 
     def answered(self, reading, found):
-        """Returns the LineAnswer of a reading and of what is answered to it, a `Translation` or a `Generation`."""
+        """Returns the LineAnswer of a reading and its answer, a `Translation` or a `Generation`."""
         return LineAnswer(found, found.truncated, 1, len(found.hypotheses[0].ids) + 1 if found.text else 0)
 
     def stream(self, line):
-        """Returns an iterator of the parts of a line's output, or None if its end decides about all of it."""
+        """Returns an iterator of the parts of a line's output; None if they are not known before its end."""
 
     def readings(self, lines, first=1, prefixes=None, read=None):
-        """Yields what is read of each line; None for one to skip, a blank one, or one of which `on_error` was told.
+        """Yields the reading of each line; None for one to skip, a blank one, and one that was reported to `on_error`.
 
         Args:
             lines: list of lines; None is one to skip.
-            first: int, the number of the first one, for messages.
+            first: int, the number of the first line, for messages.
             prefixes: None, or one str per line.
             read: function of a line and its prefix; None: `self.read`.
         """
@@ -118,25 +119,25 @@ class Lines:
             yield reading
 
     def answer(self, lines, first=1, prefixes=None, on_progress=None):
-        """Returns the LineAnswer of each line. Lines and errors are those of `readings`.
+        """Returns the LineAnswer of each line. For lines that cannot be read see `readings`.
 
         Args:
-            lines, first, prefixes: as of `readings`.
-            on_progress: None, or a function that is called with the number of lines done.
+            lines, first, prefixes: see `readings`.
+            on_progress: None, or a function called with the number of lines done.
         """
 
         def answers(some):
             found = self.answerer.answer(some, on_progress=on_progress, **self.asked(some))
             return map(self.answered, some, found)
 
-        return of_each(answers, self.readings(lines, first, prefixes), LineAnswer())
+        return applied(answers, self.readings(lines, first, prefixes), LineAnswer())
 
     def score(self, lines, first=1):
-        """Returns the TargetScore of each line, see `read_target`; None of one that cannot be scored."""
-        return of_each(self.scores, self.readings(lines, first, read=self.read_target), None)
+        """Returns the TargetScore of each line, see `read_target`; None for one that cannot be scored."""
+        return applied(self.scores, self.readings(lines, first, read=self.read_target), None)
 
     def check_lengths(self, lines, first=1):
-        """Reports lines that would be refused to `on_error`; returns the lines, with None in place of those."""
+        """Reports lines to be refused to `on_error`; returns the lines with None in their place."""
         if self.long_input != "refuse":
             return lines
         every = zip(self.readings(lines, first), lines, strict=True)
@@ -146,8 +147,8 @@ class Lines:
         """Answers lines, and warns about truncated or split ones.
 
         Args:
-            lines, first, prefixes, on_progress: as of `answer`.
-            inputs: list of the lines as they were read, where some of `lines` are None, being refused; None: `lines`.
+            lines, first, prefixes, on_progress: see `answer`.
+            inputs: list of the lines as they were read, if refused ones are None in `lines`; None: `lines`.
 
         Returns:
             (output lines, a list of str without line ends; list of LineAnswer).
@@ -159,11 +160,11 @@ class Lines:
         self.warn_of_long("split, being longer than", split)
         if count := sum(found.parts > 1 and not found.is_long for found in answers):
             _LOGGER.info(
-                f"{self.name}: {counted(count, 'line')} of several sentences, translated one by one "
-                "(--split_sentences=never: as a whole)"
+                f"{self.name}: {counted(count, 'line')} of several sentences, which were translated one by one "
+                "(--split_sentences=never translates lines as a whole)"
             )
         lost = [f"{number} ({', '.join(found.lost)})" for number, found in numbered if found.lost]
-        self.warn("protected texts that the model did not write stand at the end of the output", lost)
+        self.warn("protected texts that the model did not write were appended to the output", lost)
         short = "the output has less than a third of the line's pieces, so some of it may not be translated"
         self.warn(short, [number for number, found in numbered if found.is_short])
         texts = []
@@ -178,7 +179,7 @@ class Lines:
 
         Args:
             number: int, from 1.
-            line: the line; None where it is not UTF-8.
+            line: the line; None if it is not UTF-8.
             answered: LineAnswer.
         """
         if self.as_json:
@@ -186,26 +187,26 @@ class Lines:
         return text_files.output_line(answered, self.settings)
 
     def warn(self, what, numbers):
-        """Warns of something about the lines of some numbers, if there are any."""
+        """Logs a warning about the lines with some numbers, if any."""
         if numbers:
             more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
             _LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
 
     def warn_of_long(self, what, numbers):
-        """Warns of what was done with the lines of some numbers, being too long, if there are any."""
+        """Logs a warning about the treatment of lines that are too long, if any."""
         if numbers:
             self.warn(f"{what} {self.limit:,} pieces", numbers)
 
 
-def of_each(function, readings, nothing):
-    """Returns what a function of those readings that are not None gives for each of them; `nothing` for the others."""
+def applied(function, readings, nothing):
+    """Applies a function of a list to the readings that are not None; the others get `nothing`."""
     readings = list(readings)
     found = iter(function([one for one in readings if one is not None]))
     return [nothing if one is None else next(found) for one in readings]
 
 
 def is_blank(line):
-    """Whether there is nothing in a line, which may also be a list of words, a dict, or None."""
+    """Whether a line, which may also be a list of words, a dict, or None, is empty or only spaces."""
     return not (line.strip() if isinstance(line, str) else line)
 
 
@@ -214,28 +215,27 @@ def _raise(message):
 
 
 class LineTranslator(Lines):
-    """Translates lists of lines: long ones and several sentences in parts, blank ones to blank ones.
+    """Translates lists of lines: long ones, and several sentences, in parts; blank lines stay blank.
 
     Args:
         translator: Translator, or an object that has its `reader`, `answer`, `encoders`, `problem` and `searcher`.
-        settings, name, **of_lines: see `Lines`.
+        settings, name, **options: see `Lines`.
         long_input: see `Lines`. None: split, but truncate if `max_input_size` is set, as in tensor2tensor, or if the
             problem's texts are not natural language.
-        split_sentences: one of `SPLIT_SENTENCES`, as of `Translator.translate`; None: "auto", where long lines are
-            split, else "never".
+        split_sentences: one of `SPLIT_SENTENCES`, see `Translator.translate`; None: "auto" if long lines are split,
+            else "never".
         utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
         tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
-        alignments: bool, whether lines get word alignments.
-        told: names of tellers, whose texts lines get.
+        alignments: bool, whether to return word alignments.
+        told: names of `Teller`s whose texts are returned.
     """
 
     def __init__(self, translator, settings, name, *, long_input=None, split_sentences=None, utility=None,
-                 tokenize=None, alignments=False, told=(), **of_lines):  # fmt: skip
-        is_cut = settings.max_input_size != -1 or not is_natural(translator.problem)
-        long_input = long_input or ("truncate" if is_cut else "split")
-        of_lines |= {"long_input": long_input}
-        of_lines["split_sentences"] = split_sentences or ("auto" if long_input == "split" else "never")
-        super().__init__(translator, settings, name, **of_lines)
+                 tokenize=None, alignments=False, told=(), **options):  # fmt: skip
+        truncates = settings.max_input_size != -1 or not is_natural(translator.problem)
+        options["long_input"] = long_input or ("truncate" if truncates else "split")
+        splits = "auto" if options["long_input"] == "split" else "never"
+        super().__init__(translator, settings, name, split_sentences=split_sentences or splits, **options)
         self._options, self._alignments = settings.search_options(mbr=bool(utility)), alignments
         risk = {"utility": utility, "num_samples": settings.mbr_samples, "tokenize": tokenize} if utility else {}
         extra = {"return_token_scores": self.as_json, "return_attention": alignments}
@@ -269,7 +269,7 @@ class LineTranslator(Lines):
         return dataclasses.replace(answered, parts=len(reading.parts), is_long=reading.is_long, beside=beside)
 
     def read_target(self, line, _):
-        """Returns what `score` takes of a line, an input and its target. Raises `UserError` as `read`."""
+        """Reads a line of an input and its target for `scores`. Raises `UserError` if it is too long."""
         return self.answerer.pair_ids(*line.split("\t"))
 
     def scores(self, readings):
@@ -278,19 +278,19 @@ class LineTranslator(Lines):
 
 
 class LineGenerator(Lines):
-    """Continues lists of lines; an empty line is an empty prompt. Lines may also be lists of ids: `Problem.readers`.
+    """Continues lists of lines; an empty line is an empty prompt. A line may also be a list of ids (`Problem.readers`).
 
     Args:
         generator: Generator.
         settings: DecodeHParams; extra_length is the most ids of a continuation, max_input_size of a prompt.
-        name, **of_lines: see `Lines`.
+        name, **options: see `Lines`.
     """
 
     cut = "read only from its end, being longer than"
     title = "generating"
 
-    def __init__(self, generator, settings, name, **of_lines):
-        super().__init__(generator, settings, name, **of_lines)
+    def __init__(self, generator, settings, name, **options):
+        super().__init__(generator, settings, name, **options)
         self._options = settings.search_options()
 
     def asked(self, readings):
@@ -305,7 +305,7 @@ class LineGenerator(Lines):
         return iter(()) if prompt is None else self.answerer.stream(prompt, **self._arguments())
 
     def read_target(self, line, _):
-        """Returns what `scores` takes of a line. Raises `UserError` as `read`."""
+        """Reads a line for `scores`. Raises `UserError` if it is too long."""
         ids, longest = self.answerer.ids_of(line), self.answerer.max_length
         if len(ids) > (longest or len(ids)):
             raise UserError(f"{len(ids):,} pieces, more than {longest:,}. Split it.")
@@ -322,21 +322,21 @@ class LineGenerator(Lines):
 
 
 class LinePredictor(Lines):
-    """Predicts labels, numbers, tags, answers and masked words of lists of lines.
+    """Predicts labels, numbers, tags, answers and masked words for lists of lines.
 
-    A line is a str, whose columns are separated by tabs where a row has two texts; or a list of words; or a dict of an
-    "id", a "question" and its "context". The outputs of the latter are one object of JSON together, {id: answer}.
+    A line is a str, with a tab between the texts of a row of two; or a list of words; or a dict of an "id", a
+    "question" and its "context". The outputs for dicts form one JSON object, {id: answer}.
 
     Args:
         predictor: Predictor.
-        settings: DecodeHParams: n_best, batch_size and max_input_size are used.
-        name, **of_lines: see `Lines`.
+        settings: DecodeHParams; n_best, batch_size and max_input_size are used.
+        name, **options: see `Lines`.
     """
 
     title = "predicting"
 
-    def __init__(self, predictor, settings, name, **of_lines):
-        super().__init__(predictor, settings, name, **of_lines)
+    def __init__(self, predictor, settings, name, **options):
+        super().__init__(predictor, settings, name, **options)
         self._task = predictor.task
         self._n_best = settings.n_best or _N_BEST
         self._ends = ()  # the numbers of an output's first and last line
@@ -355,7 +355,7 @@ class LinePredictor(Lines):
         return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
 
     def check_lengths(self, lines, first=1):
-        """See `Lines`. These are all lines of an output; the first and the last one may be written otherwise."""
+        """See `Lines`. The lines are those of a whole output, whose first and last one may be formatted differently."""
         self._ends = first, first + len(lines) - 1
         return super().check_lengths(lines, first)
 
@@ -372,7 +372,7 @@ class LinePredictor(Lines):
         return text
 
     def _texts(self, line):
-        """Returns what `Predictor.read` takes of a line."""
+        """Returns the texts of a line for `Predictor.read`."""
         if isinstance(line, dict):
             return tuple(valid_unicode(line[name]) for name in self._task.inputs)
         if isinstance(line, list):
@@ -386,7 +386,7 @@ class LinePredictor(Lines):
 
 
 def _asked(line, answer):
-    """Returns what a line of JSON says of the input, which is None where it is not UTF-8; an answer has the words."""
+    """Returns the JSON fields of the input, None if it is not UTF-8; {} for words that the answer contains."""
     match line:
         case dict():
             return {"id": line["id"]}

@@ -20,23 +20,23 @@ from t2t_lite.files.pipes import is_device, open_device, written_path
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_AHEAD = 256
-_BLOCK = 2**20  # bytes that are read at once
+_BLOCK = 2**20  # bytes per read
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
-    """Returns the lines of a file as a list of str; [] for an empty file. Of WMT's test sets these are segments.
+    """Returns the lines of a file as a list of str; [] for an empty file. WMT's test sets have segments for lines.
 
-    Lines end only at LF or CR LF. With another delimiter, records end there, and a last empty one does not count. All
-    lines are checked before any is translated.
+    Lines end only at LF or CR LF. With another delimiter, records end there, and a last empty one is dropped. All lines
+    are checked before any is translated.
 
     Args:
         path: str.
         delimiter: str.
-        on_bad_line: None, or a function that gets a message for each line that is not UTF-8, in whose place is None.
-        side: str, what to read of a test set, see `wmt_files`.
+        on_bad_line: None, or a function that takes a message for each line that is not UTF-8; such a line becomes None.
+        side: str, the side to read of a test set, see `wmt_files`.
 
     Raises:
-        UserError: the file is missing, unreadable or damaged, or a line, which is named, is not UTF-8.
+        UserError: the file is missing, unreadable or damaged, or a line is not UTF-8; the message has its number.
     """
     if is_device(path):
         with open_device(path, "rb") as file:
@@ -59,7 +59,7 @@ def output_line(translation, settings):
 
     Args:
         translation: Translation.
-        settings: DecodeHParams: write_beam_scores and identity_output are used.
+        settings: DecodeHParams; write_beam_scores and identity_output are used.
     """
     fields = []
     for hypothesis in translation.hypotheses:
@@ -71,7 +71,7 @@ def output_line(translation, settings):
 
 
 def described(hypothesis):
-    """Returns the JSON object of a `Hypothesis`."""
+    """Returns a `Hypothesis` as a JSON object."""
     return {
         "text": hypothesis.text,
         "score": round(hypothesis.score, 6),
@@ -87,9 +87,9 @@ def json_line(number, line, translation, describe=described):
 
     Args:
         number: int, from 1.
-        line: str, the input; None where it is not UTF-8.
-        translation: LineTranslation.
-        describe: function that returns the JSON object of a hypothesis.
+        line: str, the input; None if it is not UTF-8.
+        translation: LineAnswer.
+        describe: function that returns a hypothesis as a JSON object.
     """
     found = {"line": number, "input": line}
     if translation.parts != 1:
@@ -101,12 +101,12 @@ def json_line(number, line, translation, describe=described):
 
 
 def json_text(value):
-    """Returns a value as JSON that is one line for every program."""
+    """Returns a value as JSON without any character that a program may take for a line end."""
     return _NOT_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def rounded(value):
-    """Returns a value with all floats in it rounded to six digits behind the point."""
+    """Rounds all floats in a JSON value to six decimals."""
     match value:
         case float():
             return round(value, 6)
@@ -122,30 +122,30 @@ def output_file(path):
     """Opens a file for writing text. The file appears only when it is complete, not after an error.
 
     Args:
-        path: str; - is standard output, which is flushed after every text. A link stays, and its file is written.
+        path: str; - is standard output, which is flushed after every text. For a link its target is written.
 
     Yields:
         function that writes a text.
 
     Raises:
-        UserError: the file cannot be written; raised before anything else is done.
+        UserError: the file cannot be written; raised on entry.
     """
     if path == "-":
         yield _print
         return
     path = written_path(path)
-    is_there_already = is_device(path)  # renaming would replace it
-    with contextlib.nullcontext() if is_there_already else files.replacing(path) as temporary:
+    is_open_device = is_device(path)  # renaming a file would replace it
+    with contextlib.nullcontext() if is_open_device else files.replacing(path) as temporary:
         with translated(path, "write"):
             if os.path.isdir(path):
-                raise UserError(f"{path}: is a folder. Expected a file to write.")
-            file = open_device(path, "wb") if is_there_already else files.create(temporary)
+                raise UserError(f"{path}: is a folder. Expected the name of a file to write.")
+            file = open_device(path, "wb") if is_open_device else files.create(temporary)
 
         def write(text):
             data = text.encode("utf-8")
             with translated(path, "write"):
                 file.write(data)
-                if is_there_already:  # a reader is waiting
+                if is_open_device:  # a reader is waiting
                     file.flush()
 
         try:
@@ -165,7 +165,7 @@ def _print(text):
 def stdin_lines(delimiter="\n", on_bad_line=None):
     """Yields (number of the first, lines) of standard input: the available lines, at most 256 at a time.
 
-    This is enough for full batches, and few enough for a short wait. Arguments and errors are those of `stream_lines`.
+    These are enough for full batches, and few enough for a short wait. For arguments and errors see `stream_lines`.
     """
     first = 1
     for lines in stream_lines(console.descriptor(), "standard input", delimiter, on_bad_line):
@@ -180,8 +180,8 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
     Args:
         descriptor: int, the file descriptor to read from.
         name: str, its name in error messages.
-        delimiter: str, the end of a line; a CR before LF is removed, too.
-        on_bad_line: as in `input_lines`.
+        delimiter: str, the end of a line; a CR before LF is removed with it.
+        on_bad_line: see `input_lines`.
 
     Raises:
         UserError: a line is not UTF-8; the lines before it have been yielded.
@@ -198,7 +198,7 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
 
 
 def _records(blocks, name, delimiter, on_bad_line):
-    """Yields for each of some blocks of bytes the list of records that end in it, if any does; see `stream_lines`."""
+    """Yields the list of records that end in each block of bytes, if any does; see `stream_lines`."""
     number = bad = 0
     blocks = blocks if "\r" in delimiter else _with_lf(blocks)
     for complete in _complete(blocks, name, delimiter.encode()):
@@ -236,7 +236,7 @@ def _with_lf(blocks):
 
 
 def _complete(blocks, name, end):
-    """Yields the lists of records, bytes, that end in each block. Of a long record each byte is looked at once."""
+    """Yields the list of records, bytes, that end in each block. Each byte of a long record is searched once."""
     number, rest = 0, bytearray()
     for block in blocks:
         seen = max(0, len(rest) - len(end) + 1)  # an end may begin in one block and end in the next
@@ -255,16 +255,16 @@ def _complete(blocks, name, end):
 
 
 def reader(path, problem, folder, encoders):
-    """Returns the function that reads a file, or a shard of it, as a list of what `Lines` take as a line.
+    """Returns the function that reads a file, or a shard of it, as a list of lines for `Lines`.
 
-    It takes a path, a delimiter and what is told of bad lines, as `text_files.input_lines` does.
+    It takes a path, a delimiter and a callback for bad lines, like `input_lines`.
 
     Args:
-        path: str, the name of the whole file, of which the ending counts, without .gz or the like; or of a folder of
-            files of one of `Problem.readers`.
+        path: str, the path of the whole file, which is chosen by its extension (without .gz and the like); or of a
+            folder of files for one of `Problem.readers`.
         problem: Problem.
-        folder: str, where the problem's configuration is.
-        encoders: function that returns {feature: encoder}; called for `Problem.readers` alone.
+        folder: str, the folder of the problem's configuration.
+        encoders: function that returns {feature: encoder}; only called for `Problem.readers`.
     """
     ending = _ending(path)
     if files.is_folder(path):
@@ -277,18 +277,18 @@ def reader(path, problem, folder, encoders):
 
 
 def writer(path, problem):
-    """Returns the function of `Problem.writers` for a path's ending, or None: lines of text are written."""
+    """Returns the function of `Problem.writers` for a path's extension; None: lines of text are written."""
     return problem.writers.get(_ending(path)) if path else None
 
 
 def converted(write, path, inputs, lines, encoders):
-    """Returns the files {path: bytes} of answers.
+    """Converts answers to files, {path: bytes}.
 
     Args:
         write: function of `Problem.writers`.
         path: str.
-        inputs: list of what was read.
-        lines: list of str, of each input the ids of its outputs, separated by spaces, and the outputs by tabs.
+        inputs: list of the inputs that were read.
+        lines: list of str: for each input the ids of its outputs, with spaces between ids and tabs between outputs.
         encoders: {feature: encoder}.
     """
     answers = [[[int(i) for i in ids.split()] for ids in line.split("\t")] for line in lines]
@@ -300,7 +300,7 @@ def _ending(path):
 
 
 def _ending_inside(folder, problem):
-    """Returns the ending that the files of a folder have. Raises `UserError` if it is none of `Problem.readers`."""
+    """Returns the extension of the files in a folder. Raises `UserError` unless it is one of `Problem.readers`."""
     found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
     if len(found) != 1:
         endings = ", ".join(f".{ending}" for ending in problem.readers)

@@ -1,4 +1,4 @@
-"""Tries search settings on a dev set: every combination of a grid, in one table."""
+"""Tries every combination of a grid of search settings on a dev set."""
 
 import dataclasses
 import itertools
@@ -40,7 +40,7 @@ class GridTrial:
 def parse_grid(text, where="--tune"):
     """Parses `beam_size=1,4;alpha=0,0.6` (or spaces for semicolons) into a list of dicts, one per combination.
 
-    Alpha has no effect with a beam size of one, so such combinations occur only once.
+    Alpha and the length penalty have no effect with a beam size of 1, so such combinations occur only once.
 
     Raises:
         UserError: wrong syntax, an unknown name, a value of the wrong type or out of range, or a repetition.
@@ -72,13 +72,13 @@ def parse_grid(text, where="--tune"):
 
 
 def tune(translate, score, combinations, warm_up=None):
-    """Yields a `GridTrial` for each combination as it is done.
+    """Yields the `GridTrial` of each combination as soon as it is known.
 
     Args:
         translate: function of the settings, a dict; returns the argument of `score`.
         score: function that returns a dict of floats.
         combinations: as `parse_grid` returns them.
-        warm_up: None, or a function of the settings for one-time work, whose time does not count.
+        warm_up: None, or a function of the settings for one-time work, which is not timed.
     """
     for settings in combinations:
         if warm_up:
@@ -136,7 +136,7 @@ def tune_search(job, grid, split, source="", reference=""):
 
 
 def _dev_set(job, split, source, reference):
-    """Returns lines, references and their name in messages."""
+    """Returns the lines, their references, and their name in messages."""
     if not source:
         return *read_records(job, split), f"the {FILE_TAGS[split]} records in {job.data_dir}"
     part = part_of_file(source, job.settings, job.errors)
@@ -148,7 +148,7 @@ def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"]))
 
     Args:
         trials: list of GridTrial.
-        metrics: names of scores, in this order.
+        metrics: names of the scores to compare, in this order.
     """
 
     def merits(trial):

@@ -1,4 +1,4 @@
-"""Models behind the decoding interface of `decoding.search.beam_search`, and models that have a search of their own."""
+"""Adapts models to the decoding interface of `decoding.search.beam_search`, and runs models that define a `search`."""
 
 import logging
 
@@ -15,7 +15,7 @@ _INTERFACE = ("encode", "init_cache", "decode_step")
 
 
 def decodable(model):
-    """Returns `model` if it has the decoding interface; else logs that it has not, and wraps it in a `FullPass`."""
+    """Returns `model` if it has the decoding interface; otherwise warns and wraps it in a `FullPass`."""
     missing = [name for name in _INTERFACE if not callable(getattr(model, name, None))]
     if not missing:
         return model
@@ -31,9 +31,8 @@ def decodable(model):
 class FullPass:
     """Adapts a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, to the interface of `beam_search`.
 
-    Of a model that predicts several features, the targets are decoded.
-
-    The model shifts targets right itself, as in training: logits at position i depend only on the targets before i.
+    If a model predicts several features, "targets" is decoded. The model shifts targets right itself, as in training:
+    logits at position i depend only on the targets before i.
     """
 
     def __init__(self, model):
@@ -41,11 +40,11 @@ class FullPass:
         self.max_length = getattr(model, "max_length", None)
 
     def encode(self, inputs):
-        """Returns int32 [B, S] as it is: there is nothing to compute once."""
+        """Returns int32 [B, S] unchanged: nothing can be computed once."""
         return inputs
 
     def init_cache(self, memory, max_length, beam_size):
-        """Returns room for the ids given to each step, [B, K, T]; those given to step 0 have no meaning."""
+        """Returns zeros for the ids given to each step, [B, K, T]; those given to step 0 are ignored."""
         batch = shape_of(memory)[0]
         return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 
@@ -54,7 +53,7 @@ class FullPass:
         given = cache["beams"]
         ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
         given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
-        # Later positions do not matter; they are left out unless shapes are static.
+        # Later positions have no effect; they are dropped unless shapes are static.
         known = given if given.shape[2] else given[:, :, : position + 1]
         targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
@@ -73,7 +72,7 @@ class Ensemble:
         models: list of models with the same vocabularies, with or without the decoding interface of `beam_search`.
 
     Raises:
-        UserError: a model has a search of its own, in which there are no such probabilities.
+        UserError: a model uses its own search, which has no next-id probabilities.
     """
 
     def __init__(self, models):
@@ -88,7 +87,7 @@ class Ensemble:
     def __call__(self, features, training=False):
         """Returns the mean's logits of the targets: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V].
 
-        What else the models predict, and costs of their own, is left out.
+        Other features and the models' own costs are dropped.
         """
         outputs = [named_outputs(model(features, training=training)) for model in self.models]
         return _log_mean([logits["targets"] for logits, _ in outputs])
@@ -107,7 +106,7 @@ class Ensemble:
         return [model.encode(inputs) for model in self._steppers]
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the models' caches as one; what the search reorders is under "beams", as in every cache."""
+        """Joins the models' caches to one; the leaves that the search reorders are under "beams", as in every cache."""
         parts = zip(self._steppers, memory, strict=True)
         return _joined([model.init_cache(part, max_length, beam_size) for model, part in parts])
 
@@ -151,7 +150,7 @@ def check_ensemble(runs):
                 what = {"problem": "its problem", "vocabulary_sha256": "its vocabulary (SHA-256)"}.get(name, name)
                 raise UserError(
                     f"{run.path}: {what} is {_shown(other)}, but that of {first.path} is {_shown(one)}. The models of "
-                    "an ensemble have to be trained on the same problem with the same vocabulary."
+                    "an ensemble have to share the problem and the vocabulary."
                 )
 
 
@@ -161,27 +160,27 @@ def _shown(value):
     return value
 
 
-# Settings that change which outputs are found; a beam of 4 is what nobody has asked for.
+# Settings that change which outputs are found. A beam of 4 is the default, so it is not refused.
 _MEANINGLESS = ("sampling", "n_best", "no_repeat_ngram_size", "repetition_penalty", "stop", "banned_texts")
 _DEFAULTS = SearchOptions()
 
 
 def searches(model):
-    """Returns whether a model has a search of its own: see `SequenceModel`."""
+    """Returns whether a model defines its own `search`: see `SequenceModel`."""
     return callable(getattr(model, "search", None))
 
 
 def own_search(model, inputs, limit, options, *, max_length=None, **settings):
-    """Returns the SearchResult of a model's own search, which reads neither options nor settings. See `beam_search`."""
+    """Returns the SearchResult of a model's own search, which ignores options and settings. See `beam_search`."""
     return SearchResult(*model.search(inputs, limit, max_length=max_length)[:3])
 
 
 def check_own_search(model, options, prefixes=()):
-    """Raises `UserError` for what a model's own search can't do.
+    """Raises `UserError` for options that a model's own search does not support.
 
     Args:
         model: a model that `searches`.
-        options: SearchOptions. The length penalty has no effect, nor has a beam of 4, the default.
+        options: SearchOptions. The length penalty and the default beam size, 4, have no effect.
         prefixes: lists of ids.
     """
     asked = [name for name in _MEANINGLESS if getattr(options, name) != getattr(_DEFAULTS, name)]
@@ -191,9 +190,9 @@ def check_own_search(model, options, prefixes=()):
         refuse(model, asked[0])
 
 
-def refuse(model, what, instead="Leave it out."):
-    """Raises a `UserError` that a model with a search of its own can't do something, and what to do instead."""
+def refuse(model, what, instead="Remove it."):
+    """Raises a `UserError` that a model with its own search does not support `what`; `instead` says what to do."""
     raise UserError(
-        f"{type(model).__name__}: {what} is for models that predict one id after the other; this one has a search of "
-        f"its own, which finds one output. {instead}"
+        f"{type(model).__name__}: {what} needs a model that predicts one id after the other; this one uses its own "
+        f"search, which returns one output. {instead}"
     )

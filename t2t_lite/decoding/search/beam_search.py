@@ -6,20 +6,20 @@ The Transformer has these methods; `adapters.FullPass` adds them to other models
     cache = model.init_cache(memory, max_length, beam_size)   int T, int K -> {"beams": pytree, ...}
     logits, cache = model.decode_step(ids, position, cache)   int32 [B*K], int32 [] -> float32 [B*K, V]
 
-The first two start a search, the third is its step. The task decides what the inputs are (a source with EOS, a prompt),
-the longest output (`limit`), the id that ends one (`end_id`) and with what it begins (`prefix`).
+The first two start a search, the third is its step. The task determines the inputs (a source with EOS, a prompt), the
+longest output (`limit`), the id that ends an output (`end_id`) and its forced beginning (`prefix`).
 
 * `position` counts outputs from 0. `ids` is the output of the previous step; at position 0 it is ignored: the model
   knows what comes first (the Transformer's decoder gets the zero vector, a language model the last id of its prompt).
 * A language model reads its prompts once, in `encode`, padded on the right as any inputs. Their keys and values
-  get slots of their own in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
+  get separate slots in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
 * Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Leaves under "shared"
   are optional. They are computed once per search and belong to all sentences. All other leaves are [B, ...] and stay
   where they were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of
   them belong to a beam).
 * The cache has room for T positions. The cache for a larger T is the one for the smaller T, padded with zeros at the
   end of axes whose size does not depend on the inputs' width; the search pads it when it is full. With static shapes
-  (for XLA) the cache is static, too. Otherwise the growing axes have unknown size in the loop, and T usually lies
+  (for XLA) the cache is static as well. Otherwise the growing axes have unknown size in the loop, and T usually lies
   between the number of decoded ids and the limit.
 """
 
@@ -39,8 +39,8 @@ class SearchResult(typing.NamedTuple):
     Attributes:
         ids: int32 [B, K, T], each hypothesis up to and including its EOS, or the piece that ends a stop string, then 0.
         scores: float32 [B, K], log-probability (nats) / length penalty; -inf for missing hypotheses.
-        ended: bool [B, K], whether the hypothesis ends so, not at the limit. If any hypothesis of a sentence does,
-            unfinished ones are left out (score -inf). Otherwise the K live ones are returned, truncated at the limit.
+        ended: bool [B, K], whether the hypothesis was ended, not truncated at the limit. If any hypothesis of a
+            sentence was, the unfinished ones are dropped (score -inf); otherwise the K live ones are returned.
     """
 
     ids: tf.Tensor
@@ -51,7 +51,7 @@ class SearchResult(typing.NamedTuple):
 class BeamState(typing.NamedTuple):
     """The loop's variables.
 
-    Arrays of integers are int64, for int32 TensorFlow keeps in host memory: a GPU would copy them at every step.
+    Arrays of integers are int64, since TensorFlow keeps int32 in host memory: a GPU would copy them at every step.
     """
 
     position: tf.Tensor  # int32 []
@@ -62,7 +62,7 @@ class BeamState(typing.NamedTuple):
     finished: tf.Tensor  # int64 [B, K, T]
     scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf: none yet
     cache: dict
-    rules: tuple  # of each rule the states of the live hypotheses, int64 [B, K], or ()
+    rules: tuple  # for each rule the states of the live hypotheses, int64 [B, K], or ()
 
 
 def beam_search(model, inputs, limit, options, *, max_length=None, search_class=None, **settings) -> SearchResult:
@@ -100,15 +100,15 @@ class BeamSearch:
             no steps.
         options: SearchOptions: `beam_size` K, `length_penalty`, `ends`, `alpha`, and `n_best`, how many of the best
             hypotheses have to be final. A larger number makes the search longer.
-        alpha: float or float32 tensor [] or [B], >= 0, instead of that option.
-        prefix: int32 [B, P], ids that each output has to begin with, then 0 (nothing is forced there). Scores include
-            them. None: no prefixes.
+        alpha: float or float32 tensor [] or [B], >= 0, in place of that option.
+        prefix: int32 [B, P], ids that each output has to begin with, padded with 0. Scores include them. None: no
+            prefixes.
         max_length: Python int >= max(limit): all shapes are static, for XLA (`jit_compile=True`).
             None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
         end_id: Python int, the id that ends an output (EOS in this text); None: outputs end at their limit.
-        rules: list of `Rule`, which the options do not make: see `rules.rules_of`. As in Hugging Face, a beam of
-            several compares log-probabilities that `Repetition` has changed, and a score is their sum; greedy search
-            changes logits, and a score is the model's own log-probability, as in sampling.
+        rules: list of `Rule`, see `rules.rules_of`. As in Hugging Face, beams of several hypotheses compare
+            log-probabilities changed by `Repetition`, and a score is their sum; greedy search changes logits, and a
+            score is the model's log-probability, as in sampling.
     """
 
     def __init__(self, model, limit, options, *, alpha=None, prefix=None, max_length=None, end_id=EOS_ID, rules=()):
@@ -138,11 +138,11 @@ class BeamSearch:
         return length**alpha if self.options.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
 
     def alpha_of(self, rows):
-        """The exponent, float32 []; or [R, 1], that of the given rows, if each sentence has its own."""
+        """The exponent, float32 [], or [R, 1] for the given rows if each sentence has its own."""
         return tf.gather(self.alpha, rows)[:, None] if self.alpha.shape.rank else self.alpha
 
     def start(self, cache):
-        """Only beam 0 counts at first, since all K beams are equal."""
+        """Returns the state before the first step; only beam 0 counts, since all K beams are equal."""
         batch = shape_of(self.limit)[0]
         first = tf.constant([[0.0] + [-float("inf")] * (self.beam_size - 1)])
         nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int64)
@@ -200,7 +200,7 @@ class BeamSearch:
         )
 
     def ending(self, state, parents, ids):
-        """Returns which continuations [B, 2K] end an output, bool, and their `BeamState.rules`."""
+        """Returns whether continuations end an output, bool [B, 2K], and their `BeamState.rules`."""
         return advance(self.rules, _picked(state.rules, parents), ids, self.end_id)
 
     def finishes(self, log_probs, ends):

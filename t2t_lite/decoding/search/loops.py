@@ -1,4 +1,4 @@
-"""Repeats the step of a search with a growing cache, of a few static sizes for XLA or doubling; two at once on CPUs."""
+"""Loops over a search's steps with a growing cache (a few static sizes for XLA, or doubling), two at once on CPUs."""
 
 import concurrent.futures
 import contextlib
@@ -17,7 +17,7 @@ _FIRST_LENGTH = 8
 
 
 def run_steps(steps, model, memory, beam_size, max_length):
-    """Repeats a step until nothing is open. Sampling uses it as well.
+    """Repeats a step until nothing is open; used by sampling as well.
 
     Args:
         steps: has `start(cache)`, which returns the first state; `open(state)`, bool; and `step(state)`, the next one.
@@ -36,7 +36,7 @@ def run_steps(steps, model, memory, beam_size, max_length):
 
 
 def run_phases(steps, model, memory, beam_size, max_length):
-    """Does what `run_steps` does with a `max_length`."""
+    """`run_steps` with a `max_length`."""
     lengths = phase_lengths(max_length)
     shapes = [cache_shapes(model, memory, length, beam_size) for length in lengths[1:]]
     state = steps.start(model.init_cache(memory, lengths[0], beam_size))
@@ -101,13 +101,13 @@ class GrowingCache:
     def run(self, search, body, state, *others):
         """Repeats `body` until nothing is open: a loop over the cache's lengths, with a loop over the steps inside.
 
-        A single loop that checks for room at each step took 4 % longer per step of one sentence.
+        A single loop that checks for room at each step was 4 % slower per step of one sentence.
 
         Args:
             search: has `open(state)`, bool.
             body: function from (state, *others) to a tuple of the next ones.
             state: named tuple with `position` and `cache`, which is `first`.
-            others: pytrees of tensors with the batch first, whose size does not change.
+            others: pytrees of tensors [B, …] whose batch does not shrink.
 
         Returns:
             The last (state, *others).
@@ -133,7 +133,7 @@ class GrowingCache:
         return tf.while_loop(is_open, lengthen_and_run, (state, *others), shape_invariants=shapes)
 
     def _lengthened(self, cache, position):
-        """Returns the full cache with twice the room, or unchanged before the first step."""
+        """Returns the full cache with twice the room; before the first step it is unchanged."""
         more = tf.minimum(position, tf.maximum(self.limit - position, 0))
 
         def grow(leaf, growth):
@@ -142,7 +142,7 @@ class GrowingCache:
         return tf.nest.map_structure(grow, cache, self._growth)
 
     def _state_shapes(self, state):
-        """Returns the shapes of a loop's state, in which the batch may shrink and the cache grows."""
+        """Returns the shapes of a loop's state, whose batch may shrink and whose cache grows."""
 
         def shape(leaf, growth):
             axes = enumerate(zip(leaf.shape, growth, strict=True))
@@ -156,7 +156,7 @@ class GrowingCache:
 
 
 def run_dropping(search, cache):
-    """Runs a beam search, and drops decided sentences whenever an eighth of all is decided.
+    """Runs a beam search, and drops decided sentences whenever an eighth of the batch is decided.
 
     Args:
         search: BeamSearch.
@@ -166,7 +166,7 @@ def run_dropping(search, cache):
         SearchResult of all sentences.
     """
     state = search.start(cache.first)
-    found = search.result(state)  # has the right shapes; filled in when sentences are dropped
+    found = search.result(state)  # of the right shapes; rows are filled in when sentences are dropped
 
     def store(found, state):
         at = state.rows[:, None]
@@ -185,7 +185,7 @@ def run_dropping(search, cache):
 
 
 def take(state, at):
-    """Returns the state of only the rows `at`, int [N]: all but scalars and shared leaves have the batch first."""
+    """Returns the state of the rows `at`, int [N]: all leaves but scalars and shared ones are [B, …]."""
 
     def rows(part):
         return tf.nest.map_structure(lambda leaf: tf.gather(leaf, at) if leaf.shape.rank else leaf, part)
@@ -227,11 +227,11 @@ class Shape:
 
 
 def use_a_thread_per_search():
-    """Gives each operation one thread, for a process that searches many batches.
+    """Gives each operation one thread, for processes that search many batches.
 
     Call it before TensorFlow's first operation. Two searches then keep two cores busy without waiting for each other's
     threads (measured, only on two cores: 1.1 times as fast in float32, 1.25 in bfloat16). A single batch is slower.
-    Nothing changes with more cores, with a GPU, if the user has set a number of threads, or once TensorFlow runs.
+    It has no effect with more cores, with a GPU, if the user has set a number of threads, or once TensorFlow runs.
     """
     chosen = os.environ.get("TF_NUM_INTRAOP_THREADS") or tf.config.threading.get_intra_op_parallelism_threads()
     if os.cpu_count() == 2 and not chosen and not tf.config.list_physical_devices("GPU"):
@@ -240,7 +240,7 @@ def use_a_thread_per_search():
 
 
 def side_by_side(run, *arguments):
-    """Yields the same as `map(run, *arguments)`; on a CPU two calls run at once.
+    """`map(run, *arguments)`, with two calls at once on a CPU.
 
     A search step is a chain of small operations that do not keep two cores busy (measured: 1.6 of two).
     """

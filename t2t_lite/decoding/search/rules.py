@@ -1,8 +1,8 @@
-"""Rules of a search: texts that end an output, texts that it does not contain, and no repetition.
+"""Rules of a search: stop strings, banned texts, and penalties for repetition.
 
-A piece may hold the end of a text and more, and different pieces may spell the same text. What ends or is banned is
-therefore not a sequence of ids, as in Hugging Face's `bad_words_ids`, but a text: each hypothesis keeps a state, which
-says how far into which text it is, and a table has the next state for every piece (Aho and Corasick 1975).
+A piece may contain the end of a text and more, and different pieces may spell the same text. Stop strings and banned
+texts are therefore texts, not sequences of ids as in Hugging Face's `bad_words_ids`: each hypothesis has a state, the
+progress in those texts, and a table has the next state for every piece (Aho and Corasick 1975).
 """
 
 import collections
@@ -15,16 +15,16 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.text.vocabulary import PAD_ID
 
-CONTINUES = 1  # the state in which the output of a row begins that continues a text
+CONTINUES = 1  # the first state of an output that continues a text
 
 
 class Rule:
-    """What a search may write, and where it ends. Each hypothesis has a state, which the search keeps for it.
+    """Constrains the outputs of a search. Each hypothesis has a state, which the search keeps.
 
-    This one allows everything, and has no states. R is the number of rows of a search, K that of hypotheses in each.
+    This base class allows everything and has no states. R is the number of rows of a search, K of hypotheses per row.
     """
 
-    changes_scores = True  # whether calling it does
+    changes_scores = True  # whether a call changes scores
 
     def first(self, rows, count):
         """Returns the states of outputs before their first piece, int64 [R, K], or ().
@@ -43,7 +43,7 @@ class Rule:
             states: of the outputs so far, int64 [R, K], or ().
             outputs: int64 [R, K, T], 0 from `position` on.
             position: int32 [], how many ids each output has.
-            rows: as of `first`.
+            rows: see `first`.
         """
         return scores
 
@@ -52,7 +52,7 @@ class Rule:
         return states
 
     def ended(self, states):
-        """Returns which outputs end, bool of the states' shape; None: none does by this rule."""
+        """Returns whether outputs end, bool of the states' shape; None: this rule ends no output."""
 
 
 class TextRule(Rule):
@@ -60,7 +60,7 @@ class TextRule(Rule):
 
     Args:
         table: int32 [S, V], of `stop_table` or `banned_table`.
-        states: int32 [B], the state in which the output of each sentence begins; None: 0.
+        states: int32 [B], the first state of each sentence's output; None: 0.
     """
 
     def __init__(self, table, states=None):
@@ -93,7 +93,7 @@ class BannedTexts(TextRule):
 
     def __init__(self, table, states=None):
         super().__init__(table, states)
-        self._completes = tf.equal(table, tf.shape(table)[0] - 1)  # bool, which a GPU gathers
+        self._completes = tf.equal(table, tf.shape(table)[0] - 1)  # bool, since a GPU can gather it
 
     def __call__(self, scores, states, outputs, position, rows):
         """See `Rule`."""
@@ -103,9 +103,8 @@ class BannedTexts(TextRule):
 class Repetition(Rule):
     """The rules of Hugging Face's NoRepeatNGramLogitsProcessor and RepetitionPenaltyLogitsProcessor.
 
-    Both look at the outputs so far, after the prompt that they continue, if there is one. The penalty comes first:
-    the score of each id that occurs there is divided by it if it is positive, and else multiplied. Then every id that
-    would complete an n-gram a second time gets the score -inf.
+    Both read the prompt, if any, and the output so far. First the penalty: the score of each id that occurs there is
+    divided by it if positive, otherwise multiplied. Then every id that would repeat an n-gram gets the score -inf.
 
     Args:
         ngram_size: Python int n; 0: n-grams may be repeated.
@@ -116,7 +115,7 @@ class Repetition(Rule):
     def __init__(self, ngram_size, penalty, prompts=None):
         self.ngram_size = ngram_size
         self.penalty = penalty
-        # Room for a whole n-gram, so that windows never begin before the first column.
+        # Padding for n - 1 ids, so that windows never begin before the first column.
         self._before = max(ngram_size - 1, 0)
         self.prompts = None
         if prompts is not None:
@@ -136,7 +135,7 @@ class Repetition(Rule):
             scores = tf.tensor_scatter_nd_update(scores, at, tf.where(history == PAD_ID, found, changed))
         if self.ngram_size:
             first = self.ngram_size - 1
-            repeats = history[:, first:] != PAD_ID  # whether the id follows the same n - 1 ids as the next one will
+            repeats = history[:, first:] != PAD_ID  # whether the n - 1 ids before this id are those before the next one
             for back in range(1, self.ngram_size):
                 last = tf.gather(history, known - back, axis=1)[:, None]
                 repeats &= history[:, first - back : width - back] == last
@@ -144,10 +143,10 @@ class Repetition(Rule):
         return scores
 
     def _history(self, outputs, position, rows):
-        """Returns the ids so far, int64 [R*K, W], with 0s before and after them, and the column int32 [] after them."""
+        """Returns the ids so far, int64 [R*K, W], padded with 0s on both sides, and the column after them, int32 []."""
         if self.prompts is None:
             nothing = tf.zeros((*tf.unstack(tf.shape(outputs)[:2]), self._before), outputs.dtype)
-            outputs = tf.concat([nothing, outputs], -1)  # for GPUs there is no `tf.pad` of int64
+            outputs = tf.concat([nothing, outputs], -1)  # `tf.pad` does not support int64 on GPUs
             before = self._before
         else:
             prompts = tf.repeat(tf.gather(self.prompts, rows)[:, None], outputs.shape[1], axis=1)
@@ -157,7 +156,7 @@ class Repetition(Rule):
 
 
 def _flushed_right(ids):
-    """[B, P] with 0s at the end -> the same with these 0s at the beginning."""
+    """[B, P], moves the 0s at the end of each row to its beginning."""
     width = tf.shape(ids)[1]
     length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), 1, keepdims=True)
     at = tf.range(width) - (width - length)
@@ -165,14 +164,14 @@ def _flushed_right(ids):
 
 
 def change(rules, scores, states, outputs, position, rows):
-    """Returns scores as all rules change them, one after the other: see `Rule`; `states`: a tuple, those of each."""
+    """Applies all rules to scores, one after the other: see `Rule`; `states` is a tuple with the states of each."""
     for rule, own in zip(rules, states, strict=True):
         scores = rule(scores, own, outputs, position, rows)
     return scores
 
 
 def advance(rules, states, ids, end_id):
-    """Returns which outputs end with ids, int64 [R, K], by one of the rules or by `end_id`, and the next states."""
+    """Returns whether ids, int64 [R, K], end outputs, by a rule or as `end_id`, and the next states."""
     states = tuple(rule.next(own, ids) for rule, own in zip(rules, states, strict=True))
     ended = [rule.ended(own) for rule, own in zip(rules, states, strict=True)]
     return functools.reduce(tf.logical_or, [one for one in ended if one is not None], ids == end_id), states
@@ -182,8 +181,8 @@ def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=N
     """Returns the list of a search's `Rule`s, in the order in which they change scores.
 
     Args:
-        options: SearchOptions, of which `no_repeat_ngram_size` is read.
-        stops, banned: as `text_tables` returns them; tensors or arrays.
+        options: SearchOptions; only `no_repeat_ngram_size` is used.
+        stops, banned: tables of `text_tables`; tensors or arrays.
         states: int32 [B], see `TextRule`.
         repetition_penalty: float or float32 scalar tensor; None: off.
         prompts: int32 [B, P], see `Repetition`.
@@ -197,14 +196,14 @@ def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=N
 
 
 def text_tables(encoder, options):
-    """Returns {"stops": table, "banned": table}, without those of which there are no texts; see `rules_of`.
+    """Returns {"stops": table, "banned": table} for `rules_of`, only those that have texts and a table.
 
     Args:
         encoder: TextEncoder of the outputs.
         options: SearchOptions.
 
     Raises:
-        UserError: as `banned_table`.
+        UserError: see `banned_table`.
     """
     tables = {"stops": stop_table(encoder, options.stop) if options.stop else None}
     tables["banned"] = banned_table(encoder, options.banned_texts) if options.banned_texts else None
@@ -213,15 +212,15 @@ def text_tables(encoder, options):
 
 @functools.lru_cache(maxsize=8)
 def stop_table(encoder, stops):
-    """Returns the table of next states, or None if a piece's text depends on the pieces around it.
+    """Returns the table of next states; None if a piece's text depends on the pieces around it.
 
     Args:
         encoder: TextEncoder of the outputs.
-        stops: tuple of str, none empty.
+        stops: tuple of non-empty str.
 
     Returns:
-        int32 [S, V]. An output begins in state 0, in which a space before its first word is no part of its text; or, if
-        it continues a text, in state `CONTINUES`. It contains one of the strings when it reaches state S - 1.
+        int32 [S, V]. An output begins in state 0, in which a space before the first word is not part of the text, or in
+        state `CONTINUES` if it continues a text. It contains one of the strings when it reaches state S - 1.
     """
     return None if encoder.piece_bytes is None else _table(encoder, stops)
 
@@ -230,7 +229,7 @@ def stop_table(encoder, stops):
 def banned_table(encoder, texts):
     """Returns the table of next states: see `stop_table`.
 
-    A space at the beginning of a text also stands for the beginning of an output.
+    A space at the beginning of a text also matches the beginning of an output.
 
     Raises:
         UserError: a piece's text depends on the pieces around it.
@@ -238,26 +237,26 @@ def banned_table(encoder, texts):
     if encoder.piece_bytes is None:
         raise UserError(
             f"banned_texts: the vocabulary is a {type(encoder).__name__}, whose pieces are spelled by their neighbors. "
-            "Expected one of SentencePiece's, byte-level BPE, bytes or words. Leave them out."
+            "Expected one of SentencePiece, byte-level BPE, bytes or words. Remove banned_texts."
         )
     return _table(encoder, texts, space_begins=True)
 
 
 def _table(encoder, texts, space_begins=False):
-    """Returns the table of `stop_table`; `space_begins`: outputs begin as after a space, unless that is a text."""
+    """Returns the table of `stop_table`; `space_begins`: outputs begin as after a space, unless a space is a text."""
     pieces = encoder.piece_bytes
     states = automaton([text.encode("utf-8", "surrogatepass") for text in texts])
     table = read_pieces(states, range(len(states)), pieces)
     bare = first_pieces(encoder)
     start = states[0, ord(" ")] if space_begins else 0
     first = read_pieces(states, [0 if start == len(states) - 1 else start], bare)
-    first[:, [not piece for piece in bare]] = -1  # there is no word yet
+    first[:, [not piece for piece in bare]] = -1  # still before the first word
     return np.concatenate([first, table]) + CONTINUES
 
 
-@functools.lru_cache(maxsize=8)  # it decodes every piece that begins with a space, and stop strings change often
+@functools.lru_cache(maxsize=8)  # decodes every piece that begins with a space, while stop strings change often
 def first_pieces(encoder):
-    """Returns the list of what pieces are, bytes, where a text begins with them."""
+    """Returns the bytes of each piece at the beginning of a text, a list."""
     bare = list(encoder.piece_bytes)
     for i, piece in enumerate(bare):
         if piece.startswith(b" ") and not (text := encoder.decode([i])).startswith(" "):
@@ -266,8 +265,8 @@ def first_pieces(encoder):
 
 
 def automaton(strings):
-    """Returns the next state for every state and byte, int32 [S, 256]; the last state, in which it stays, accepts."""
-    # A text with a string that holds another one holds the other, too, and is to be known by it at its end.
+    """Returns the next state for every state and byte, int32 [S, 256]; the last state accepts and is final."""
+    # A string that contains another one is redundant: the other one accepts first, or at the same byte.
     strings = [one for one in strings if not any(other in one and other != one for other in strings)]
     children, ends = [{}], set()
     for string in strings:
@@ -280,7 +279,7 @@ def automaton(strings):
         ends.add(state)
     accepts = len(children)
     table = np.full((accepts + 1, 256), accepts, "int32")
-    # Breadth first: `fallback` is the longest proper suffix that is a state, which has its row already.
+    # Breadth first: `fallback`, the longest proper suffix that is a state, has its row already.
     waiting = collections.deque([(0, None)])
     while waiting:
         state, fallback = waiting.popleft()
@@ -290,13 +289,13 @@ def automaton(strings):
             table[state, byte] = child
         if state in ends:
             table[state] = accepts
-    for state in sorted(ends):  # to reach the end of a string is to accept
+    for state in sorted(ends):  # the end of a string accepts
         table[table == state] = accepts
     return table
 
 
 def read_pieces(automaton, states, pieces):
-    """Returns the state after every piece, bytes, from each of some states, int32 [states, V]."""
+    """Returns the states after each piece, bytes, from each of some states, int32 [states, V]."""
     lengths = np.array([len(piece) for piece in pieces])
     table = np.repeat(np.array(states, "int32")[:, None], len(pieces), axis=1)
     for at in range(lengths.max(initial=0)):
@@ -306,16 +305,16 @@ def read_pieces(automaton, states, pieces):
 
 
 def before_stop(text, stops):
-    """Returns a text up to the first of the strings that it contains."""
+    """Returns the part of a text before the first of the strings in it."""
     return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 
 
 def check_prefixes(encoder, prefixes, texts):
-    """Raises `UserError` for a prefix, a list of ids, whose text contains a banned one: it could not be avoided."""
+    """Raises `UserError` for a prefix, a list of ids, whose text contains a banned text: outputs could not avoid it."""
     for prefix in filter(None, prefixes):
         text = encoder.decode(prefix)
         for banned in texts:
             if banned in text or (banned != " " and f" {text}".startswith(banned)):
                 raise UserError(
-                    f"the prefix {shown(text)} contains {shown(banned)}, a banned text. Leave out one of both."
+                    f"the prefix {shown(text)} contains {shown(banned)}, a banned text. Remove one of them."
                 )

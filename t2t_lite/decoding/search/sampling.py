@@ -28,9 +28,9 @@ def sample(model, inputs, limit, options, **settings) -> SearchResult:
         inputs: int32 [B, S], each row ends in EOS, then 0.
 
     Returns:
-        SearchResult in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
-        including a forced prefix, under the model itself: without temperature, truncation or rules against repetition,
-        so that samples with different settings are comparable, and without length penalty.
+        SearchResult in the order of sampling, not by score. A score is the model's log-probability (nats) of the whole
+        output, including a forced prefix: without temperature, truncation, rules against repetition or length penalty,
+        so samples with different settings are comparable.
     """
     steps = Sampling(model, limit, options, **settings)
     memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, steps.groups, axis=0), model.encode(inputs))
@@ -48,7 +48,7 @@ def sample_step(model, inputs, limit, options, *, state=None, **settings):
 
     Args:
         model, inputs, limit, options, **settings: see `sample`; with `max_length`.
-        state: what the last call returned; None at first.
+        state: the state returned by the last call; None at first.
 
     Returns:
         SamplingState, of a batch of one; whether the sample is unfinished, bool [].
@@ -69,24 +69,24 @@ class SamplingState(typing.NamedTuple):
     live: tf.Tensor  # int64 [R, K, T]
     ended: tf.Tensor  # bool [R, K]
     cache: dict
-    rules: tuple  # of each rule its states, int64 [R, K], or ()
+    rules: tuple  # the states of each rule, int64 [R, K], or ()
 
 
 class Sampling:
     """One run of sampling: its settings, and the step that `tf.while_loop` repeats.
 
-    The model's distribution at each position is changed in the same order as in Hugging Face's `generate`. The rules
-    change the logits, which are then divided by `temperature`. Only the `top_k` largest are kept, with ties of the last
-    one. After renormalization, the most probable ids are kept until their sum reaches `top_p`, including the id that
-    reaches it (and its ties, which Hugging Face may leave out). Padding is never sampled.
+    The model's distribution is changed in the order of Hugging Face's `generate`. The rules change the logits, which
+    are then divided by `temperature`. Only the `top_k` largest are kept, and ties of the last. After renormalization
+    the most probable ids are kept until their sum reaches `top_p`, including the id that reaches it (and its ties,
+    which Hugging Face may drop). Padding is never sampled.
 
     Args:
         model: see `t2t_lite.decoding.search.beam_search`.
         limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row.
         options: SearchOptions: `n_best`, the number of samples, `top_k`, `temperature` and `top_p`.
-        seeds: int32 [B, 2], of each sentence: equal seeds and equal sentences give equal samples.
-        temperature, top_p: float or float32 scalar tensor, instead of these options.
-        prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
+        seeds: int32 [B, 2], the seed of each sentence: equal seeds and equal sentences give equal samples.
+        temperature, top_p: float or float32 scalar tensor, in place of these options.
+        prefix: int32 [B, P], ids that each output has to begin with, padded with 0; or None.
         max_length, end_id, rules: see `BeamSearch`.
     """
 
@@ -187,7 +187,7 @@ def truncated(logits, temperature, top_k=0, top_p=None):
     """
     size = logits.shape[-1]
     logits = tf.where(tf.range(size) == PAD_ID, -float("inf"), logits)
-    # Relative to the largest, a temperature of nearly 0 gives 0 and -inf, but no NaN.
+    # Relative to the largest logit: a temperature of nearly 0 gives 0 and -inf, but no NaN.
     logits = (logits - tf.reduce_max(logits, -1, keepdims=True)) / tf.maximum(temperature, 1e-30)
     if 0 < top_k < size:
         largest, _ = tf.math.top_k(logits, top_k)
@@ -198,10 +198,10 @@ def truncated(logits, temperature, top_k=0, top_p=None):
 
 
 def _least_of_nucleus(weights, top_p):
-    """Returns the least weight [N, 1] in the smallest set of most probable ids whose share is at least `top_p`.
+    """Returns the smallest weight [N, 1] in the smallest set of most probable ids whose share is at least `top_p`.
 
     Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1. The weight is found bit by bit,
-    since floats from 0 to 1 have the same order as their bits: 30 sums cost less than sorting, and much less under XLA.
+    since floats from 0 to 1 are ordered like their bits: 30 sums cost less than sorting, and much less under XLA.
     """
     enough = top_p * tf.reduce_sum(weights, -1, keepdims=True)
 
@@ -210,7 +210,7 @@ def _least_of_nucleus(weights, top_p):
         sums = tf.reduce_sum(tf.where(weights < larger, 0.0, weights), -1, keepdims=True)
         return bit - 1, tf.where(sums >= enough, larger, least)
 
-    # Floats between the rounds, for TensorFlow would keep int32 in host memory.
+    # The state is float, since TensorFlow would keep int32 in host memory.
     return tf.while_loop(lambda bit, _: bit >= 0, set_bit, (tf.constant(29), tf.zeros_like(enough)))[1]
 
 
@@ -235,7 +235,7 @@ def draw(weights, uniform):
 def _first_beyond(weights, uniform):
     """[N, M], [N] -> int64 [N], the first index whose running sum exceeds that share of the total."""
     sums = tf.cumsum(weights, -1)
-    # XLA sums in an order of its own, so running sums may differ by rounding even where a weight is 0.
+    # XLA sums in another order, so running sums may differ by rounding even where a weight is 0.
     beyond = (sums > uniform[:, None] * sums[:, -1:]) & (weights > 0)
     first = tf.argmax(tf.cast(beyond, tf.float32), -1)
     found = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1))

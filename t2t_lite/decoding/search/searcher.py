@@ -1,4 +1,4 @@
-"""Searches many sentences in batches: forms the batches, chooses their shapes, and decides when XLA compiles."""
+"""Searches many sentences: forms batches, chooses their shapes, and decides when to compile by XLA."""
 
 import collections
 import dataclasses
@@ -27,28 +27,28 @@ _LONG = 128
 
 
 def longest_translation(length, options):
-    """Returns the length of the longest translation, as in tensor2tensor: that of the input and `extra_length`."""
+    """Returns the length of the longest translation as in tensor2tensor: that of the input plus `extra_length`."""
     return length + options.extra_length
 
 
 class Searcher:
-    """Runs `beam_search` or `sample` with one model on lists of ids, or the search that the model has.
+    """Runs `beam_search`, `sample` or the model's own search on lists of ids.
 
-    Create it once, since it keeps traced and compiled functions. The model's weights are read at every call, so the
-    model may be in training.
+    Create it once, since it keeps traced and compiled functions. The weights are read at every call, so the model may
+    be in training.
 
     Args:
-        model: a model with the decoding interface, or a plain model (then every step is a full pass). If it has an
-            attribute `max_length` that is not None, neither inputs nor outputs have more positions; nor both together,
-            if it `joins_inputs`.
-        longest_output: function of an input's length and SearchOptions that returns the length of the longest output.
-            It never falls, or never rises, as inputs become longer.
+        model: a model with the decoding interface, or a plain model (then every step is a full pass). Its attribute
+            `max_length`, if not None, is the most positions of inputs and of outputs, or of both together if it
+            `joins_inputs`.
+        longest_output: function of an input's length and SearchOptions that returns the length of the longest output,
+            monotonic in the input's length.
         end_id: int, the id that ends an output; None: outputs end at their limit.
-        continues_inputs: bool, whether outputs continue their inputs, as of a language model, whose ids then count as
-            repeated, too.
-        encoder: TextEncoder of the outputs, which `SearchOptions.stop` and `banned_texts` need; or None.
-        batches_to_pay: int, batches of one shape after which it is compiled, which takes about the time that it saves
-            in so many.
+        continues_inputs: bool, whether outputs continue their inputs, as in a language model; rules against repetition
+            then include the ids of the inputs.
+        encoder: TextEncoder of the outputs, needed for `SearchOptions.stop` and `banned_texts`; or None.
+        batches_to_pay: int, the number of batches of one shape after which that shape is compiled; compilation takes
+            about the time that it saves on so many batches.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Searcher:
         self.model = model if self._searches else decodable(model)
         self.max_length = getattr(model, "max_length", None)
         self.joins_inputs = self.max_length is not None and getattr(model, "joins_inputs", False)
-        self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output has one id or more
+        self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output has at least one id
         self._longest_output = longest_output
         self._end_id = end_id
         self._continues_inputs = continues_inputs
@@ -77,9 +77,9 @@ class Searcher:
 
     @property
     def history(self):
-        """The batches so far, a JSON value. It decides what is compiled, which affects the last digits of scores.
+        """The batches so far, a JSON value. It determines what is compiled, which affects the last digits of scores.
 
-        A searcher with another one's history continues exactly as that one would.
+        A searcher with the history of another one continues exactly like that one.
         """
         return dict(self._seen)
 
@@ -93,16 +93,16 @@ class Searcher:
         Args:
             sources: list of lists of ids: a translation model's inputs end in EOS, a language model's prompts need not.
             options: SearchOptions.
-            prefixes: None, or for each source a list of ids that its output has to begin with, shorter than its
+            prefixes: None, or a list of ids for each source, the forced beginning of its output, shorter than its
                 longest output.
             on_progress: None, or a function called with the number of sentences in each finished batch.
 
         Returns:
-            For each source a list of at most n_best `Hypothesis`, best first; fewer if fewer hypotheses finished
-            within the limit. With `options.sampling` all n_best samples, in the order of sampling.
+            A list of at most n_best `Hypothesis` for each source, best first; fewer if fewer finished within the limit.
+            With `options.sampling` all n_best samples, in the order of sampling.
 
         Raises:
-            UserError: the model has a search of its own, which cannot do this.
+            UserError: the model's own search does not support the options.
         """
         prefixes = prefixes or [[]] * len(sources)
         if self._searches:
@@ -133,16 +133,16 @@ class Searcher:
         return found
 
     def search_by(self, method, source, options, prefix=()):
-        """Searches one source by another function than `beam_search`, never compiled.
+        """Searches one source by another function than `beam_search`, without XLA.
 
         Args:
             method: function with the arguments of `beam_search` that returns (SearchResult, any tensors).
-            source: list of ids, as of `search`.
+            source: list of ids, see `search`.
             options: SearchOptions, without sampling.
-            prefix: as of `search`.
+            prefix: list of ids, see `search`.
 
         Returns:
-            (list of `Hypothesis`, as of `search`; the tensors).
+            (list of `Hypothesis`, see `search`; the tensors).
         """
         key = dataclasses.replace(self._key([len(source)], [len(prefix)], options), method=method)
         tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
@@ -150,17 +150,17 @@ class Searcher:
         return _results(result, options.n_best, self._end_id)[0], more
 
     def stream(self, source, options):
-        """Samples one output, or searches greedily, step by step; never compiled.
+        """Samples one output, or searches greedily, step by step, without XLA.
 
         Args:
-            source: list of ids, as of `search`.
-            options: SearchOptions; without sampling as with a beam of one.
+            source: list of ids, see `search`.
+            options: SearchOptions; without sampling the search is greedy.
 
         Yields:
             int, the ids that `search` returns, each as soon as it is known.
 
         Raises:
-            UserError: the model has a search of its own.
+            UserError: the model uses its own search.
         """
         if self._searches:
             refuse(self.model, "output step by step")
@@ -181,7 +181,7 @@ class Searcher:
                 return
 
     def _tensors(self, batch, rows, width, prefix_width, options):
-        """Returns the arguments of a search, by name, of pairs of a source and its prefix."""
+        """Returns {name: tensor}, the arguments of a search for pairs of a source and its prefix."""
         inputs = np.full((rows, width), PAD_ID, "int32")
         inputs[len(batch) :, 0] = EOS_ID  # padding rows: limit 0, no steps
         limit = np.zeros(rows, "int32")
@@ -205,12 +205,12 @@ class Searcher:
         return tf.nest.map_structure(tf.constant, arrays)
 
     def longest_output(self, length, options):
-        """Returns the largest number of ids in the output of a source of `length` ids, EOS counted on both sides."""
+        """Returns the most ids of the output of a source of `length` ids, EOS counted on both sides."""
         longest = self._longest_output(length, options)
         return longest if self.max_length is None else min(longest, self.max_length - length * self.joins_inputs)
 
     def _key(self, lengths, prefix_lengths, options):
-        """Returns the shape in which a batch of sentences of these lengths, longest first, is compiled."""
+        """Returns the shape in which a batch of sentences with these lengths, longest first, is compiled."""
         width = bucket_width(lengths[0])
         longest = max(self._longest_output(length, options) for length in (0, width))
         if self.max_length is not None:
@@ -233,8 +233,8 @@ class Searcher:
         return key in self._compiled or (self._gains(key) and self._seen[key.name] >= self._batches_to_pay)
 
     def _gains(self, key):
-        """Whether a search of this shape is faster when compiled, without the time of compilation."""
-        # On a CPU the uncompiled search is faster for several sentences, since it drops decided ones.
+        """Whether a search of this shape is faster when compiled, the compilation not counted."""
+        # On a CPU the uncompiled search of several sentences is faster, since it drops decided ones.
         return key.rows == 1 or key.method is sample or bool(tf.config.list_logical_devices("GPU"))
 
     def _graph_function(self, key, tensors):
@@ -270,8 +270,8 @@ class Searcher:
 def _traced(function, *arguments):
     """Returns a tf.function's trace for some arguments, or the function itself if functions run eagerly.
 
-    TensorFlow would take each thread that calls the tf.function while another one traces it for one that retraces, and
-    warn of that. What is traced is also called faster: a step of a small model took 4.5 ms instead of 7.9.
+    TensorFlow would otherwise warn of retracing in threads that call the tf.function while it is traced. The trace is
+    also faster to call: a step of a small model took 4.5 ms instead of 7.9.
     """
     return function if tf.config.functions_run_eagerly() else function.get_concrete_function(*arguments)
 
@@ -285,18 +285,18 @@ class _Shape:
     max_length: int
     prefix_width: int
     method: typing.Callable  # beam_search, sample or own_search
-    options: SearchOptions  # those that are Python values in it
-    numbers: tuple  # names of those that are scalar tensors
-    texts: tuple  # the stop strings, and the banned texts
+    options: SearchOptions  # the options that are Python values in the graph
+    numbers: tuple  # names of the options that are scalar tensors
+    texts: tuple  # the stop strings and the banned texts
 
     @property
     def name(self):
-        """Describes it by a text that is the same in every process."""
+        """A description that is the same in every process."""
         return str({**vars(self), "method": self.method.__name__, "options": self.options.changes()})
 
 
 def _sentences_a_batch(options):
-    """Returns `batch_size`, or less with more than four samples or 32 beams per sentence: the cache grows with them."""
+    """Returns `batch_size`, or less for more than 4 samples or 32 beams per sentence: the cache grows with them."""
     rows, usual = (options.n_best, 4) if options.sampling else (options.beam_size, 32)
     return max(1, options.batch_size * usual // max(rows, usual))
 
@@ -310,20 +310,20 @@ def _seeds(sources, rows, seed):
 
 
 def plan_batches(lengths, batch_size):
-    """Groups sentences of similar length, the longest first, so that too large batches fail at once.
+    """Forms batches of sentences of similar length, the longest first, so that too large batches fail at once.
 
     Args:
         lengths: list of int, ids per sentence.
         batch_size: int, sentences per batch; fewer if they are longer than 128 ids.
 
     Returns:
-        list of lists of indices into `lengths`; each list begins with its longest sentence.
+        list of lists of indices of `lengths`; each list begins with its longest sentence.
     """
     return [*in_batches(lengths, lambda longest: rows_of(bucket_width(longest), batch_size), lambda length: -length)]
 
 
 def rows_of(width, batch_size):
-    """Returns how many sentences of `width` ids fit into a batch."""
+    """Returns the number of sentences of `width` ids in a batch."""
     return max(1, min(batch_size, batch_size * _LONG // width))
 
 
@@ -336,8 +336,8 @@ def bucket_rows(count, most):
 def bucket_width(length):
     """Returns the width that `length` ids are padded to: 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, …
 
-    Each width is compiled separately, so there are only twelve up to 512. Padding costs little, since only the encoder
-    sees it.
+    Each width is compiled separately, so there are only twelve up to 512. Padding costs little: only the
+    encoder reads it.
     """
     length = max(length, 1)  # an empty prompt
     step = max(8, 2 ** math.ceil(math.log2(length)) // 4)
@@ -355,7 +355,7 @@ def _results(result, n_best, end_id):
                 stopped=bool(end) and end_id not in row,
             )
             for rank, (row, score, end) in enumerate(zip(ids, scores, ended, strict=True))
-            if score > -np.inf or rank == 0  # the NaN of a broken model is still a result
+            if score > -np.inf or rank == 0  # also the NaN of a broken model
         ]
         for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in result), strict=True)
     ]

@@ -24,9 +24,9 @@ class Adam(keras.optimizers.Adam):
 
     def apply(self, grads, trainable_variables=None):
         """Updates all variables by their gradients: see `keras.optimizers.Optimizer.apply`."""
-        self._shared = SimpleNamespace(by_dtype={})  # a dict of its own would be tracked, as if to be saved
+        self._shared = SimpleNamespace(by_dtype={})  # TensorFlow would track, and save, a plain dict
         iterations = super().apply(grads, trainable_variables)
-        self._shared = None  # its tensors would keep a traced graph
+        self._shared = None  # otherwise its tensors would keep a traced graph alive
         return iterations
 
     def update_step(self, gradient, variable, learning_rate):
@@ -48,10 +48,10 @@ class Adam(keras.optimizers.Adam):
         )
 
     def _coefficients(self, dtype):
-        """Returns what all updates of a step have in common. Made for each variable, it was a tenth of the graph."""
+        """Returns the coefficients that all updates of a step share; one copy per variable was a tenth of the graph."""
         import tensorflow as tf
 
-        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # no variable where gradients accumulate
+        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # a tensor if gradients are accumulated
         beta1, beta2, epsilon = (tf.cast(value, dtype) for value in (self.beta_1, self.beta_2, self.epsilon))
         powers = {"beta1_power": beta1**step, "beta2_power": beta2**step}
         return {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, **powers}
@@ -95,36 +95,36 @@ def make_optimizer(hparams, train_steps, model=None):
     Args:
         hparams: HParams, as `without_multistep` returns them.
         train_steps: int, the end of schedules with a fixed length.
-        model: the built keras.Model that it trains, of which layers may be frozen; None: none is.
+        model: the built keras.Model that it trains, whose layers may be frozen; None: no layer is frozen.
 
     Raises:
-        UserError: the schedule is invalid, or asks for rates by layer of a model whose layers are in no stack.
+        UserError: the schedule is invalid, or rates by layer are set for a model whose layers are not in a stack.
     """
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     rate = ProductSchedule(hparams, train_steps)
     optimizer = OPTIMIZERS[hparams.optimizer](hparams, learning_rate=rate, **average)
-    decay = 0.0 if hparams.optimizer == "lamb" else hparams.weight_decay  # LAMB's is a part of its update
+    decay = 0.0 if hparams.optimizer == "lamb" else hparams.weight_decay  # LAMB's decay is part of its update
     if decay or hparams.learning_rate_layer_decay != 1 or hparams.unfreeze_steps:
         paths = model and [weight.path for weight in parameters(model)]
         by_layer = {"learning_rate_layer_decay": 1, "unfreeze_steps": 0}
         asked = [name for name, usual in by_layer.items() if getattr(hparams, name) != usual]
         if asked and paths and not any(map(_LAYER.search, paths)):
             raise UserError(
-                f"{asked[0]}: the layers of the model {type(model).__name__} are in no stack, whose order says which "
-                "is below which. Leave it out; frozen=… freezes parts of any model."
+                f"{asked[0]}: the layers of the model {type(model).__name__} are not in a stack, which would order "
+                "them. Remove it; frozen=… freezes parts of any model."
             )
         set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps, paths)
     return optimizer
 
 
 def layer_depths(paths):
-    """Returns how deep each weight lies in a model, a list of int.
+    """Returns the depth of each weight in a model, a list of int.
 
-    It is 0 for what lies above the layers, 1 for the top layer of a stack, and one more for each layer below;
-    embeddings are below the deepest stack.
+    The depth is 0 above the layers, 1 in the top layer of a stack, and increases by 1 per layer; embeddings are below
+    the deepest stack.
 
     Args:
-        paths: list of str, the weights' paths in the model. Its own name, which they begin with, says nothing.
+        paths: list of str, the weights' paths in the model. The model's name, with which they begin, is ignored.
     """
     if len({path.partition("/")[0] for path in paths}) == 1:
         paths = [path.partition("/")[2] for path in paths]
@@ -143,7 +143,7 @@ def layer_depths(paths):
 
 
 def describe_unfreezing(paths, unfreeze_steps, train_steps):
-    """Returns a line for the log: when which layers begin to be trained.
+    """Returns a line for the log: the steps from which layers are trained.
 
     Args:
         paths: see `layer_depths`.
@@ -151,28 +151,28 @@ def describe_unfreezing(paths, unfreeze_steps, train_steps):
         train_steps: int, the run's last step.
     """
     first = max(layer_depths(paths)) * unfreeze_steps + 1
-    never = f": never before train_steps={train_steps:,}" if first > train_steps else ""
+    never = f", which is after train_steps={train_steps:,}" if first > train_steps else ""
     return (
-        f"unfreeze_steps={unfreeze_steps:,}: at first only what lies above the layers is trained, one more layer every "
+        f"unfreeze_steps={unfreeze_steps:,}: at first only weights above the layers are trained, one more layer every "
         f"{unfreeze_steps:,} steps, and everything from step {first:,} on{never}"
     )
 
 
 def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, paths=None):
-    """Changes how an optimizer updates: each weight has its layer's rate, and decays by `weight_decay` times the rate.
+    """Gives each weight of an optimizer its layer's rate, and decays it by `weight_decay` times that rate.
 
     A layer's rate falls with its `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al., 2020), and is 0
     until the layer is unfrozen (section 3.3 of the former). The optimizer's moments follow a frozen layer's gradients,
-    so that its first updates are of the usual size. The decay is decoupled from the gradient (Loshchilov and Hutter,
-    2019). Biases and the scales of normalizations, which are vectors, do not decay. Keras' own `weight_decay` knows no
-    rate by layer.
+    so that its first updates have the usual size. The decay is decoupled from the gradient (Loshchilov and Hutter,
+    2019). Biases and the scales of normalizations, which are vectors, do not decay. Keras' own `weight_decay` cannot
+    depend on the layer.
 
     Args:
         optimizer: keras.optimizers.Optimizer, before its first update.
         layer_decay: float in (0, 1], the factor of the rate from a layer to the one below.
         weight_decay: float.
-        unfreeze_steps: int, updates after which one more layer is trained, from the top; 0: all from the beginning.
-        paths: list of str, of all weights among which layers are counted; None: of those that it trains.
+        unfreeze_steps: int, updates after which one more layer is trained, from the top; 0: all from the start.
+        paths: list of str, of all weights by which layers are counted; None: only of trained weights.
     """
     update_step, depths = optimizer.update_step, []
 
@@ -194,10 +194,10 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Lamb(keras.optimizers.Lamb):
-    """Adam's update, and the decay of the weights with it, at the scale of each matrix (algorithm 2).
+    """Adam's update plus weight decay, both scaled by the norm of each matrix (algorithm 2).
 
-    Vectors, such as biases and the scales of normalizations, neither decay nor have a scale of their own: they are
-    updated as by Adam, as in ALBERT's program. Keras' own LAMB scales them, too, and decays apart from the scale.
+    Vectors, such as biases and the scales of normalizations, are updated as by Adam, without decay and scale, as in
+    ALBERT's program. Keras' own LAMB scales vectors as well, and does not scale the decay.
 
     Args:
         decay: float, the share of a matrix that is added to its update.
@@ -237,12 +237,12 @@ _EPSILON_2 = 1e-3  # the least scale of a parameter
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Adafactor(keras.optimizers.Optimizer):
-    """An optimizer with factored second moments, which need memory for rows plus columns, not rows times columns.
+    """An optimizer with factored second moments, whose memory is that of rows plus columns, not rows times columns.
 
     Squared gradients of a matrix are stored as the means of its rows and of its columns. Their outer product, divided
     by the overall mean, estimates each element (algorithm 4). The update is clipped by its root mean square, and scaled
-    by the parameter's own. Unlike tensor2tensor, `keras.optimizers.Adafactor` stores the product itself, as large as
-    the matrix, and caps the learning rate at step^-0.5.
+    by the parameter's. Unlike tensor2tensor, `keras.optimizers.Adafactor` stores the product itself, which is as large
+    as the matrix, and caps the learning rate at step^-0.5.
 
     Args:
         learning_rate: float or a schedule.
@@ -290,7 +290,7 @@ class Adafactor(keras.optimizers.Optimizer):
         self.multiply_by_parameter_scale = multiply_by_parameter_scale
 
     def build(self, variables):
-        """Creates the moments: for each matrix one of its rows and one of its columns."""
+        """Creates the moments: for each matrix one for its rows and one for its columns."""
         if self.built:
             return
         super().build(variables)
@@ -310,7 +310,7 @@ class Adafactor(keras.optimizers.Optimizer):
         return self.add_variable(shape=shape, dtype=variable.dtype, name=f"{variable.name}_{name}")
 
     def _decay(self):
-        """The share of old second moments in the new ones."""
+        """Returns the share of the old second moments in the new ones."""
         step = ops.cast(self.iterations + 1, "float32")
         if self.decay_type == "pow":
             return 1.0 - ops.power(step, -self.memory_exponent)
@@ -322,7 +322,7 @@ class Adafactor(keras.optimizers.Optimizer):
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
-            gradient = tf.convert_to_tensor(gradient)  # that of a Keras embedding is of some rows: IndexedSlices
+            gradient = tf.convert_to_tensor(gradient)  # a Keras embedding's gradient is IndexedSlices of some rows
         gradient, rate = ops.cast(gradient, dtype), ops.cast(learning_rate, dtype)
         decay = ops.cast(self._decay(), dtype)
         squares = ops.square(gradient) + _EPSILON_1

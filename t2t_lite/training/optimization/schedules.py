@@ -67,14 +67,14 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
     Args:
         hparams: HParams, or the name of a set.
         train_steps: int, the end of `linear_decay`, `single_cycle_cos_decay` and `slanted_triangular`. With one of
-            these a warm-up or a decay that is longer is cut to the run.
+            these, a longer warm-up or decay is shortened to the run.
 
     Attributes:
-        cut: {name: int}, the hyperparameters that are cut, and to what.
+        cut: {name: int}, the hyperparameters that are shortened, and their values.
         depends_on_steps: bool, whether the learning rate depends on train_steps.
 
     Raises:
-        UserError: an unknown factor.
+        UserError: a factor is unknown.
     """
 
     def __init__(self, hparams, train_steps):
@@ -105,7 +105,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return rate
 
     def get_config(self):
-        """Returns the settings; the hyperparameters as their JSON."""
+        """Returns the settings, with the hyperparameters as JSON."""
         return {"hparams": self.hparams.to_json(), "train_steps": self.train_steps}
 
     @classmethod
@@ -117,17 +117,17 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def last_learning_rate(optimizer):
-    """Returns the learning rate of an optimizer's last update, a float; before the first one, of that."""
-    rate = optimizer._learning_rate  # the property `learning_rate` is that of the next update
+    """Returns the learning rate of an optimizer's last update, a float; before any update, that of the first."""
+    rate = optimizer._learning_rate  # the property `learning_rate` is the next update's
     return float(rate(max(_updates(optimizer) - 1, 0)) if callable(rate) else rate)
 
 
 def describe_other_length(optimizer, steps_before):
-    """Returns a line for the log where another number of steps changes the learning rate; None where it does not.
+    """Returns a line for the log if another number of steps changes the learning rate, or None.
 
     Args:
         optimizer: whose learning rate is a `ProductSchedule`.
-        steps_before: int, for how many steps the schedule was made before.
+        steps_before: int, the number of steps of the earlier schedule.
     """
     now = optimizer._learning_rate
     if not now.depends_on_steps:
@@ -141,7 +141,7 @@ def describe_other_length(optimizer, steps_before):
 
 
 def describe_short_run(optimizer):
-    """Returns lines for the log: which parts of the schedule are longer than the run, and what follows.
+    """Returns lines for the log: the parts of the schedule that are longer than the run, and the consequence.
 
     Args:
         optimizer: whose learning rate is a `ProductSchedule`.
@@ -149,7 +149,9 @@ def describe_short_run(optimizer):
     rate = optimizer._learning_rate
     steps, warmup = rate.train_steps, rate.hparams.learning_rate_warmup_steps
     longer = f"is longer than the run of {counted(steps, 'step')}"
-    lines = [f"{name}={rate.hparams.get(name):,}: {longer}, and is cut to {most:,}." for name, most in rate.cut.items()]
+    lines = [
+        f"{name}={rate.hparams.get(name):,}: {longer}, and is reduced to {most:,}." for name, most in rate.cut.items()
+    ]
     if "linear_warmup" in rate.names and not rate.depends_on_steps and warmup > steps:
         highest = f"{steps / warmup:.1%} of the highest learning rate"
         lines.append(

@@ -1,4 +1,4 @@
-"""Steps that stay finite: loss scaling for float16, and what is done about losses and gradients that are not finite."""
+"""Numerical stability: loss scaling for float16, and steps whose loss or gradient is not finite."""
 
 import io
 import logging
@@ -30,7 +30,7 @@ def make_loss_scale(hparams):
     if policy.variable_dtype == "float16":
         raise UserError(
             f"dtype_policy={policy.name}: most updates are too small to change weights in float16. "
-            "Expected mixed_float16, which computes in float16 and keeps weights in float32."
+            "Expected mixed_float16, which computes in float16 and stores weights in float32."
         )
     return LossScale(hparams.mixed_precision_optimizer_init_loss_scale, hparams.loss_scale_growth_steps)
 
@@ -43,9 +43,9 @@ def is_to_blame(scale):
 class LossScale(tf.Module):
     """The factor of the loss before the backward pass, by which gradients are divided afterwards.
 
-    It follows the rule of `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`: it is halved after a step
-    whose loss or gradient is not finite, and doubled after `growth_steps` finite ones. Keras' class cannot be used,
-    because each replica would decide by its own gradients.
+    As in `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`, it is halved after a step whose loss or
+    gradient is not finite, and doubled after `growth_steps` finite steps. Keras' class cannot be used, because each
+    replica would decide by its own gradients.
 
     Args:
         initial: float, the first scale. Powers of 2 change only the exponents of gradients.
@@ -67,7 +67,7 @@ class LossScale(tf.Module):
 
         Args:
             skipped: bool [], the same on all replicas.
-            frozen: bool [], True: nothing changes.
+            frozen: bool []; if True, nothing changes.
         """
         good_steps = tf.where(skipped, tf.zeros_like(self.good_steps), self.good_steps + 1)
         grows = good_steps >= self.growth_steps
@@ -79,18 +79,18 @@ class LossScale(tf.Module):
 
 
 class SkippedSteps:
-    """Watches the results of steps.
+    """Watches for steps that were skipped because their loss or gradient was not finite.
 
     Args:
         output_dir: str, folder where the last step's batches and the run's state are saved for study.
         log: RunLog.
-        most: int, the number of such steps in a row that is tolerated.
-        save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint there, of the state as
-            it was after that step; None: another machine saves.
+        most: int, number of skipped steps in a row that end the run.
+        save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint of the state after
+            that step; None: another machine saves.
 
     Attributes:
-        in_a_row: int, how many of the last steps were skipped, not counting those for which the loss scale, which has
-            been lowered since, may be to blame.
+        in_a_row: int, how many of the last steps were skipped, without those that a loss scale, lowered since, may have
+            caused.
     """
 
     def __init__(self, output_dir, log, most, save_state):
@@ -104,7 +104,7 @@ class SkippedSteps:
         """Checks a step, given its number, StepBatches and metrics, as `progress.fetch` returns them.
 
         Raises:
-            Failure: there were too many; the message names the folder with the batches and the state of the run.
+            Failure: too many steps were skipped; the message names the folder with the batches and the run's state.
         """
         if not metrics["skipped"]:
             self.in_a_row = 0

@@ -1,11 +1,15 @@
 import gzip
+import json
 import os
 import threading
 import time
 
 import pytest
 
+from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.lines import LineAnswer
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.errors import UserError
 
 
@@ -100,6 +104,48 @@ def test_a_stream_answers_line_by_line():
     os.close(read)
 
 
+def test_lines_of_standard_input_are_numbered_through_all_parts(monkeypatch):
+    read, write = os.pipe()
+    monkeypatch.setattr(text_files.console, "descriptor", lambda: read)
+    parts = text_files.stdin_lines("|")
+    for first, count, sizes in ((1, 600, [256, 256, 88]), (601, 3, [3]), (604, 257, [256, 1])):
+        lines = [f"{number}\n" for number in range(first, first + count)]
+        os.write(write, "".join(f"{line}|" for line in lines).encode())
+        for size in sizes:
+            assert next(parts) == (first, lines[:size])
+            first, lines = first + size, lines[size:]
+    os.close(write), os.close(read)
+
+
+def test_a_line_that_is_too_long_is_named_by_its_number(monkeypatch, tmp_path):
+    monkeypatch.setattr(text_files, "_BLOCK", 4)
+    monkeypatch.setattr(text_files.plain_text, "LONGEST_LINE", 9)
+    (tmp_path / "in").write_text("a|b|" + "c" * 20 + "|")
+    with pytest.raises(UserError, match=r"in, line 3: "):
+        text_files.input_lines(str(tmp_path / "in"), "|")
+
+
+def test_json_is_one_line_for_every_program():
+    text = "a\u2028\u2029\x7f\x85\x9f\n\u00a0é"
+    found = text_files.json_text({"a": text})
+    assert json.loads(found) == {"a": text} and len(found.splitlines()) == 1
+    assert not set(found) & {*"\u2028\u2029\x7f\x85\x9f\n"} and "\u00a0é" in found
+
+
+def test_every_field_of_a_line_of_json():
+    hypothesis = Hypothesis("b", -0.12345678, ["▁b"], [7], False, token_scores=[-0.1234567, -1 / 3], lost=["<b>"])
+    answer = Translation((hypothesis,), truncated=True, is_short=True)
+    found = json.loads(text_files.json_line(7, "a", LineAnswer(answer, truncated=True, parts=3)))
+    assert found == {
+        "line": 7, "input": "a", "parts": 3, "truncated": True, "short": True,
+        "hypotheses": [{
+            "text": "b", "score": -0.123457, "ended": False, "tokens": ["▁b"], "token_scores": [-0.123457, -0.333333],
+            "lost": ["<b>"],
+        }],
+    }  # fmt: skip
+    assert text_files.rounded({"a": [(1 / 3, 2)], "b": "x"}) == {"a": [[0.333333, 2]], "b": "x"}
+
+
 def test_a_stream_that_is_not_utf_8():
     read, write = os.pipe()
     os.write(write, b"one\ntwo\n\xff\nfour\n")
@@ -166,3 +212,53 @@ def test_an_end_may_lie_between_two_blocks_and_each_byte_of_a_long_record_is_sea
     start = time.process_time()
     assert text_files.input_lines(str(tmp_path / "in"), "|") == ["x" * 2**20]
     assert time.process_time() - start < 1
+
+
+def read_numbers(path, encoders):
+    return [[*map(int, encoders["targets"](path))]]
+
+
+def write_sums(path, answers, encoders):
+    return {path: str([(given, list(map(sum, outputs))) for given, outputs in answers]).encode()}
+
+
+class Numbers(Problem):
+    readers = {"num": read_numbers}  # noqa: RUF012
+    writers = {"sum": write_sums}  # noqa: RUF012
+
+
+def opened():
+    return {"targets": lambda path: open(path).read().split()}
+
+
+def read(path):
+    found = text_files.reader(str(path), Numbers(), "", opened)
+    return found(str(path), "\n", None)
+
+
+def test_a_file_is_read_by_the_problem_that_knows_its_ending(tmp_path):
+    for name in ("a.num", "b.NUM", "c.txt"):
+        (tmp_path / name).write_text("3 4\n")
+    assert [read(tmp_path / name) for name in ("a.num", "b.NUM", "c.txt")] == [[[3, 4]], [[3, 4]], ["3 4"]]
+    plain = text_files.reader(str(tmp_path / "a.num"), Problem(), "", opened)
+    assert plain is text_files.input_lines
+
+
+def test_a_folder_is_read_by_the_ending_of_its_files(tmp_path):
+    (tmp_path / "some" / "inside").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"some: is a folder\. Expected files that all end in one of \.num\."):
+        read(tmp_path / "some")
+    with pytest.raises(UserError, match=r"some: is a folder\. Expected a file\."):
+        text_files.reader(str(tmp_path / "some"), Problem(), "", opened)
+    (tmp_path / "some" / "inside" / "a.num").touch()
+    encoders = {"targets": lambda path: str(len(path.removeprefix(str(tmp_path))))}
+    reader = text_files.reader(str(tmp_path / "some"), Numbers(), "", lambda: encoders)
+    assert reader(str(tmp_path / "some"), "\n", None) == [[5]]
+
+
+def test_outputs_are_written_by_the_problem_from_their_ids():
+    write = text_files.writer("out.sum", Numbers())
+    assert write is write_sums and text_files.writer("out.txt", Numbers()) is None
+    assert text_files.writer("", Numbers()) is text_files.writer("-", Numbers()) is None
+    found = text_files.converted(write, "out.sum", ["a", [5], None], ["1 2\t3", "4", ""], {})
+    assert found == {"out.sum": b"[('a', [3, 3]), ([5], [4]), (None, [0])]"}

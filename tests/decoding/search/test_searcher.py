@@ -1,3 +1,5 @@
+# Nearest tests of: t2t_lite/decoding/search/loops.py
+
 import dataclasses
 import json
 import logging.handlers

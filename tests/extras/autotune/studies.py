@@ -28,7 +28,12 @@ def study(folder, objective=LOSS, seed=1, train_steps=8, **facts):
 
 
 class Runs:
-    """Stands for training. `curves` is a function of the number of calls that returns {step: loss} or an exception."""
+    """Stands for training.
+
+    Args:
+        curves: function of the number of calls that returns {step: loss, or a dict of metrics}, how the run ended, a
+            str, or an exception.
+    """
 
     def __init__(self, curves):
         self.curves, self.calls = curves, []
@@ -38,10 +43,12 @@ class Runs:
         curve = self.curves(len(self.calls) - 1)
         if isinstance(curve, BaseException):
             raise curve
+        if isinstance(curve, str):
+            return curve
         os.makedirs(output_dir, exist_ok=True)
         log = RunLog(output_dir)
-        for step, loss in curve.items():
-            log.write("evaluation", step, loss=loss)
+        for step, found in curve.items():
+            log.write("evaluation", step, **(found if isinstance(found, dict) else {"loss": found}))
             if stop_when and stop_when(history(log)):
                 return "early_stopping"
         return "train_steps"

@@ -1,4 +1,5 @@
 """What a search optimizes."""
+# Nearest tests of: extras/autotune/study.py
 
 import pytest
 
@@ -37,9 +38,9 @@ def test_metrics_and_their_directions(problem, arguments, metric, maximize):
     [
         (("bleau",), "--autotune_objective=bleau: not a metric .* Nearest: bleu"),
         ((None, None, "blue"), "--best_checkpoint_metric=blue: not a metric"),
-        (("loss", True), "--autotune_maximize=true: of loss less is better"),
-        (("bleu", False), "--autotune_maximize=false: of bleu more is better"),
-        (("neg_log_perplexity", False), "--autotune_maximize=false: of neg_log_perplexity more is better"),
+        (("loss", True), "--autotune_maximize=true: smaller values of loss"),
+        (("bleu", False), "--autotune_maximize=false: larger values of bleu"),
+        (("neg_log_perplexity", False), "--autotune_maximize=false: larger values of neg_log_perplexity"),
         (("loss", None, "bleu"), "--best_checkpoint_metric=bleu and --autotune_objective=loss"),
         (("loss", None, "none"), "--best_checkpoint_metric=none"),
     ],

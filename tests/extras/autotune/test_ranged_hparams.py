@@ -69,6 +69,32 @@ def test_tensor2tensor_s_range():
     }
 
 
+def test_bounds_are_included_and_may_be_equal():
+    ranges = RangedHParams()
+    ranges.set_float("label_smoothing", 0.1, 0.1)
+    ranges.set_int("num_heads", 1, 4096, scale=ranges.LOG_SCALE)
+    ranges.set_discrete("batch_size", (512, 256, 512), scale=ranges.LOG_SCALE)
+    ranges.set_categorical("optimizer", range(2))
+    ranges.set_categorical("optimizer", ["adam"])  # replaces it
+    ranges.check(registry.hparams("transformer_tiny"), "--hparams_range=range")
+    points = {name: each.points for name, each in ranges.ranges.items() if each.points}
+    assert points == {"batch_size": (512, 256), "optimizer": ("adam",)}
+
+
+def test_other_built_in_ranges():
+    """BERT's appendix A.3 has the rates 2e-5, 3e-5 and 5e-5; RoBERTa's table 10 has 1e-5, 2e-5 and 3e-5."""
+    ranges = RangedHParams()
+    registry.ranged_hparams("encoder_fine_tuning_range")(ranges)
+    registry.ranged_hparams("transformer_regularization_range")(ranges)
+    found = {name: each.facts() for name, each in ranges.ranges.items()}
+    rates = {"name": "learning_rate_constant", "kind": "discrete", "points": [1e-5, 2e-5, 3e-5, 5e-5]}
+    assert found.pop("learning_rate_constant") == {**rates, "least": None, "most": None, "scale": ranges.LINEAR_SCALE}
+    assert {name: (one["kind"], one["least"], one["most"], one["scale"]) for name, one in found.items()} == {
+        "layer_prepostprocess_dropout": ("float", 0.0, 0.5, 1), "attention_dropout": ("float", 0.0, 0.3, 1),
+        "relu_dropout": ("float", 0.0, 0.3, 1), "label_smoothing": ("float", 0.0, 0.2, 1),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -82,7 +108,11 @@ def test_tensor2tensor_s_range():
         (lambda r: r.set_discrete("num_heads", []), r"\[\]: expected a list of one value or more"),
         (lambda r: r.set_categorical("optimizer", "adam"), "'adam': expected a list"),
         (lambda r: r.set_categorical("optimizer", [None]), "None: expected a number, text, true or false"),
-        (lambda r: r.set_discrete("num_heads", [1], length=3), "length=3: .* Leave length out"),
+        (lambda r: r.set_discrete("num_heads", [1], length=3), "length=3: "),
+        (lambda r: r.set_int("num_heads", 1, 8, length=3), "length=3: "),
+        (lambda r: r.set_discrete("num_heads", [1], scale=4), "scale=4: "),
+        (lambda r: r.set_int("num_heads", True, 8), "True: expected a whole number"),
+        (lambda r: r.set_float("label_smoothing", 0.0, math.inf), "inf: expected a finite number"),
     ],
 )
 def test_mistakes_in_a_range(call, words):

@@ -1,14 +1,18 @@
 """The trials of a search: sampled in their ranges, pruned by the others' evaluations, continued after a kill."""
+# Nearest tests of: extras/autotune/search.py
 
 import json
 import math
-import statistics
 
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.extras.autotune.study import STARTUP_TRIALS, STUDY, open_journal
+from t2t_lite.extras.autotune import search as search_module
+from t2t_lite.extras.autotune import study as study_module
+from t2t_lite.extras.autotune.ranged_hparams import HParamRange
+from t2t_lite.extras.autotune.study import STARTUP_TRIALS, STUDY, Objective, _sample, open_journal
+from tests import faults
 from tests.extras.autotune.studies import search, study
 
 
@@ -35,8 +39,45 @@ def test_samples_are_in_their_ranges_and_follow_their_scales(tmp_path):
     first = found[:STARTUP_TRIALS]
     assert len({json.dumps(hparams) for hparams in found}) == 40
     assert len({hparams["learning_rate_constant"] for hparams in first}) == STARTUP_TRIALS
-    # Half of a logarithmic range is below its geometric mean; linearly that would be 3 % of it.
-    assert statistics.median(hparams["learning_rate_constant"] for hparams in found) < math.sqrt(0.01 * 10) * 10
+
+
+class Suggesting:
+    """A trial of Optuna that notes what it suggests, numbers near the lower bound."""
+
+    def suggest_float(self, *arguments, log):
+        self.asked = "float", *arguments, log
+        return 0.015 if log else 0.25
+
+    def suggest_int(self, *arguments, log):
+        self.asked = "int", *arguments, log
+        return 3
+
+    def suggest_categorical(self, name, points):
+        self.asked = "points", name, points
+        return points[-1]
+
+
+SCALES = {  # a range; what Optuna is asked; the value
+    "linear": (HParamRange("x", "float", 0.25, 4.0), ("float", "x", 0.25, 4.0, False), 0.25),
+    "logarithmic": (HParamRange("x", "float", 0.01, 1.0, scale=2), ("float", "x", 0.01, 1.0, True), 0.015),
+    "mirrored": (HParamRange("x", "float", 0.01, 1.0, scale=3), ("float", "x (mirrored)", 0.01, 1.0, True), 0.995),
+    "whole": (HParamRange("x", "int", 2, 6), ("int", "x", 2, 6, False), 3),
+    "whole, logarithmic": (HParamRange("x", "int", 2, 60, scale=2), ("int", "x", 2, 60, True), 3),
+    "whole, mirrored": (HParamRange("x", "int", 2, 60, scale=3), ("int", "x (mirrored)", 2, 60, True), 59),
+    "points": (HParamRange("x", "discrete", points=(5, 7)), ("points", "x", (5, 7)), 7),
+}
+
+
+@pytest.mark.parametrize(("interval", "asked", "value"), SCALES.values(), ids=SCALES)
+def test_scales(interval, asked, value):
+    trial = Suggesting()
+    assert _sample(trial, interval) == pytest.approx(value) and trial.asked == asked
+
+
+def test_a_mirrored_number_that_rounding_moves_out_of_its_range():
+    trial, interval = Suggesting(), HParamRange("x", "float", 0.5, 0.9, scale=3)
+    trial.suggest_float = lambda *arguments, log: 0.5 - 1e-9
+    assert _sample(trial, interval) == 0.9
 
 
 def test_samples_depend_on_the_seed_alone_also_after_a_stop(tmp_path):
@@ -64,11 +105,51 @@ def test_a_trial_worse_than_the_median_is_pruned_after_a_quarter_of_the_steps(tm
     assert states == ["COMPLETE"] * 6 + ["PRUNED"]
 
 
+def test_a_trial_that_is_bad_at_its_end_is_complete(tmp_path):
+    found, _ = search(tmp_path, lambda call: {8: 1.0 + 9 * (call == 5)})
+    assert found.run(6) and [trial.state for trial in found.study.trials()] == ["complete"] * 6
+
+
+def test_a_trial_that_was_killed_before_it_had_hyperparameters_is_left_out(tmp_path):
+    found, _ = search(tmp_path, lambda call: {8: 1.0})
+    found.study._study.ask()
+    assert found.run(1)
+    assert [(trial.number, trial.state) for trial in found.study.trials()] == [(1, "complete")]
+
+
 def test_the_value_of_a_trial_is_that_of_its_best_model(tmp_path):
     found, _ = search(tmp_path, lambda call: {2: 3.0, 4: 1.5, 6: 1.5, 8: 2.0})
     assert found.run(1)
     (trial,) = found.study.trials()
     assert (trial.value, trial.best_step, trial.steps) == (1.5, 4, 8)
+
+
+def test_an_objective_that_is_maximized(tmp_path):
+    """Its best model is not that of the lowest loss, which only breaks ties; the least trial is pruned."""
+    levels = [0.5, 0.5625, 0.625, 0.6875, 0.75, 0.125]
+    curve = [(2, 0.0, 4.0), (4, 0.0625, 3.0), (8, -0.25, 1.5)]  # step, its part of the accuracy, loss
+    found, _ = search(
+        tmp_path,
+        lambda call: {step: {"token_accuracy": levels[call] + part, "loss": loss} for step, part, loss in curve},
+        objective=Objective("token_accuracy", maximize=True),
+    )
+    assert found.run(6)
+    *complete, pruned = found.study.trials()
+    assert [(one.value, one.best_step, one.steps, one.loss) for one in complete] == [
+        (level + 0.0625, 4, 8, 3.0) for level in levels[:5]
+    ]
+    assert (pruned.state, pruned.value, pruned.steps) == ("pruned", 0.125, 2)
+    assert "token_accuracy 0.125 is worse" in pruned.reason and "step 2" in pruned.reason
+
+
+def test_a_signal_ends_the_search_and_its_trial_goes_on_later(tmp_path):
+    found, runs = search(tmp_path, lambda call: {8: 1.0} if call == 0 else "signal")
+    assert found.run(3) is False and len(runs.calls) == 2
+    assert [trial.state for trial in found.study.trials()] == ["complete", "running"]
+    assert found.train_winner(found.study.trial(0), 2) is None and len(runs.calls) == 3
+    found.train.curves = lambda call: {8: 2.0}
+    assert found.run(2) is True
+    assert [trial.value for trial in found.study.trials()] == [1.0, 2.0] and len(runs.calls) == 4
 
 
 def test_an_interrupted_trial_goes_on_and_finished_ones_are_kept(tmp_path):
@@ -90,6 +171,22 @@ def test_an_interrupted_trial_goes_on_and_finished_ones_are_kept(tmp_path):
     assert [trial.hparams for trial in trials[:2]] == [trial.hparams for trial in before]
     assert [call[0] for call in again.calls] == [str(tmp_path / "trial-1"), str(tmp_path / "trial-2")]
     assert again.calls[0][:2] == runs.calls[1][:2]
+
+
+def test_a_search_that_is_interrupted_at_any_line_goes_on(tmp_path):
+    def begin(folder, line):
+        with faults.interrupted_at(line, study_module, search_module) as lines:
+            found, _ = search(folder, lambda call: {4: 2.0, 8: 1.0})
+            assert found.run(2)
+        return len(lines)
+
+    count = begin(tmp_path / "whole", 0)
+    for line in range(3, count, count // 15):
+        with pytest.raises(KeyboardInterrupt):
+            begin(tmp_path / str(line), line)
+        resumed, _ = search(tmp_path / str(line), lambda call: {4: 2.0, 8: 1.0})
+        assert resumed.run(2), line
+        assert [(one.state, one.value) for one in resumed.study.trials()] == [("complete", 1.0)] * 2, line
 
 
 def test_two_searches_share_a_study_and_never_a_trial(tmp_path):

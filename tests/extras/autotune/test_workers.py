@@ -46,6 +46,16 @@ def test_a_worker_that_fails_is_named(tmp_path, status, kind):
         run_workers(program, [None], str(tmp_path))
 
 
+def test_a_worker_that_fails_in_silence(tmp_path):
+    (tmp_path / "worker-1.log").write_text(" \n")  # of an earlier search, to which is appended
+    program = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    with pytest.raises(Failure, match=r"worker-1.log: .* exit status -9: it has printed nothing"):
+        run_workers(program, [None], str(tmp_path))
+    assert (tmp_path / "worker-1.log").read_text() == " \n"
+    assert run_alone(program) == 128 + 9, "as in shells"
+    assert run_alone([sys.executable, "-c", "raise SystemExit(7)"]) == 7
+
+
 STOPS = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(print("saved") or 3))

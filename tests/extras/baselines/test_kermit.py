@@ -30,7 +30,7 @@ from tests.data.canvases import canvases, slot_weights
 from tests.extras.baselines.small_kermit import VOCAB, logits_of, make
 from tests.layers.backend import check_gradients
 from tests.layers.equations import array, softmax
-from tests.training.test_every_model import assert_same, gradients
+from tests.training.steps import assert_same_gradients, row_gradients
 
 SOURCES = [[5, 9, 15, 3, 1], [7, 7, 12, 18, 3, 15, 4, 1], [6, 1], [8, 4, 11, 1], [3, 3, 3, 1]]
 
@@ -115,8 +115,8 @@ def test_a_step_has_the_same_gradient(kind):
     batch = {"inputs": inputs, "canvas": canvas, "targets": np.where(canvas != 0, 4 + canvas % 5, 0)}
     row = types.SimpleNamespace(smoothing=0.1)
     model, again = (make(dropout=0.3, recompute_grad=recompute) for recompute in (False, kind == "recomputed"))
-    found = gradients(row, again, batch, in_xla=kind == "in XLA")
-    assert_same(found, gradients(row, model, batch), model, 1e-5)
+    found = row_gradients(row, again, batch, in_xla=kind == "in XLA")
+    assert_same_gradients(found, row_gradients(row, model, batch), model, 1e-5)
 
 
 @pytest.mark.long
@@ -232,7 +232,7 @@ def test_batches_are_drawn_by_the_model_and_references_stay_whole():
 )
 def test_what_the_search_cannot_do_is_refused_in_one_line(model, options, name):
     with pytest.raises(
-        UserError, match=f"^Kermit: {name} is for models that predict one id after the other"
+        UserError, match=f"^Kermit: {name} needs a model that predicts one id after the other"
     ) as refused:
         Searcher(model).search(SOURCES, SearchOptions(**options))
     assert "\n" not in str(refused.value)

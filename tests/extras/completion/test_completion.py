@@ -1,4 +1,6 @@
-"""Shell completion, typed into real shells: what stands on the line after the tab key."""
+"""Shell completion, typed into real shells: what stands on the line after the tab key; scripts."""
+
+# Nearest tests of: extras/completion/t2t_completion.py
 
 import contextlib
 import os
@@ -9,11 +11,12 @@ import shutil
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
 from t2t_lite.cli import commands
-from t2t_lite.extras.completion import t2t_completion
+from t2t_lite.extras.completion import completion, t2t_completion
 
 SHELLS = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
@@ -125,6 +128,49 @@ def test_every_flag_of_every_command_is_there(capsys):
         assert {*words} == expected and len(words) == len(expected)
 
 
+def flag(name, text, **facts):
+    facts = {"boolean": False, "choices": (), "is_path": False, "is_paths": False} | facts
+    return types.SimpleNamespace(name=name, help=text, **facts)
+
+
+FLAGS = [
+    flag("json", "Print JSON: [a], it's \\ so. More.", boolean=True), flag("file", "A file", is_path=True),
+    flag("files", "Files; more.", is_paths=True), flag("kind", "A kind.", choices=("a", "b")),
+    flag("model", "A model.", ), flag("count", "A count:"),
+]  # fmt: skip
+# zsh's _arguments(1) and fish's complete(1) have these forms.
+ZSH = r"""    t2t-x) _arguments \
+        '--json[Print JSON\: \[a\], it'"'"'s \\ so]' \
+        '--nojson[Print JSON\: \[a\], it'"'"'s \\ so]' \
+        '--file=[A file]:file:_files' \
+        '--files=[Files; more]:files:_sequence _files' \
+        '--kind=[A kind]:kind:(a b)' \
+        '--model=[A model]:model:compadd -a _t2t_lite_model' \
+        '--count=[A count]:count: ' \
+        ;;
+    esac
+}
+compdef _t2t_lite t2t-x"""
+FISH = r"""complete -c t2t-x -f
+complete -c t2t-x -l json -d 'Print JSON: [a], it\'s \\ so'
+complete -c t2t-x -l nojson -d 'Print JSON: [a], it\'s \\ so'
+complete -c t2t-x -l file -rF -d 'A file'
+complete -c t2t-x -l files -xa '(__fish_complete_list , __fish_complete_path)' -d 'Files; more'
+complete -c t2t-x -l kind -xa 'a b' -d 'A kind'
+complete -c t2t-x -l model -xa '$_t2t_lite_model' -d 'A model'
+complete -c t2t-x -l count -x -d 'A count'"""
+
+
+@pytest.mark.parametrize(("shell", "expected"), [("zsh", ZSH), ("fish", FISH)])
+def test_the_scripts_of_shells_that_may_not_be_here(shell, expected):
+    script = completion.script(shell, {"t2t-x": FLAGS})
+    assert script.splitlines()[0].endswith({"zsh": '--shell=zsh)"', "fish": "--shell=fish | source"}[shell])
+    assert script.endswith(f"\n{expected}")
+    for name, word in (("problem", "translate_own"), ("model", "transformer"), ("hparams_set", "transformer_base")):
+        (line,) = re.findall(rf"^(?:set -g )?_t2t_lite_{name}\W.*$", script, re.MULTILINE)
+        assert word in re.findall(r"\w+", line)
+
+
 @pytest.mark.slow
 def test_neither_tensorflow_nor_keras_is_imported():
     code = (
@@ -137,4 +183,4 @@ def test_neither_tensorflow_nor_keras_is_imported():
 def test_a_shell_must_be_named(capsys):
     assert t2t_completion.main([]) == 2
     assert t2t_completion.main(["--shell=csh"]) == 2
-    assert "expected one of bash, zsh, fish" in capsys.readouterr().err
+    assert re.search(r"--shell.*\n.*csh.* bash, zsh, fish", capsys.readouterr().err)

@@ -1,5 +1,7 @@
 """What t2t-trainer --describe says, without data or a GPU."""
 
+# Nearest tests of: extras/describe/in_t2t_trainer.py, extras/describe/description.py
+
 import json
 
 import pytest
@@ -63,7 +65,7 @@ def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_
     of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
     found = answers("--hparams=ffn_activation=swiglu,shared_embedding_and_softmax_weights=0", *of_data)
     assert found["saved_model"] == found["ctranslate2"] == "yes"
-    for words in ("no: ", "activation=swiglu", "shared_embedding_and_softmax_weights", "expected SentencePiece's"):
+    for words in ("no: ", "activation=swiglu", "shared_embedding_and_softmax_weights", "SentencePiece"):
         assert words in found["hugging_face"]
 
 
@@ -104,7 +106,7 @@ def test_training_has_no_use_for_the_flags_of_describe(call, tmp_path, flag):  #
     needed = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}/run")
     status, out, err = call(*needed, "--hparams_set=transformer_tiny", flag)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert f"{flag.partition('=')[0]}: not with training, only with --describe" in err
+    assert flag.partition("=")[0] in err and "--describe" in err
 
 
 @pytest.mark.slow
@@ -114,7 +116,7 @@ def test_describe_draws_the_learning_rate_and_the_positions(call, tmp_path):  # 
         assert (status, err) == (0, "")
         assert out.endswith(f"plot: {tmp_path / name}\n")
     assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
-    for wrong, words in (("plot.jpg", "Expected one that ends in"), ("", "is a folder")):
+    for wrong, words in (("plot.jpg", ".svg"), ("", "is a folder")):
         status, out, err = call(*DESCRIBE, f"--plot={tmp_path / wrong}")
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert "--plot=" in err and words in err

@@ -12,7 +12,7 @@ from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
 from tests.layers.equations import array
 from tests.training.runs import assert_same, killed_after, state, trainer
-from tests.training.test_train_step import VOCAB, by, distance, make_step, placed, settings, trained
+from tests.training.steps import VOCAB, by, distance, make_step, placed, settings, trained
 
 EXPERTS = ",ffn_layer=local_moe,moe_num_experts=4,moe_k=2,moe_loss_coef=0.1"
 

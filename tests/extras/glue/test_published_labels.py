@@ -7,9 +7,10 @@ from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from tests.data.packing import write_archive
 from tests.data.stored import read_examples
-from tests.problems.test_classify_own import parts_of
-from tests.problems.test_languagemodel import generated, write_archive
+from tests.problems.own import parts_of
+from tests.problems.published import generated
 
 FILES = {
     "aclImdb_v1.tar.gz": {
@@ -81,8 +82,8 @@ def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads)
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("a b\tc\tentailment\n", r"RTE\.zip, member RTE/train\.tsv, line 2: found 3 columns"),
-        ("0\ta\tb\tperhaps\n", "line 2: the label 'perhaps'. Expected not_entailment, entailment"),
+        ("a b\tc\tentailment\n", r"RTE\.zip, member RTE/train\.tsv, line 2: found 3 columns.* 4\b"),
+        ("0\ta\tb\tperhaps\n", "line 2: .*'perhaps'.* not_entailment, entailment"),
     ],
     ids=["columns", "label"],
 )

@@ -15,8 +15,7 @@ from tests.browser import chromium, downloads
 from tests.decoding.test_generator import generator_of
 from tests.decoding.test_predictor import Labels
 from tests.export.models import translator_of
-from tests.extras.insights.test_generations import Letters
-from tests.extras.insights.test_models import Classes, Classifier, Shown, spans
+from tests.extras.insights.doubles import Classes, Classifier, Letters, Shown, spans
 
 __all__ = ("chromium", "downloads")
 

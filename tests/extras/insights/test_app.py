@@ -1,22 +1,29 @@
 """The JSON API of t2t-insights-server, with a small model, against the Python that it stands for."""
+# Nearest tests of: extras/insights/text_answers.py, extras/insights/answers.py
 
 import json
+import re
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
+from t2t_lite.extras.insights.answers import shown_attention
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.models import Models
+from t2t_lite.extras.insights.text_answers import Translations
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
+from t2t_lite.visualization.drawing import color
 from tests.export.models import translator_of
 
 TEXT = "a red house"
 HOSTILE = "<script>alert(1)</script>\x00\u202e\ud800 {{7*7}}"
 
 
-@pytest.mark.few("options1")
+@pytest.mark.few("options1", instead="test_seconds_and_a_text_that_is_cut_off")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"beam_size": 2, "alpha": 1, "extra_length": 3}, {"beam_size": 1}])
 def test_translate(ask, translator, options):
@@ -108,6 +115,82 @@ def test_steps_are_the_model_s_probabilities(ask, translator):
         assert best == pytest.approx(np.sort(row)[::-1][:3], abs=1e-4)
 
 
+def test_seconds_and_a_text_that_is_cut_off(translator, monkeypatch, clock):
+    answers, translate = Translations(translator), translator.translate
+
+    def slow(*arguments, **options):
+        clock.advance(1.23456)
+        return translate(*arguments, **options)
+
+    monkeypatch.setattr(translator, "translate", slow)
+    whole = answers.translate({"text": TEXT, "beam_size": 1, "extra_length": 2})
+    assert (whole["seconds"], whole["truncated"]) == (1.2346, False)
+    monkeypatch.setattr(translator, "max_input_length", 5)
+    cut = answers.translate({"text": TEXT, "beam_size": 1, "extra_length": 2})
+    assert cut["truncated"] and cut["source_tokens"] == whole["source_tokens"][:4]
+    assert answers.searched({"text": TEXT}) == [*translator.encoders["inputs"].encode(TEXT)[:4], EOS_ID]
+    asked, nothing = [], Translation((Hypothesis(token_scores=[]),))
+    monkeypatch.setattr(translator, "translate", lambda texts, **options: asked.append(options) or [nothing])
+    answers.translate({"text": TEXT})
+    assert (asked[0]["beam_size"], asked[0]["n_best"], asked[0]["compile"]) == (4, 4, False)
+
+
+def test_a_text_of_several_sentences_is_one_search(translator):
+    """As the tree and the steps show it."""
+    text = "Ab cd. Ef gh."
+    (expected,) = translator.translate([text], split_sentences="never", beam_size=1, extra_length=3)
+    found = Translations(translator).translate({"text": text, "beam_size": 1, "extra_length": 3})
+    assert found["translation"] == expected.text and found["source_tokens"] == expected.source_tokens
+    assert Translations(translator).searched({"text": text}) == [*translator.encoders["inputs"].encode(text), EOS_ID]
+
+
+def test_weights_have_the_digits_that_a_picture_shows():
+    weights = [np.float32([[[0.123456789, 1 / 3]]]), np.float32([[[2e-6, 1 - 2e-6]]])]
+    attention = types.SimpleNamespace(queries=["a"], keys=["b", "c"], weights=weights)
+    found = shown_attention({"memory": attention})["memory"]
+    assert found == {"queries": ["a"], "keys": ["b", "c"], "weights": [[[[0.12346, 0.33333]]], [[[0.0, 1.0]]]]}
+
+
+STEPS = {
+    "no alternative": ({"target": "b", "top": 0}, "top=0: expected a whole number from 1 to 100"),
+    "many": ({"target": "b", "top": 101}, "top=101: "),
+    "no ids": ({"target": []}, "target: has no ids"),
+    "201 ids": ({"target": [5] * 201}, "target: 201 ids. Expected at most 200"),
+    "EOS inside": ({"target": [5, 1, 5]}, "target: id 1 is EOS"),
+    "no target": ({}, "'target' is missing"),
+    "a number": ({"target": 3}, "target"),
+}
+
+
+@pytest.mark.parametrize(("request_", "message"), STEPS.values(), ids=STEPS)
+def test_wrong_targets(ask, request_, message):
+    status, answer = ask("steps", text="a", **request_)
+    assert status == 400 and message in answer["error"]
+
+
+def test_alternatives(ask):
+    for options, count in (({}, 5), ({"top": 100}, 100)):
+        steps = ask("steps", text="a", target="b", **options)[1]["steps"]
+        assert {len(step["alternatives"]) for step in steps} == {count}
+
+
+def test_the_longest_text(ask):
+    assert ask("translate", text=" " * 10_000)[0] == 200
+    status, answer = ask("translate", text=" " * 10_001)
+    assert status == 400 and answer["error"].startswith("text: 10,001 characters. Expected at most 10,000")
+
+
+def test_constants_that_the_page_shares(client):
+    answer = client.get("/static/facts.js")
+    lines = [re.fullmatch(r"export const (\w+) = (.*);", line) for line in answer.text.splitlines()]
+    facts = {line[1]: json.loads(line[2]) for line in lines}
+    assert answer.mimetype == "text/javascript" and facts["LONGEST_FILE"] == 150_000
+    assert (facts["SMALLEST"], facts["MOST_TOKENS"], len(facts["COLORS"])) == (0.01, 200, 100)
+    assert facts["COLORS"][7] == color(7) and {*facts["TITLES"]} == {*facts["SIDES"]} == {*facts["AXES"]}
+    for kind, (query, key) in facts["SIDES"].items():
+        assert facts["AXES"][kind].index(query) < facts["AXES"][kind].rindex(key)
+
+
 def test_a_target_may_be_ids_and_its_end(ask, translator):
     ids = [*translator.encoders["targets"].encode("ein Haus"), EOS_ID]
     assert ask("steps", text=TEXT, target=ids) == ask("steps", text=TEXT, target="ein Haus")
@@ -145,16 +228,10 @@ WRONG = {
     "a long text": ({"text": "a" * 100_000}, "text: 100,000 characters. Expected at most 10,000"),
     "a long prefix": ({"text": "a", "prefix": "b" * 500}, "its prefix has 500 ids"),
     "a long prefix of ids": ({"text": "a", "prefix": [5] * 150}, "its prefix has 150 ids"),
-    "an id outside the vocabulary": (
-        {"text": "a", "prefix": [5, 10**6]},
-        "prefix: id 1000000 is outside the vocabulary",
-    ),
+    "an id outside the vocabulary": ({"text": "a", "prefix": [5, 10**6]}, "prefix: id 1000000 is outside"),
     "a prefix with EOS": ({"text": "a", "prefix": [5, 1]}, "prefix: id 1 is EOS"),
-    "a prefix of texts": (
-        {"text": "a", "prefix": ["b"]},
-        "prefix: ['b']: expected a text, or a list of ids, whole numbers",
-    ),
-}
+    "a prefix of texts": ({"text": "a", "prefix": ["b"]}, "prefix: ['b']: expected a text, or a list of ids"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("call", ["translate", "beam"])

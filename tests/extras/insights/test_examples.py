@@ -1,4 +1,5 @@
 """The text with which the page begins: of the run's own dev set, in the language of its inputs."""
+# Nearest tests of: extras/insights/models.py
 
 import json
 import shutil

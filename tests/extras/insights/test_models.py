@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -16,6 +15,7 @@ from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.decoding.runs import make_run
 from tests.decoding.test_predictor import LABELS, Labels, Parity
+from tests.extras.insights.doubles import Classes, Classifier, Shown, spans, tags
 
 TEXT = "the red house"
 
@@ -52,7 +52,7 @@ def test_what_is_said_of_each(client, checkpoints):
     parameters = Translator.load(checkpoints[0]).model.count_params()
     for model in models:
         assert model["task"] == "sequence_to_sequence" and model["notice"] is None
-        assert (model["problem"], model["model"]) == ("translate_own", "transformer")
+        assert (model["problem"], model["model"]) == ("translate_own", "transformer") and model["inputs"] == ["inputs"]
         assert model["hparams_set"] == "transformer_tiny" and model["parameters"] == parameters
         assert model["attention"] == {"encoder": [2], "decoder": [2], "memory": [2]}
         assert model["calls"] == ["translate", "beam", "steps", "attention"]
@@ -99,7 +99,7 @@ def test_a_folder_that_changes_underneath(tmp_path):
     shutil.rmtree(run)
     after, notice = ask()
     assert after == before and notice.startswith(f"{run}: no such folder or checkpoint.")
-    assert notice.endswith("This server answers with what it has loaded.")
+    assert notice.endswith("This server answers with the model that it has loaded.")
 
 
 @pytest.mark.slow
@@ -112,35 +112,29 @@ def test_a_checkpoint_that_is_written_again(tmp_path):
 
 
 def test_models_that_cannot_be_served(run, checkpoints, tmp_path, monkeypatch):
-    with pytest.raises(UserError, match="is there twice"):
+    with pytest.raises(UserError, match=r"is listed twice"):
         Models.load([str(run), str(run)])
     with pytest.raises(UserError, match="no such folder or checkpoint"):
         Models.load([checkpoints[0], str(tmp_path / "missing")])
-    with monkeypatch.context() as patch, pytest.raises(UserError, match="a transformer has a search of its own, which"):
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="cannot show the search of a transformer"):
         patch.setattr(registry.model("transformer"), "search", lambda *_: None, raising=False)
         Models.load([str(run)])
     monkeypatch.setattr(registry.problem("translate_own").__class__, "answered_by", dict)
-    with pytest.raises(UserError, match=r"models of translate_own \(task sequence_to_sequence\) are not shown"):
+    with pytest.raises(UserError, match=r"models of translate_own \(task sequence_to_sequence\)"):
         Models.load([str(run)])
 
 
-class Classifier(Parity):
-    def count_params(self):
-        return 7
-
-
-class Classes(Problem):
-    task = "classification"
-
-
-def test_a_classifier_s_probabilities():
+def test_a_classifier_s_probabilities(monkeypatch, clock):
     predictor = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
     client = create_app(Models({"parity": predictor})).test_client()
     (model,) = client.get("/api/models").json
     assert (model["task"], model["calls"]) == ("classification", ["predict", "attention"])
     assert (model["attention"], model["parameters"]) == (None, 7)
-    answer = client.post("/api/predict", json={"text": "3 4"}).json
     (expected,) = predictor.predict(["3 4"])
+    with monkeypatch.context() as patch:
+        patch.setattr(predictor, "predict", lambda texts: clock.advance(1.23456) or [expected])
+        answer = client.post("/api/predict", json={"text": "3 4"}).json
+    assert answer["seconds"] == 1.2346
     assert answer["label"] == expected.label == answer["probabilities"][0]["label"] and not answer["truncated"]
     assert {one["label"]: one["probability"] for one in answer["probabilities"]} == pytest.approx(
         expected.probabilities
@@ -148,25 +142,6 @@ def test_a_classifier_s_probabilities():
     assert len(answer["probabilities"]) == len(LABELS)
     for call, request in {"predict": {"text": "x"}, "attention": {"text": "3"}, "translate": {"text": "3"}}.items():
         assert client.post(f"/api/{call}", json=request).status_code == 400
-
-
-class Shown(Problem):
-    num_texts = 2
-
-    def __init__(self, task):
-        super().__init__()
-        self.task = task
-
-
-def tags(batch, training):
-    return 5 * tf.one_hot(1 + batch["inputs"] % 2, Labels.vocab_size)
-
-
-def spans(batch, training):
-    return tf.pad(5 * tf.one_hot([[4, 5]], tf.shape(batch["inputs"])[1]), [[0, 0], [0, 0], [1, 0]])
-
-
-spans.count_params = lambda: 7
 
 
 @pytest.mark.slow

@@ -1,38 +1,35 @@
 """t2t-datagen --inspect."""
-# ruff: noqa: F811
+
+# Nearest tests of: extras/inspection/in_t2t_datagen.py
 
 import pytest
 
-from tests.integration.test_datagen import OWN, fails, own_flags  # noqa: F401
+from tests.data import corpus
 
 
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--problem=translate_own", "--data_dir=d", "--inspect"], ["d/problem.json: no such file", "--train_files="]),
-        (
-            ["--problem=translate_ende_wmt_characters", "--data_dir=d", "--inspect"],
-            ["no such records. Run: t2t-datagen --problem=translate_ende_wmt_characters --data_dir=d"],
-        ),
-        (["--problem=translate_own", "--data_dir=d", "--inspect", "--vocab_size=9"], ["--vocab_size: not with --insp"]),
-        (
-            ["--problem=translate_own", "--data_dir=d", "--hparams=a=1"],
-            ["--hparams: not with generation, only"],
-        ),
-        (
-            ["--problem=translate_ende_wmt_characters", "--data_dir=d", "--inspect", "--hparams_set=transformer_bas"],
-            ["'transformer_bas' is not registered", "transformer_base"],
-        ),
+        (["--problem=translate_own", "--inspect"], ["d/problem.json: no such file", "--train_files="]),
+        (["--problem=translate_ende_wmt_characters", "--inspect"],
+         ["t2t-datagen --problem=translate_ende_wmt_characters --data_dir=d"]),
+        (["--problem=translate_own", "--inspect", "--vocab_size=9"], ["--vocab_size", "--inspect"]),
+        (["--problem=translate_own", "--hparams=a=1"], ["--hparams", "--inspect"]),
+        (["--problem=translate_ende_wmt_characters", "--inspect", "--hparams_set=transformer_bas"],
+         ["'transformer_bas'", "transformer_base"]),
     ],
-)
+)  # fmt: skip
 def test_mistakes(tmp_path, call_command, assert_user_error, flags, words):
-    assert_user_error(call_command("t2t-datagen", *flags), *words)
+    assert_user_error(call_command("t2t-datagen", "--data_dir=d", *flags), *words)
     assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.slow
-def test_inspect_shows_and_generates_nothing(tmp_path, own_flags, call_command):
-    assert call_command("t2t-datagen", *OWN, *own_flags).status == 0
+def test_inspect_shows_and_generates_nothing(tmp_path, call_command, assert_user_error):
+    pairs = {name: corpus.sentence_pairs(count, count) for name, count in (("train", 300), ("dev", 20))}
+    files = [f"--{name}_files={corpus.write_corpus(tmp_path, name, pairs[name])}" for name in pairs]
+    made = call_command("t2t-datagen", "--problem=translate_own", "--vocab_size=320", "--data_dir=d", *files)
+    assert made.status == 0, made.stderr
     before = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
     flags = ("--data_dir=d/", "--inspect", "--hparams_set=transformer_tiny", "--hparams=max_length=9")
     result = call_command("t2t-datagen", "--problem=translate_own_rev", *flags)
@@ -46,4 +43,4 @@ def test_inspect_shows_and_generates_nothing(tmp_path, own_flags, call_command):
     after = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
     assert after == {**before, "translate_own_rev-lengths.png": picture}
     (tmp_path / "d" / "translate_own-dev-00000-of-00001").unlink()
-    fails(call_command("t2t-datagen", "--problem=translate_own", *flags), "translate_own-dev", "no such records. Run:")
+    assert_user_error(call_command("t2t-datagen", "--problem=translate_own", *flags), "translate_own-dev", "Run:")

@@ -1,9 +1,10 @@
 """What --inspect says agrees with what can be counted by hand, for every kind of problem and encoder."""
 
+# Nearest tests of: extras/inspection/length_histogram.py
+
 import pathlib
 import re
 
-import matplotlib.image
 import numpy as np
 import pytest
 
@@ -14,7 +15,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.inspection import inspection, length_histogram
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data.stored import read_examples
-from tests.problems.test_classify_own import files_of, generated
 
 
 class Pairs(Text2TextProblem):
@@ -124,8 +124,11 @@ def test_a_vocabulary_a_side(data_dir):
 
 @pytest.mark.slow
 def test_the_first_tag_is_shown_and_counted(tmp_path):
-    tags = pytest.importorskip("tests.extras.tagging.test_tag_own").TAGS
-    problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=tags, dev=tags))
+    pytest.importorskip("t2t_lite.extras.tagging")
+    (tmp_path / "tags").write_text("".join(f"The O\nunaffables B-X\n{n} O\n\n" for n in range(40)))
+    problem, files = registry.problem("tag_own"), [str(tmp_path / "tags")]
+    problem.configure(train_files=files, dev_files=files, vocab_size=300)
+    problem.generate_data(str(tmp_path), str(tmp_path))
     text = inspected(problem, str(tmp_path), "min_length=99")
     assert problem.tags(str(tmp_path)) == ["B-X", "O"] and text.count("\n      O B-X O\n") == 10
     assert row(text, "tokens per word")[1] == "1.00"
@@ -152,7 +155,6 @@ def test_bytes_that_stand_for_unknown_characters(tmp_path):
     assert row(inspected(Rare(), str(tmp_path)), "spelled in bytes") == ["0.00%", f"{2 / len(ids):.2%}"]
 
 
-@pytest.mark.few("kind2")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "titles", "tokens"),
@@ -188,6 +190,20 @@ def test_the_batches_are_those_of_training(data_dir):
     text = inspected(problem, data_dir, "batch_size=36,max_length=7,min_length=5,gradient_accumulation_steps=2")
     batches = int(np.ceil(60 / found.mean_rows))
     assert f"a pass over the data: about {batches} batches, {-(-batches // 2)} steps of 2 batches" in text
+
+
+def test_the_numbers_of_batches_by_hand():
+    """Batches of 2 and 4 rows: 18 of 18 cells of inputs are filled, 28 of 10 + 24 of targets, 46 of 52."""
+    shapes = length_histogram.BatchShapes(np.array([[2, 3, 5], [4, 3, 6]]), np.array([[6, 8], [12, 20]]))
+    hparams = registry.hparams("transformer_tiny").parse("batch_size=36,gradient_accumulation_steps=2")
+    text = inspection._batches_text(["inputs (en)", "targets (de)"], shapes, 10, hparams, "the set")
+    assert [line.split() for line in text.splitlines()[1:]] == [
+        ["of", "2", "batches", "inputs", "(en)", "targets", "(de)", "both"], ["fill", "100.0%", "82.4%", "88.5%"],
+        ["tokens", "per", "batch", "9", "14", "23"], ["smallest", "width", "3", "5"], ["largest", "width", "3", "6"],
+        ["rows", "per", "batch:", "3", "(2", "to", "4);", "shapes", "that", "differ:", "2"],
+        ["a", "pass", "over", "the", "data:", "about", "4", "batches,", "2", "steps", "of", "2", "batches"],
+    ]  # fmt: skip
+    assert "batch_size=36 " in text.splitlines()[0] and "the set" in text.splitlines()[0]
 
 
 @pytest.mark.long
@@ -230,7 +246,7 @@ def test_data_that_can_only_be_read_are_shown_without_the_picture(data_dir, tmp_
     (tmp_path / "pairs_words-lengths.png").mkdir()  # for root all folders are writable
     text = inspected(Words(), str(tmp_path))
     assert whole == f"{text}\n\nlengths as a picture: {tmp_path}/pairs_words-lengths.png"
-    assert "pairs_words-lengths.png: is a folder" in caplog.text and "not drawn" in caplog.text
+    assert "pairs_words-lengths.png: is a folder" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -260,14 +276,40 @@ def test_percentiles():
     assert [inspection.percentile({1: 1, 2: 1, 3: 1}, p) for p in (33, 50, 67)] == [1, 2, 3]  # at least so many have it
 
 
-@pytest.mark.slow
-@pytest.mark.few("30")
-@pytest.mark.parametrize("max_length", [5, 30, 256])
-def test_the_picture(tmp_path, max_length):
-    path = str(tmp_path / "lengths.png")
-    length_histogram.write_histogram(
-        path, {"inputs": {3: 1000, 40: 1}, "targets": {4: 500, 100_000: 1}}, max_length, "a title"
-    )
-    picture = matplotlib.image.imread(path)
-    assert picture.shape[:2] == (540, 960)
-    assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 10
+LENGTHS = {"inputs": {3: 1000, 40: 1}, "targets": {4: 500, 100_000: 1}}
+
+
+@pytest.mark.parametrize(
+    ("lengths", "max_length", "end", "bars", "mark", "words"),
+    [
+        # 0.999 of inputs have 3 at most, and of targets 100,000; bars of 667 lengths
+        (LENGTHS, 30, 100_000, 667, 30.5, None),
+        (LENGTHS, 130_000, 130_000, 867, 130_000.5, None),
+        (LENGTHS, 200_000, 100_000, 667, None, None),
+        # of 2,001 examples of one length each, the axis ends at 1999 and 2 are beyond it
+        ({"inputs": dict.fromkeys(range(1, 2002), 1)}, 9, 1999, 14, 9.5, None),
+        ({"inputs": {3: 5000, 900: 4}, "targets": {5: 10}}, 6, 6, 1, 6.5, "4 of inputs"),
+        ({"inputs": {3: 5000, 900: 4}, "targets": {5: 10}}, 99, 5, 1, None, "4 of inputs"),
+    ],
+)  # fmt: skip
+def test_the_picture(lengths, max_length, end, bars, mark, words, monkeypatch):
+    """Its axis, its bars and their counts, the line at max_length, and what is longer."""
+    drawn = []
+    monkeypatch.setattr(length_histogram.drawing, "write_picture", lambda path, figure: drawn.append((path, figure)))
+    length_histogram.write_histogram("a.png", lengths, max_length, "a title")
+    ((path, figure),) = drawn
+    (axes,) = figure.axes
+    assert path == "a.png" and axes.get_title() == "a title"
+    for at, (name, counts) in enumerate(lengths.items()):
+        stairs = axes.patches[2 * at].get_data()
+        assert (
+            stairs.edges[0] == 0.5
+            and stairs.edges[1] - stairs.edges[0] == bars
+            and end < stairs.edges[-1] <= end + bars + 0.5
+        )
+        assert stairs.values.sum() == sum(n for length, n in counts.items() if length < stairs.edges[-1])
+        assert axes.patches[2 * at].get_label() == name
+    assert [line.get_xdata()[0] for line in axes.lines] == ([mark] if mark else [])
+    assert f"max_length={max_length}" in axes.texts[0].get_text()
+    assert (words or "not shown") in axes.get_xlabel() if words else "not shown" not in axes.get_xlabel()
+    assert ("lengths per step" in axes.get_ylabel()) == (bars > 1) and str(bars) in f"{axes.get_ylabel()} 1"

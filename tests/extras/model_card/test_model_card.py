@@ -1,18 +1,24 @@
-"""What the card of an export says, line by line."""
+"""What the card of an export says, line by line, and that of a folder for another toolkit."""
+
+# Nearest tests of: extras/model_card/in_t2t_exporter.py
 
 import copy
 import dataclasses
 import json
 import os
 import shutil
+import types
 
 import pytest
+import tensorflow as tf
 import yaml
 
+import t2t_lite
 from t2t_lite.data.problem import TranslateProblem
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
-from t2t_lite.extras.model_card.model_card import model_card
+from t2t_lite.extras.model_card.model_card import model_card, readme
+from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 from tests.decoding.runs import make_run
 
 OPTIONS = {"beam_size": 7, "alpha": 0.25, "extra_length": 9, "length_penalty": "power", "ends": "top"}
@@ -65,6 +71,65 @@ def test_a_card_names_the_model_its_settings_and_its_call(translator):
     plain = card(translator)
     assert yaml.safe_load(plain.split("---\n")[1])["license"] == "unknown" and row(plain, "license") == "not stated"
     assert "Made by:" not in plain
+    tools = (t2t_lite.__version__, tf.__version__)
+    assert row(plain, "made by") == "t2t_lite {}, TensorFlow {}".format(*tools)
+    assert row(plain, "vocabulary").startswith("SentencePieceEncoder, 330 entries, SHA-256 ")
+    for words in (
+        'docker run -p 127.0.0.1:8501:8501 -v "$PWD/ours:/models/translate:ro" -e MODEL_NAME=translate ',
+        """curl -d '{"inputs": {"inputs": ["…"]}}' localhost:8501/v1/models/translate:predict""",
+        'print(serve(inputs=tf.constant(["…"]))["outputs"])',
+    ):
+        assert words in plain
+
+
+def test_a_vocabulary_a_side_and_several_inputs(translator):
+    other = copy.copy(translator)
+    other.encoders = {"inputs": ByteTextEncoder(), "targets": TextEncoder(50)}
+    other.task = types.SimpleNamespace(
+        inputs=("question", "context"), export_name="answer", output="answers", hub_task="x-y"
+    )
+    text = card(other)
+    fingerprints = [other.encoders[side].fingerprint[:12] for side in ("inputs", "targets")]
+    assert row(text, "vocabulary") == (
+        "inputs: ByteTextEncoder, 258 entries, SHA-256 {}…; outputs: TextEncoder, 50 entries, SHA-256 {}…"
+    ).format(*fingerprints)
+    assert """curl -d '{"inputs": {"question": ["…"], "context": ["…"]}}' localhost:8501/v1/models/answer:""" in text
+    assert 'serve(question=tf.constant(["…"]), context=tf.constant(["…"]))["answers"]' in text
+    assert yaml.safe_load(text.split("---\n")[1])["tags"] == ["x-y", "t2t_lite"]
+    other.problem, other.runs = None, []
+    text = card(other)
+    assert "language" not in yaml.safe_load(text.split("---\n")[1]) and "# a model, version 3\n" in text
+    assert (row(text, "languages"), row(text, "BLEU")) == ("not stated", "not recorded")
+
+
+@pytest.mark.parametrize("license", ["", "MIT", 'My own: "free" # for all', "no"])
+def test_the_head_of_a_toolkits_card_is_yaml(translator, license):
+    """Also for what YAML takes for something else: the language `no`, a licence with a colon."""
+    translator = copy.copy(translator)
+    translator.problem = types.SimpleNamespace(languages=("no", "de"))
+    rows = {"class": "A|B"}
+    text = readme(
+        translator, title="My title", library="tools", rows=rows, body="Call it.", license=license, command="x"
+    )
+    _, head, body = text.split("---\n", 2)
+    assert yaml.safe_load(head) == {
+        "license": license or "unknown", "language": ["no", "de"], "library_name": "tools",
+        "pipeline_tag": "translation", "tags": ["translation", "tools", "t2t_lite"],
+    }  # fmt: skip
+    assert "# My title\n" in body and body.endswith("## To call it\n\nCall it.\n") and "```bash\nx\n```" in body
+    assert row(body, "class") == r"A\|B" and row(body, "made by") == f"t2t_lite {t2t_lite.__version__}"
+
+
+@pytest.mark.slow
+def test_the_license_of_a_command_is_in_the_card(call_command, tmp_path):
+    pytest.importorskip("t2t_lite.extras.hugging_face")
+    marian = {"layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan", "norm_epsilon": 1e-5}
+    made = make_run(tmp_path, **marian, position_layout="marian")
+    result = call_command("t2t-exporter", f"--output_dir={made}", "--format=hugging_face", "--license=CC BY 4.0")
+    assert result.stdout == f"{made}/hugging_face\n"
+    card = (made / "hugging_face" / "README.md").read_text()
+    assert "MarianMTModel" in card and "CC BY 4.0'\n```" in card, "of the command as well"
+    assert yaml.safe_load(card.split("---")[1])["license"] == "CC BY 4.0"
 
 
 def write_log(path, *lines):
@@ -88,6 +153,9 @@ def test_the_bleu_is_that_of_just_this_model(translator, run, tmp_path):
     assert row(card(translator, copied), "BLEU") == "20.50 (s) on a sample of the dev set"
     averaged = shutil.copytree(copied, tmp_path / "avg")
     assert row(card(translator, averaged), "BLEU") == "not recorded"
+    noted = {"event": "translation", "step": 200, "checkpoint_time": changed, "bleu": 12.0, "source": "my|dev.en"}
+    write_log(averaged / "eval.log", noted, noted | {"checkpoint_time": 1, "bleu": 9.0})  # by t2t-translate-all
+    assert row(card(translator, averaged), "BLEU") == "12.00 (sacreBLEU, cased, 13a) on my/dev.en"
 
 
 def test_what_was_given_up_does_not_count(translator, run):

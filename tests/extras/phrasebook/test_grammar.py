@@ -8,11 +8,13 @@ from t2t_lite.extras.phrasebook.grammar import (
     IT,
     NOUNS,
     PLACE,
+    PRONOUNS,
     SHE,
     THEY,
     TIME,
     VERBS,
     WE,
+    WHAT,
     WHO,
     YOU,
     Clause,
@@ -196,6 +198,23 @@ PAIRS = [
      know(("that", "dass"), clause(IT["m"], "schlafen", **PERFECT))),
 ]
 # fmt: on
+
+
+# I, you, he, …: subject, object, possessive; nominative, accusative, dative
+PRONOUN_FORMS = """
+I me my ich mich mir / you you your du dich dir / he him his er ihn ihm / she her her sie sie ihr
+we us our wir uns uns / they them their sie sie ihnen / who who  wer wen wem / what what  was was
+it it  er ihn ihm / it it  sie sie ihr / it it  es es ihm / they them their sie sie ihnen
+"""
+
+
+def test_the_forms_of_pronouns():
+    listed = [row.split() for row in PRONOUN_FORMS.replace("\n", " / ").split(" / ") if row.strip()]
+    for pronoun, row in zip((*PRONOUNS, WHO, WHAT, *IT.values()), listed, strict=True):
+        german_forms = [pronoun.german(case) for case in ("nom", "acc", "dat")]
+        forms = [pronoun.english(), pronoun.english("acc"), pronoun.possessive, *german_forms]
+        assert [*filter(None, forms)] == row
+        assert pronoun.person == {"I": 0, "you": 1, "we": 3, "they": 3}.get(row[0], 2)
 
 
 @pytest.mark.parametrize(("en", "de", "said"), PAIRS, ids=[pair[0] for pair in PAIRS])

@@ -1,5 +1,7 @@
 """What the phrasebook promises as data: one translation, many pairs, held-out combinations, the same every time."""
 
+# Nearest tests of: extras/phrasebook/sentences.py, extras/phrasebook/translate_ende_phrasebook.py
+
 import collections
 import functools
 import random
@@ -90,14 +92,8 @@ def test_the_same_seed_gives_the_same_pairs_in_every_process():
     )
     module = "t2t_lite.extras.phrasebook.translate_ende_phrasebook"
     code = f"import {module} as p; print(list(p.generate_sentences(1, 50, 'test')))"
-    there = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONHASHSEED": "77"},
-        timeout=300,
-    )
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                           env={"PYTHONHASHSEED": "77"}, timeout=300)  # fmt: skip
     assert there.stdout.strip() == str(here)
 
 
@@ -112,11 +108,15 @@ def test_the_problem_is_registered_and_reversible():
     problem = registry.problem("translate_ende_phrasebook")
     assert problem.languages == ("en", "de")
     assert registry.problem("translate_ende_phrasebook_rev").languages == ("de", "en")
-    assert problem.dataset_splits == [
-        {"split": "train", "shards": 4},
-        {"split": "eval", "shards": 1},
-        {"split": "test", "shards": 1},
-    ]
+    shards = {"train": 4, "eval": 1, "test": 1}
+    assert problem.dataset_splits == [{"split": split, "shards": count} for split, count in shards.items()]
+    assert phrasebook.PAIRS == {"train": 100_000, "eval": 1000, "test": 1500} and problem.approx_vocab_size == 2048
+    problem.random_seed = 7
     samples = list(problem.generate_samples("", "", "test"))
-    assert len({sample["inputs"] for sample in samples}) == len(samples) == phrasebook.PAIRS["test"]
-    assert samples[0].keys() == {"inputs", "targets"}
+    assert len({sample["inputs"] for sample in samples}) == len(samples) == 1500
+    assert samples[:400] == [{"inputs": s.inputs, "targets": s.targets} for s in sentences("test", 400)]
+
+
+def test_a_twentieth_of_the_combinations_is_held_out_for_each_split():
+    homes = collections.Counter(phrasebook.home_of(f"{verb.de} + {noun}") for verb in VERBS for noun in NOUNS)
+    assert [homes[split] / homes.total() for split in ("eval", "test")] == pytest.approx([0.05, 0.05], abs=0.005)

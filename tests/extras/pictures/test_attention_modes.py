@@ -1,6 +1,8 @@
 """t2t-attention --roles and --patterns."""
 # ruff: noqa: F811
 
+# Nearest tests of: extras/pictures/in_t2t_attention.py
+
 import pytest
 
 from tests.integration.test_attention import COMMAND, TEXT, folder, run  # noqa: F401
@@ -28,17 +30,15 @@ def test_patterns(folder, call_command):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "words"),
-    {
-        "both": (["--output_dir=run", TEXT, "--roles=text"], ["--text: not with --roles"]),
-        "a flag of the other": (
-            ["--output_dir=run", "--roles=text", "--layer=1"],
-            ["not with --roles, only with --text"],
-        ),
-        "a length of a text": (["--output_dir=run", TEXT, "--length=9"], ["not with --text, only with --patterns"]),
-        "both of patterns": (["--output_dir=run", TEXT, "--patterns"], ["--text: not with --patterns"]),
-        "roles not UTF-8": (["--output_dir=run", "--roles=not_utf8"], ["not_utf8, line 1", "not UTF-8"]),
-        "roles missing": (["--output_dir=run", "--roles=missing"], ["--roles=missing: no such file"]),
-    }.values(),
-)
+    [
+        ([TEXT, "--roles=text"], ["--text", "--roles"]),
+        (["--roles=text", "--layer=1"], ["--layer", "--roles", "--text"]),
+        ([TEXT, "--length=9"], ["--length", "--text", "--patterns"]), ([TEXT, "--patterns"], ["--text", "--patterns"]),
+        ([TEXT, "--roles_target=text"], ["--roles_target", "--roles"]),
+        (["--roles=not_utf8"], ["not_utf8, line 1", "UTF-8"]), (["--roles=missing"], ["--roles=missing: no such file"]),
+        (["--roles=text", "--roles_target=missing"], ["--roles_target=missing: no such file"]),
+        (["--patterns", "--length=1"], ["--length=1"]),
+    ],
+)  # fmt: skip
 def test_mistakes(folder, call_command, assert_user_error, flags, words):
-    assert_user_error(call_command(COMMAND, *flags), *words)
+    assert_user_error(call_command(COMMAND, "--output_dir=run", *flags), *words)

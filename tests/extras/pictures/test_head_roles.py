@@ -1,3 +1,5 @@
+"""Roles of heads that are known, over ids and over the lines of files; the table and the picture."""
+
 import logging
 import types
 
@@ -5,7 +7,14 @@ import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.pictures.head_roles import SHARES, draw_head_roles, head_roles, role_table, roles_in_files
+from t2t_lite.extras.pictures.head_roles import (
+    SHARES,
+    HeadRole,
+    draw_head_roles,
+    head_roles,
+    role_table,
+    roles_in_files,
+)
 from tests.visualization.attention_cases import make_translator, read_svg
 
 EIGHT, THREE = [5] * 7 + [1], [5, 5, 1]
@@ -68,6 +77,12 @@ def test_each_query_counts_once_whatever_its_batch():
         assert role.entropy == pytest.approx((8 * alone[0][key].entropy + 3 * alone[1][key].entropy) / 11)
 
 
+def test_half_of_the_weight_is_a_role():
+    for share, role in ((0.5, "far"), (0.49, "mixed")):
+        shares = dict.fromkeys(SHARES, 0.0) | {"near": 0.4, "far": share, "end": 0.6 - share}
+        assert HeadRole("encoder", 1, 2, 0.0, 0.0, shares).role == role
+
+
 def test_table_and_picture_say_the_same():
     roles = head_roles(Planted(), {"inputs": [EIGHT, THREE], "targets": [THREE, EIGHT]})
     header, *lines = (line.split() for line in role_table(roles))
@@ -94,7 +109,7 @@ def test_roles_over_the_lines_of_files(tmp_path, caplog):
     target.write_text("b\nblank\ncd\nlong\n")
     with caplog.at_level(logging.WARNING, "t2t_lite"):
         roles = roles_in_files(translator, str(text), str(target))
-    assert "1 line of more than 512 tokens left out" in caplog.text
+    assert f"{text}: left out 1 line of more than 512" in caplog.text
     ids = {"inputs": [[99, 100, 1], [99, 100, 101, 1]], "targets": [[100, 1], [101, 102, 1]]}
     assert roles == head_roles(translator.model, ids)
     assert {role.kind for role in roles} == {"encoder", "decoder", "memory"}
@@ -131,7 +146,7 @@ def test_without_a_target_the_models_own_translations_are_measured(run_dir, tmp_
     [
         (b"", None, "text: No sentences"),
         (b"\n \n", None, "text: No sentences"),
-        (b"a\nb\n", b"a\n", "target: 1 line, .*text has 2"),
+        (b"a\nb\n", b"a\n", "target has 1 line, .*text has 2"),
         (b"a\n", b"\n", "text: No sentences"),
     ],
 )

@@ -1,5 +1,7 @@
 """Protected texts: which they are, symbols for them, and texts for symbols, in Python and in a graph."""
 
+# Nearest tests of: extras/protect/protected_graph.py
+
 import random
 import time
 
@@ -60,6 +62,8 @@ def test_what_is_protected():
 
 
 def test_symbols_are_numbered_by_kind_and_equal_texts_have_two():
+    assert ALL.symbols == [f"⟦{kind}{n}⟧" for kind in ("url", "email", "tag", "placeholder") for n in range(1, 11)]
+    assert ProtectedTexts(["tags", "urls"]).kinds == ("urls", "tags")
     hidden = ALL.hide("{a} http://x.y {b} {a}")
     assert hidden.text == "⟦placeholder1⟧ ⟦url1⟧ ⟦placeholder2⟧ ⟦placeholder3⟧"
     assert [text for _, text in hidden.texts] == ["{a}", "http://x.y", "{b}", "{a}"]
@@ -139,6 +143,9 @@ def test_of_a_training_pair_what_both_sides_have_equally_often_gets_symbols():
     rolled = ALL.hide_pair("{a} {b}", "{b} {a}", NUMBERS - 1)
     assert rolled[:2] == ("⟦placeholder10⟧ ⟦placeholder1⟧", "⟦placeholder1⟧ ⟦placeholder10⟧")
     assert ALL.hide_pair("nothing", "nichts") == ("nothing", "nichts", 0, 0)
+    assert ALL.hide_pair("<b> {a} <i>", "<b> {a} <i>", 3)[0] == "⟦tag4⟧ ⟦placeholder4⟧ ⟦tag5⟧", (
+        "each kind from there on"
+    )
 
 
 def test_a_target_gets_the_symbols_of_its_input():

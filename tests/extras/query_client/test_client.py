@@ -105,6 +105,26 @@ def test_names_of_a_model_in_messages():
         query.Servable("a", 3, "x")
 
 
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"cert_file": "notes"}, "private key together"),
+        ({"key_file": "notes"}, "private key together"),
+        ({"cert_file": "notes", "key_file": "missing"}, "^missing: no such file"),
+        ({"cert_file": "missing", "key_file": "notes"}, "^missing: no such file"),
+        ({"ca_file": "missing"}, "^missing: no such file"),
+        ({"ca_file": "notes"}, "^notes: not a certificate"),
+        ({"cert_file": "notes", "key_file": "notes"}, "^notes, notes: not a certificate and its private key"),
+    ],
+    ids=str,
+)
+def test_files_of_an_encrypted_connection(tmp_path, monkeypatch, files, message):
+    (tmp_path / "notes").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=message):
+        query.open_client("https://localhost:1", query.Servable("m"), tls=query.Tls(**files))
+
+
 ERRORS = {  # what a message has to say of a code, beside the address
     "UNAVAILABLE": ["over REST", "some words", "8500", "8501"],
     "DEADLINE_EXCEEDED": ["model 'm', version 7", "within 2.5 s"],
@@ -228,6 +248,19 @@ def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
         assert found == (expected or ServedAnswer("AB", -1.0, True))
     with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
         asked.translate(texts, split_sentences="yes")
+
+
+def test_a_server_that_fails_does_not_decide_about_sentences():
+    class Failing(Sentences):
+        def predict(self, signature, inputs):
+            if signature == "sentences":
+                raise ServerError("INTERNAL", "out of luck")
+            return super().predict(signature, inputs)
+
+    asked = query.Client(Failing(True), retries=0)
+    with pytest.raises(ServerError):
+        asked.translate(["Ab. Cd"])
+    assert asked.translate(["Ab."], split_sentences="never")[0].text == "AB"
 
 
 def test_an_answer_that_is_far_too_short_says_so():
@@ -383,6 +416,7 @@ DOORS = {  # a method, its options, what they are in each request
     "batches": ("translate", {"batch_size": 1}, {}),
     "count": ("n_best", {"count": 2}, {}),
     "all of them": ("n_best", {}, {}),
+    "all by their number": ("n_best", {"count": 3}, {}),
     "batches of the best": ("n_best", {"batch_size": 1}, {}),
 }
 

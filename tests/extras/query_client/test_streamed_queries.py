@@ -70,7 +70,7 @@ def test_mistakes():
     for settings, words in {
         "beam_size=4": "beam_size: .*--stream.* sampling_method",
         "n_best=2": "n_best: .*--stream",
-        "sampling_temp=0.5": "only of sampling. Add sampling_method=random",
+        "sampling_temp=0.5": "sampling_method=random",
     }.items():
         with pytest.raises(UserError, match=words):
             StreamedQueries(None, settings)

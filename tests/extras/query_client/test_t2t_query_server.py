@@ -7,7 +7,6 @@ import pytest
 from t2t_lite.extras.query_client import client as query
 from t2t_lite.extras.query_client import line_queries, t2t_query_server
 from t2t_lite.extras.query_client.addresses import Servable, Tls
-from tests.integration.test_outputs import contents, folder, made  # noqa: F401
 
 STATES = {
     "one that answers": ([(2, "AVAILABLE", ""), (1, "END", "")], 0, "1\tEND\n2\tAVAILABLE\n"),
@@ -86,6 +85,28 @@ def test_other_ways(handed, tmp_path, monkeypatch):
     assert handed["translate_stdin"] == ((f"{tmp_path}/out",), {})
 
 
+MODES = {  # the flag of a mode; flags that it refuses, since it does not read them
+    "--status": ("--outputs_file=o", "--inputs_file=in", "--inputs_once=a", "--stream"),
+    "--stream": ("--outputs_file=o", "--inputs_file=in", "--batch_size=3", "--n_best_format=json",
+                 "--split_sentences=never", "--signature_name=x"),
+    "--inputs_once=a": ("--outputs_file=o", "--inputs_file=in"),
+    "--inputs_file=in": ("--stream", "--status"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "refused"), MODES.items(), ids=MODES)
+def test_flags_that_a_mode_does_not_read(handed, tmp_path, monkeypatch, capsys, mode, refused):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").touch()
+    for flag in refused:
+        run(mode, flag, status=2)
+        assert flag.partition("=")[0] in capsys.readouterr().err and "client" not in handed
+    read = ["--decode_hparams=", "--timeout_secs=3", "--retries=0", "--tls"]
+    more = [] if mode == "--stream" else ["--batch_size=3", "--split_sentences=never", "--signature_name=x"]
+    handed["status"] = [(1, "AVAILABLE", "")]
+    run(mode, *read, *more)
+
+
 @pytest.mark.parametrize(("states", "status", "printed"), STATES.values(), ids=STATES)
 def test_the_exit_status_says_whether_a_version_answers(handed, capsys, states, status, printed):
     handed["status"] = states
@@ -94,8 +115,10 @@ def test_the_exit_status_says_whether_a_version_answers(handed, capsys, states, 
 
 
 @pytest.mark.parametrize("flags", [["--outputs_file=link"], ["--tls_ca_file=ref", "--outputs_file=ref"]])
-def test_no_input_is_overwritten(folder, call_command, assert_user_error, flags):  # noqa: F811
-    before = contents(folder)
+def test_no_input_is_overwritten(tmp_path, call_command, assert_user_error, flags):
+    for name in ("in", "ref"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("in")
     usual = ["--server=localhost:1", "--servable_name=x", "--inputs_file=in"]
     assert_user_error(call_command("t2t-query-server", *usual, *flags), "--outputs_file")
-    assert contents(folder) == before
+    assert [(tmp_path / name).read_text() for name in ("in", "ref", "link")] == ["in", "ref", "in"]

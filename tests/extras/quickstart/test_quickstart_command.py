@@ -1,7 +1,11 @@
 """t2t-quickstart with commands that only leave their files: order, reuse, and what happens when one fails."""
 
+# Nearest tests of: extras/quickstart/own_files.py, extras/quickstart/phrasebook_job.py
+# Nearest tests of: extras/quickstart/t2t_quickstart.py, extras/quickstart/commands.py
+
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -64,14 +68,30 @@ DIR="{folder}"
     return run
 
 
-def test_commands_in_order_and_the_score_last(quickstart):
+def test_commands_in_order_and_the_score_last(quickstart, tmp_path):
     status, lines, err, calls = quickstart()
     assert (status, err) == (0, "")
     assert calls == ["t2t-datagen", "t2t-trainer", "t2t-avg-all", "t2t-decoder", "t2t-bleu", "t2t-exporter"]
     assert lines[-1] == "quickstart: test BLEU 83.21 (nrefs:1|tok:13a)"
-    echoed = [line.split()[1] for line in lines if line.startswith("$ ")]
-    assert echoed == [*calls, "python"]
+    typed = [shlex.split(line)[1:] for line in lines if line.startswith("$ ")]
+    assert [words[0] for words in typed] == [*calls, "python"]
+    at = str(tmp_path / "quick start")
+    problem, data, train = "--problem=translate_ende_phrasebook", f"--data_dir={at}/data", f"{at}/train"
+    assert [words[1:] for words in typed] == [
+        [problem, data],
+        [problem, data, f"--output_dir={train}", "--model=transformer", "--hparams_set=transformer_quickstart",
+         "--train_steps=50", "--local_eval_frequency=10"],
+        [f"--model_dir={train}", f"--output_dir={train}/avg", "--n=5", "--min_steps=10"],
+        [f"--output_dir={train}/avg", f"--decode_from_file={at}/test.en", f"--decode_to_file={at}/translation.de",
+         "--decode_hparams=beam_size=4,alpha=0.6"],
+        [f"--translation={at}/translation.de", f"--reference={at}/test.de"],
+        [f"--output_dir={train}/avg", f"--export_dir={at}/export"], [f"{at}/ask.py"],
+    ]  # fmt: skip
     assert "Das Haus ist alt." in lines
+    # Three translations: the first, the middle and the last.
+    at = lines.index("== Three translations")
+    expected = [[["English", str(at)], ["German", str(at + 1)], ["reference", str(at)]] for at in (0, 1000, 1999)]
+    assert [[line.split() for line in lines[at + first :][:3]] for first in (1, 5, 9)] == expected
     assert f"(the commands are in {os.path.dirname(sys.executable)})" in lines
 
 
@@ -106,7 +126,7 @@ def test_a_failed_run_stops_there_and_continues_next_time(quickstart, tmp_path, 
     assert found == stays  # 2: the user's mistake, of which the command has told
     assert calls[-1] == failing
     assert err.startswith(f"t2t-quickstart: error: stopped at {failing}") and err.count("\n") == 1
-    assert "Run it again: it continues where it was." in err
+    assert "Run it again" in err
     assert not lines[-1].startswith("quickstart: test BLEU")
     (tmp_path / f"{failing}-fails").unlink()
     found, lines, err, calls = quickstart()
@@ -122,10 +142,13 @@ def test_a_newer_model_is_translated_with_and_exported_anew(quickstart, tmp_path
     assert {"t2t-decoder", "t2t-exporter"} <= set(quickstart()[3])
 
 
-def test_it_needs_a_folder(capsys):
-    """Without one it would work in the root of the file system, and replace its /export."""
+def test_it_needs_a_folder(capsys, tmp_path):
+    """Without one it would work in the root of the file system, and replace its /export; nor is another's replaced."""
     assert t2t_quickstart.main(["--output_dir="]) == 2
     assert "--output_dir" in capsys.readouterr().err
+    (tmp_path / "export").mkdir()
+    assert t2t_quickstart.main([f"--output_dir={tmp_path}"]) == 2
+    assert f"--output_dir={tmp_path}: has export/" in capsys.readouterr().err
 
 
 # Of a user's own pairs.
@@ -152,14 +175,35 @@ def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
     typed = [line for line in lines if line.startswith("$ ")]
     assert [line.split()[1] for line in typed] == calls
     # Half a second per step would give 1,000 steps in ten minutes; but 40 passes over 360 pairs are 360 steps of 40.
-    assert "--train_steps=360 --local_eval_frequency=45" in typed[2]
-    assert "layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=72" in typed[2]
+    at = str(tmp_path / "quick start")
+    flags = ["--problem=translate_own", f"--data_dir={at}/data", "--hparams_set=transformer_cpu"]
+    assert [sorted(shlex.split(line)[2:]) for line in typed] == [sorted(words) for words in (
+        [*flags[:2], own[0]],
+        [*flags, f"--output_dir={at}/probe", "--train_steps=30", "--schedule=train", "--log_step_count_steps=10",
+         "--hparams=layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=6"],
+        [*flags, f"--output_dir={at}/train", "--train_steps=360", "--local_eval_frequency=45",
+         "--hparams=layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=72"],
+        [f"--output_dir={at}/train/best", f"--decode_from_file={at}/dev.en", f"--decode_to_file={at}/translation.de"],
+        [f"--translation={at}/translation.de", f"--reference={at}/dev.de"],
+        [f"--output_dir={at}/train/best", f"--export_dir={at}/export"],
+    )]  # fmt: skip
     assert not (tmp_path / "quick start/probe").exists()
+    (told,) = [line for line in lines if "s per step" in line]
+    assert told == "0.50 s per step of 40 pairs: 360 steps take about 3 minutes, 40 passes over the 360 pairs"
     assert any(line.startswith("serve it") and "t2t-server --export_dir=" in line for line in lines)
     # The plan stays, and what is there is used again.
     status, lines, _, calls = quickstart(*own)
     assert (status, calls) == (0, ["t2t-datagen", "t2t-trainer", "t2t-bleu"])
     assert next(line for line in lines if line.startswith("$ t2t-trainer")) == typed[2]
+
+
+def test_few_passes_are_warned_of_with_the_minutes_of_ten(own, quickstart, monkeypatch):
+    """40 of 36,000 pairs a step: 100 steps are a ninth of a pass; ten passes are 8,900 steps more, 74.2 minutes."""
+    monkeypatch.setattr(own_files, "find_manifest", lambda *_: {"splits": {"train": {"examples": 36_000}}})
+    monkeypatch.setattr(commands, "steps_for", lambda *arguments: 100)
+    status, lines, err, _ = quickstart(*own)
+    assert status == 0 and "--minutes=80" in err and "0.1 passes" in err
+    assert [line for line in lines if "100 steps take about 1 minutes, 0.1 passes over the 36,000 pairs" in line]
 
 
 def test_another_request_is_refused(own, quickstart):
@@ -174,12 +218,12 @@ def test_another_request_is_refused(own, quickstart):
     {
         ("--train_files=missing.en,missing.de",): "no such file: missing.en",
         ("--train_files=a.en,a.de", "--minutes=0"): "--minutes=0",
-        ("--train_files=a.en,a.de", "--train_steps=10"): "--train_steps: not with --train_files",
-        ("--minutes=10",): "--minutes: not with the phrasebook",
-        ("--dev_files=a.en,a.de",): "--dev_files: not with the phrasebook",
+        ("--train_files=a.en,a.de", "--train_steps=10"): "--train_steps",
+        ("--train_files=a.en,a.de", "--local_eval_frequency=10"): "--local_eval_frequency",
+        ("--minutes=10",): "--minutes", ("--dev_files=a.en,a.de",): "--dev_files",
         ("--train_files=a.en,short.de",): "short.de",
     }.items(),
-)
+)  # fmt: skip
 def test_mistakes_are_answered_before_any_command(quickstart, tmp_path, monkeypatch, flags, message):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(own_files, "_has_gpu", lambda: False)
@@ -215,7 +259,7 @@ commands.run("bash", "-c", script)
     _, err = process.communicate(timeout=60)
     assert (tmp_path / "ended").exists()
     assert (tmp_path / "signals").read_text() == "one\n"
-    assert err.splitlines()[0] == "quickstart: stopped. Run it again: it continues where it was."
+    assert err.startswith("quickstart: stopped. ")
 
 
 def test_without_the_phrasebook_it_wants_files(monkeypatch, capsys):

@@ -196,6 +196,7 @@ def test_options(path):
     assert asked([], here) == (None, None)
     assert asked(["*"], here) == ("*", "Origin")
     assert asked(["http://localhost:3000", here], here) == (here, "Origin")
+    assert asked([here], here.replace("app", "APP")) == (here.replace("app", "APP"), "Origin")
     assert asked(["http://localhost:3000"], here) == (None, "Origin")
 
 

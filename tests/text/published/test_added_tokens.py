@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import offsets, offsets_graph
+from t2t_lite.text.published.published_encoder import AddedToken, as_settings, beyond, of_tokenizer_json, read_settings
 from t2t_lite.text.vocabulary_files import adopt, open_encoder, read_by
 from tests.text.published_samples import PIECES, write_byte_level, write_pieces
 
@@ -113,3 +114,39 @@ def test_what_is_found_by_other_rules_is_refused_by_name(tmp_path, facts, messag
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": settings}))
     with pytest.raises(UserError, match=message):
         open_encoder(path)
+
+
+def test_ids_are_numbers():
+    """Not texts, of which 10 comes before 9."""
+    tokens = [*"abcdefghi"]
+    settings = {
+        "10": {"content": "new"},
+        "9": {"content": "x", "special": True},
+        "2": {"content": "c", "normalized": False},
+    }
+    added = beyond(settings, tokens, {"b"}, "v")
+    assert added == [
+        AddedToken("c", 2, False, False), AddedToken("x", 9, True, False), AddedToken("new", 10, False, True)
+    ]  # fmt: skip
+    written = as_settings(added)["added_tokens_decoder"]
+    assert beyond(written, tokens, set(), "v") == added and as_settings([]) == {}
+    assert beyond({"9": {"content": "b"}}, tokens, {"b"}, "v") == []
+    with pytest.raises(UserError, match=r"v: the added token 'x' has the id 11\. Expected 9"):
+        beyond({"11": {"content": "x"}}, tokens, set(), "v")
+
+
+def test_settings_of_older_files(tmp_path):
+    assert read_settings(f"{tmp_path}/a-") == {}
+    (tmp_path / "a-added_tokens.json").write_text(json.dumps({"new": 9, "[X]": 10, "[Y]": 11, "[Z]": 12}))
+    special = {"mask_token": {"content": "[X]"}, "additional_special_tokens": ["[Y]"]}
+    (tmp_path / "a-special_tokens_map.json").write_text(json.dumps(special))
+    (tmp_path / "a-tokenizer_config.json").write_text(json.dumps({"cls_token": "[Z]"}))
+    found = read_settings(f"{tmp_path}/a-")
+    assert {i: (facts["content"], facts["special"], facts["normalized"]) for i, facts in found.items()} == {
+        "9": ("new", False, True), "10": ("[X]", True, False), "11": ("[Y]", True, False), "12": ("[Z]", True, False)
+    }  # fmt: skip
+    listed = [{"id": 9, "content": "new", "lstrip": True, "other": 1}]
+    assert of_tokenizer_json(listed, "t") == {"9": {"content": "new", "lstrip": True}}
+    for wrong in ("x", {"id": "9", "content": "new"}, {"id": 9}):
+        with pytest.raises(UserError, match="t: 'added_tokens'"):
+            of_tokenizer_json([wrong], "t")

@@ -1,0 +1,80 @@
+"""What t2t-datagen hands to the problem."""
+# Nearest tests of: t2t_lite/data/named_problems.py
+
+import os
+
+import numpy as np
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.bin import t2t_datagen
+from t2t_lite.data.problem import Problem
+
+SEEN = []
+
+
+@registry.register_problem("flags_seen_one")
+class One(Problem):
+    def configure(self, vocab_size=None, languages=None):
+        self.configured = {"vocab_size": vocab_size, "languages": languages}
+
+    def generate_data(self, data_dir, tmp_dir, task_id=-1):
+        drawn = float(np.random.rand())  # as problems of users draw, from the global generator
+        SEEN.append({**vars(self), "name": self.name, "data_dir": data_dir, "tmp_dir": tmp_dir, "drawn": drawn})
+
+
+@registry.register_problem("flags_seen_other")
+class Other(One):
+    pass
+
+
+@pytest.fixture
+def generated(tmp_path):
+    def generated(*flags, problem="flags_seen_one"):
+        SEEN.clear()
+        folders = f"--data_dir={tmp_path / 'data'}", f"--tmp_dir={tmp_path / 'tmp'}"
+        assert t2t_datagen.main([f"--problem={problem}", *folders, *flags]) == 0
+        return list(SEEN)
+
+    return generated
+
+
+def test_without_flags_all_is_generated_by_all_cores(generated, tmp_path):
+    (seen,) = generated()
+    assert (seen["max_cases"], seen["num_workers"], seen.get("write_shards")) == (0, os.cpu_count(), None)
+    assert (seen["random_seed"], "configured" in seen) == (Problem.random_seed, False)
+    assert (seen["data_dir"], seen["tmp_dir"]) == (str(tmp_path / "data"), str(tmp_path / "tmp"))
+    assert (tmp_path / "tmp").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("flag", "attribute", "value"),
+    [
+        ("--max_cases=7", "max_cases", 7),
+        ("--random_seed=8", "random_seed", 8),
+        ("--num_workers=3", "num_workers", 3),
+        ("--vocab_size=300", "configured", {"vocab_size": 300, "languages": None}),
+        ("--languages=en,xx", "configured", {"vocab_size": None, "languages": ["en", "xx"]}),
+    ],
+)
+def test_a_flag_reaches_the_problem(generated, flag, attribute, value):
+    (seen,) = generated(flag)
+    assert seen[attribute] == value
+
+
+def test_the_seed_is_that_of_every_problem_whatever_came_before(generated):
+    one, other = generated("--random_seed=5", problem="flags_seen_one,flags_seen_other")
+    (alone,) = generated("--random_seed=5", problem="flags_seen_other")
+    (another,) = generated("--random_seed=6", problem="flags_seen_other")
+    assert (one["name"], other["name"]) == ("flags_seen_one", "flags_seen_other")
+    assert one["drawn"] == other["drawn"] == alone["drawn"] != another["drawn"]
+
+
+def test_which_problems_are_meant(generated, capsys):
+    assert [seen["name"] for seen in generated(problem="flags_seen_*")] == ["flags_seen_one", "flags_seen_other"]
+    assert [seen["name"] for seen in generated(problem="flags_seen_one_rev")] == ["flags_seen_one"]
+    assert [seen["name"] for seen in generated("--exclude_problems=one", problem="flags_seen_*")] == [
+        "flags_seen_other"
+    ]
+    assert generated("--only_list", problem="flags_seen_*") == []
+    assert capsys.readouterr().out.splitlines() == ["flags_seen_one", "flags_seen_other"]

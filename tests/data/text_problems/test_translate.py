@@ -1,0 +1,131 @@
+"""Sentences in two languages from the corpora that a problem names, ported from tensor2tensor as it stands."""
+
+import gzip
+
+import pytest
+
+from t2t_lite.corpora import downloads
+from t2t_lite.data.manifests import find_manifest
+from t2t_lite.data.problem import DatasetSplit, TranslateProblem, VocabType
+from t2t_lite.errors import UserError
+from tests.data import corpus, packing
+from tests.data.stored import decoded
+
+ALL = corpus.sentence_pairs(70)
+SIDES = dict(zip(("en", "de"), zip(*ALL, strict=True), strict=True))
+
+
+class Ported(TranslateProblem):
+    name = "ported"
+    approx_vocab_size = 300
+    dataset_splits = [{"split": "train", "shards": 1}, {"split": "eval", "shards": 1}]  # noqa: RUF012
+    language_pair = ("en", "de")
+
+    def source_data_files(self, dataset_split):
+        if dataset_split == DatasetSplit.TRAIN:
+            return [["http://x/a.tgz", ("a.en", "a.de")], ["", ("tsv", 2, 0, "b.tsv")]]
+        return [["dev.tgz", ("dev.en", "dev.de")]]
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    packing.shut_out_the_world(monkeypatch, tmp_path)
+
+
+def test_every_split_is_read_before_a_record_is_written(tmp_path):
+    corpus.write_corpus(tmp_path, "a", ALL[:30])
+    (tmp_path / "b.tsv").write_text("".join(f"{targets}\tnote\t{inputs}\n" for inputs, targets in ALL[30:]))
+    with pytest.raises(UserError, match=r"dev\.tgz: no such file"):
+        Ported().generate_data(str(tmp_path), str(tmp_path))
+    corpus.write_corpus(tmp_path, "dev", [*ALL[:5], ("a", "b")])
+    (tmp_path / "dev.de").write_bytes((tmp_path / "dev.de").read_bytes().replace(b"\nb\n", b"\n\xff\n"))
+    with pytest.raises(UserError, match=r"dev\.de, line 6: byte 0xff"):
+        Ported().generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.glob("*-of-*")) and not list(tmp_path.glob("vocab.*"))
+    problem = Ported()
+    problem.skip_bad_lines = True
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    assert sorted(decoded(problem, tmp_path)) == sorted(ALL)
+    assert sorted(decoded(problem, tmp_path, "eval")) == sorted(ALL[:5])
+    splits = find_manifest(problem, str(tmp_path))["splits"]
+    assert (splits["train"]["removed"], splits["eval"]["removed"]) == ({}, {"bad lines": 1})
+
+
+LINES = {side: packing.lines(texts) for side, texts in SIDES.items()}
+KINDS = {  # what is written into a folder, and the corpus that it is
+    "tgz": (
+        lambda to: packing.write_tar(to / "x.tgz", {f"in/{x}": LINES[x] for x in LINES}),
+        ["x.tgz", ("in/en", "in/de")],
+    ),
+    "zip": (
+        lambda to: packing.write_zip(to / "x.zip", {f"in/{x}": LINES[x] for x in LINES}),
+        ["x.zip", ("in/en", "in/de")],
+    ),
+    "sgm": (
+        lambda to: packing.write_tar(to / "x.tar", {f"{x}.sgm": packing.sgm(SIDES[x]) for x in SIDES}),
+        ["http://x/x.tar", ("en.sgm", "de.sgm")],
+    ),
+    "packed members": (
+        lambda to: packing.write_tar(to / "x.tar", {f"{x}.gz": gzip.compress(LINES[x]) for x in LINES}),
+        ["x.tar", ("en.gz", "de.gz")],
+    ),
+    "columns": (
+        lambda to: (to / "x.tsv").write_text("".join(f"7\t{de}\t8\t{en}\n" for en, de in ALL)),
+        ["x.tsv", ("tsv", 3, 1, "x.tsv")],
+    ),
+    "memory": (
+        lambda to: (to / "x.tmx.gz").write_bytes(gzip.compress(packing.tmx(SIDES["en"], SIDES["de"]))),
+        ["http://x/x.tmx.gz", ("tmx", "x.tmx.gz")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_corpora_of_every_kind_are_read_from_inputs_to_targets(tmp_path, kind):
+    write, source = KINDS[kind]
+    write(tmp_path)
+    problem = Ported()
+    problem.source_data_files = lambda split: [source]
+    for split in ("train", "eval"):
+        assert [(pair["inputs"], pair["targets"]) for pair in problem.generate_samples("", str(tmp_path), split)] == ALL
+
+
+def test_the_vocabulary_is_learned_from_the_corpora_for_it(tmp_path):
+    corpus.write_corpus(tmp_path, "a", ALL[:30])
+    corpus.write_corpus(tmp_path, "v", ALL[50:])
+    (tmp_path / "b.tsv").write_text("x\ty\tz\n")
+    problem = Ported()
+    assert [tuple(pair.values()) for pair in problem.samples_for_vocab("", str(tmp_path))] == [*ALL[:30], ("z", "x")]
+    problem.vocab_data_files = lambda: [["", ("v.en", "v.de")]]
+    assert [tuple(pair.values()) for pair in problem.samples_for_vocab("", str(tmp_path))] == ALL[50:]
+
+
+def test_the_prepared_set_is_read_where_a_file_is_missing(tmp_path, monkeypatch):
+    asked, read = [], []
+    monkeypatch.setattr(downloads, "find_prepared", lambda *arguments: asked.append(arguments) or "prepared")
+    monkeypatch.setattr(downloads, "read_prepared", lambda *arguments: read.append(arguments) or [{"inputs": "a"}])
+    problem = Ported()
+    problem.prepared_dataset = "wmt/de-en"
+    assert list(problem.generate_samples("", str(tmp_path), "eval")) == [{"inputs": "a"}]
+    assert asked == [("wmt/de-en", ["train", "validation"], str(tmp_path))]
+    assert read == [("prepared", "validation", ("en", "de"))]
+    corpus.write_corpus(tmp_path, "dev", ALL[:3])
+    assert len(list(problem.generate_samples("", str(tmp_path), "eval"))) == 3 and len(read) == 1
+
+
+def test_own_samples_need_no_corpora_and_a_cleaner_is_refused(tmp_path):
+    class Own(Ported):
+        vocab_type = VocabType.CHARACTER
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": "one", "targets": dataset_split}
+
+    Own().generate_data(str(tmp_path), str(tmp_path))
+    assert decoded(Own(), tmp_path, "eval") == [("one", "eval")]
+    assert list(Own().samples_for_vocab("", "")) == [{"inputs": "one", "targets": "train"}]
+    problem = Own()
+    problem.datatypes_to_clean = ["txt"]
+    with pytest.raises(UserError, match="ported: datatypes_to_clean"):
+        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    with pytest.raises(NotImplementedError, match="TranslateProblem: write source_data_files"):
+        TranslateProblem().source_data_files("train")
