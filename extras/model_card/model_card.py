@@ -133,7 +133,7 @@ def _problem_name(answerer):
 def _origin(answerer):
     """Returns the rows that describe the model."""
     kinds = {
-        side: f"{type(e).__name__}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
+        side: f"{_kind(e)}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
         for side, e in answerer.encoders.items()
     }
     sides = [f"{'outputs' if side == 'targets' else side}: {kind}" for side, kind in kinds.items()]
@@ -148,6 +148,11 @@ def _origin(answerer):
             f"(`{_name_of(run.path)}`)"
         )
     return rows
+
+
+def _kind(encoder):
+    """Returns the name of an encoder's class, the first public one: a Translator's encoder may be of a subclass."""
+    return next(kind.__name__ for kind in type(encoder).mro() if not kind.__name__.startswith("_"))
 
 
 def _name_of(checkpoint):

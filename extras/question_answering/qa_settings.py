@@ -11,6 +11,6 @@ declare_settings(
         None,
         ranges.SEQUENCE_LENGTH,
         is_required=True,
-        meaning="qa_own: ids from the start of a row to the start of the next row of a long context; default: 128.",
+        meaning="qa_own: ids from the start of a row to the start of the next row of a long context, 128.",
     )
 )

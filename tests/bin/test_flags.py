@@ -8,7 +8,6 @@ import pytest
 
 from t2t_lite.bin import t2t_bleu, t2t_decoder, t2t_exporter, t2t_trainer
 from t2t_lite.cli.flags import Flags
-from t2t_lite.errors import UserError
 from tests.bin.every_command import COMMANDS
 
 
@@ -113,26 +112,6 @@ def parsed(*argv):
     return flags.values
 
 
-def test_a_flag_is_given_once():
-    assert parsed("--train_steps=5", "--train-steps", "5").train_steps == 5
-    for argv in (
-        ("--train_steps=5", "--train_steps=6"), ("--hparams=num_heads=4", "--hparams=hidden_size=8"),
-        ("--profile", "--noprofile"),
-        ("--random_seeds=1,2", "--random_seeds=3"), ("--problem=a", "--problem", "b"), ("--data_dir=a", "--data-dir=b"),
-        ("--nouse_tpu", "--use_tpu"),
-    ):  # fmt: skip
-        name = argv[0][2:].split("=")[0].removeprefix("no")
-        with pytest.raises(UserError, match=f"--{name}: given twice, as .* and as .*. Leave out one"):
-            parsed(*argv)
-
-
-def test_pairs_are_added_to_the_hyperparameters():
-    assert parsed("--hp_num_heads", "4", "--hparams=pos=emb", "--hp-hidden-size=8").hparams == (
-        "pos=emb,num_heads=4,hidden_size=8"
-    )
-    assert parsed("--hp_num_heads=4").hparams == "num_heads=4"
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     "argv", [["--hparams=num_heads=2", "--hp_num_heads=4"], ["--hp_num_heads=2", "--hp_num_heads=4"]]
@@ -153,9 +132,3 @@ def test_a_file_of_flags(folder):
     os.close(write)
     assert parsed(f"--flagfile=/dev/fd/{read}").train_steps == 9
     os.close(read)
-
-
-def test_a_value_that_was_forgotten():
-    with pytest.raises(UserError, match="--problem: its value is missing"):
-        parsed("--problem", "--data_dir=x")
-    assert parsed("--eval_early_stopping_metric_delta", "0.5", "--problem", "-x").problem == "-x"

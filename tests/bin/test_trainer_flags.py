@@ -1,6 +1,7 @@
 """What t2t-trainer hands to the Trainer."""
 
 # Nearest tests of: bin/t2t_trainer.py, bin/trainer/training_flags.py, bin/trainer/training_run.py
+# Nearest tests of: bin/trainer/training_modes.py
 
 import dataclasses
 import sys
@@ -254,6 +255,7 @@ def test_the_best_model_is_exported_unless_a_signal_ended_the_run(
     train = Trainer.train
     monkeypatch.setattr(Trainer, "train", lambda self, steps: [train(self, steps), setattr(self, "ended_by", ended_by)])
     assert call(*REQUIRED, f"--output_dir={tmp_path / 'one'}", *flags)[:2] == (0, printed)
+    assert recorded[0]["also_asked"] == ({"export_saved_model": True} if flags else None)
     recorded.clear()
     monkeypatch.setattr(
         "t2t_lite.training.repeated_seeds.summarize", lambda runs: {"mean": {}, "runs": [], "standard_deviation": {}}

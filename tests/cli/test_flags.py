@@ -58,6 +58,10 @@ HOME = os.path.expanduser("~")
         (["--set_a=1", "--set-b-c", "2=3"], "settings", "a=1,b_c=2=3"),
         (["--set_a=1", "--settings=x=0"], "settings", "x=0,a=1"),
         (["--steps=8", "--steps", "8"], "steps", 8),
+        (["--rate", "1.5"], "rate", 1.5),
+        (["--text", "-x"], "text", "-x"),
+        (["--text=a-b--c"], "text", "a-b--c"),
+        (["--set-a", "4"], "settings", "a=4"),
     ],
 )
 def test_what_a_flag_reads(flags, words, name, value):
@@ -80,6 +84,9 @@ def test_what_a_flag_reads(flags, words, name, value):
         (["--seeds=1,10"], "--seeds=10: .*from 0 to 9"),
         (["--rate=0.4"], "--rate=0.4: .*from 0.5 to 4"),
         (["--steps=8", "--steps=9"], "--steps: given twice, as 8 and as 9"),
+        (["--on", "--noon"], "--on: given twice"),
+        (["--settings=a", "--settings=b"], "--settings: given twice, as a and as b"),
+        (["--on=perhaps"], "--on=perhaps: .*true or false"),
         (["--noon=1"], "--noon=1: takes no value.*--noon or --on"),
         (["--steps"], "--steps: its value is missing"),
         (["--steps", "--on"], "--steps: its value is missing"),

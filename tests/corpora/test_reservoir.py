@@ -59,10 +59,7 @@ def test_an_empty_stream_and_an_empty_text():
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
 def test_a_full_disk_is_told_with_its_folder(monkeypatch):
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
-    with (
-        Reservoir(5, 1) as sample,
-        pytest.raises(OSError, match="No space left on device") as caught,
-    ):
+    with Reservoir(5, 1) as sample, pytest.raises(OSError, match="No space left on device") as caught:
         sample.fill(pairs(3))
     assert caught.value.filename == tempfile.gettempdir()
 

@@ -117,10 +117,7 @@ def test_bad_units_are_left_out(tmp_path):
         (f'<!DOCTYPE tmx [\n<!ENTITY a "b">]>{HEAD}{TAIL}', r"a\.tmx, line 2: declares the entity 'a'"),
         (f'<!DOCTYPE tmx SYSTEM "x">{HEAD}\n{unit(("en", "&abc;"))}', r"a\.tmx, line 2: the entity &abc; is not"),
         (f'<?xml version="1.0" encoding="xyz"?>{HEAD}{TAIL}', r"a\.tmx: declares the encoding 'xyz'"),
-        (
-            f"{HEAD}\n{unit(('en', 'a'), ('de', 'ö'))}".encode("latin1"),
-            r"a\.tmx, after line \d: byte 0xf6 is not UTF-",
-        ),
+        (f"{HEAD}\n{unit(('en', 'a'), ('de', 'ö'))}".encode("latin1"), r"a\.tmx, after line \d: byte 0xf6 is not UTF-"),
         ("", "a.tmx, line 1, column 1: not XML"),
     ],
 )

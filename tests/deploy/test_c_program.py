@@ -91,12 +91,7 @@ MISTAKES = {
     "a missing number": (_COLUMNS, b"", {}, "the signature needs times=NUMBER"),
     "no number": ([*_COLUMNS, "times=2.5"], b"", {}, "times=2.5: not a number that this input takes"),
     "a missing column": ([*_COLUMNS, "times=1"], b"a\tb\nc\n", {}, "line 2: not 2 columns"),
-    "an error of the graph": (
-        [*_COLUMNS, "times=0"],
-        b"a\tb\n",
-        {},
-        "lines from 1 on: assertion failed: [times is",
-    ),
+    "an error of the graph": ([*_COLUMNS, "times=0"], b"a\tb\n", {}, "lines from 1 on: assertion failed: [times is"),
     "no text operations": ([""], b"", {"TEXT_OPERATIONS": "/nowhere"}, "/nowhere/_sentencepiece_tokenizer.so: cannot"),
 }
 

@@ -81,6 +81,27 @@ def test_it_answers_as_predictor_does(kind, predictor, call):
         np.testing.assert_allclose(values, expected, atol=2e-4)
 
 
+@pytest.mark.parametrize("name", ["pairs", "numbers"])
+def test_the_functions_answer_as_predictor_does(eager, name, tmp_path):
+    """Without an export, for the kinds whose exports take longer."""
+    kind = KINDS[name]
+    predictor = make_predictor(kind, tmp_path)
+    signatures = EncoderSignatures(predictor, LONGEST, **kind.settings)
+    columns = [[*column[:4]] for column in kind.columns.values()]
+    texts = [row if len(row) > 1 else row[0] for row in zip(*map(read, columns), strict=True)]
+    found = {key: value.numpy() for key, value in signatures.predict(*map(tf.constant, columns)).items()}
+    for key, rows in kind.expected(predictor, texts).items():
+        for row, expected in zip(found[key], rows, strict=True):
+            check(row, expected)
+    features = {key: value.numpy() for key, value in signatures.features(*map(tf.constant, columns)).items()}
+    assert ("lengths" in features) == ("pooling" not in kind.settings)
+    for at, expected in enumerate(predictor.features(texts, **kind.settings)):
+        values = features["features"][at]
+        np.testing.assert_allclose(values[: len(expected)] if "lengths" in features else values, expected, atol=2e-4)
+    with pytest.raises(UserError, match="max_input_length"):
+        EncoderSignatures(predictor, 0, **kind.settings)
+
+
 def test_every_word_of_a_long_sentence_is_tagged(tmp_path):
     """In rows that just fit, that a word more would not fit, of one piece and the end, and of words that are cut."""
     pytest.importorskip("t2t_lite.extras.tagging")

@@ -1,11 +1,16 @@
 """What every extra has: a docstring that says what it is and uses, a page, tests; none uses another in secret."""
 
+# Nearest tests of: extras/images/image_settings.py, extras/music/music_settings.py, extras/parsing/tree_settings.py
+# Nearest tests of: extras/question_answering/qa_settings.py, extras/tagging/tag_settings.py
+
 import ast
 import pathlib
 import re
 
 import pytest
 
+from t2t_lite import registry
+from t2t_lite.problems.own_settings import own_flags
 from t2t_lite.process.lazy import PACKAGE, extras
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -36,6 +41,30 @@ def test_it_has_a_page_and_tests(name):
     page = (ROOT / f"docs/extras/{name}.md").read_text(encoding="utf-8")
     assert page.startswith("# ") and len(page.split()) > 20
     assert [*(ROOT / f"tests/extras/{name}").glob("test_*.py")]
+
+
+PROBLEMS = {
+    "image_own": "PNG",
+    "music_own": "MIDI",
+    "parsing_english_own": "trees",
+    "qa_own": "SQuAD",
+    "tag_own": "CoNLL",
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_flags_say_what_they_are_for_problems_of_extras(name):
+    """Defaults in their sentences are those that the problems have."""
+    if name not in registry.list_problems():
+        pytest.skip("of an extra that is not there")
+    settings, problem = own_flags(), registry.problem(name)
+    told = {key: re.search(rf"\b{name}: ([^:]*?\.)(?= \w+: |$)", one.meaning) for key, one in settings.items()}
+    told = {key: found[1] for key, found in told.items() if found}
+    assert PROBLEMS[name] in told["train_files"]
+    numbers = {key: int(found[1]) for key, text in told.items() if (found := re.search(r"(\d+)\.$", text))}
+    assert numbers == {key: problem.settings[key].default for key in numbers}
+    expected = {"music_own": {"sequence_length"}, "qa_own": {"sequence_length", "doc_stride"}}
+    assert {*numbers} == expected.get(name, {"vocab_size"} if name == "parsing_english_own" else set())
 
 
 def test_there_are_no_circles():

@@ -1,19 +1,18 @@
 """The trainer as a process that is killed, stopped and started again."""
 
 import json
-import os
 import pathlib
 import signal
 import subprocess
 import sys
-import time
 
-import numpy as np
 import pytest
 
+from t2t_lite import registry
 from tests.integration.conftest import replaced
+from tests.processes import wait_for
+from tests.training.runs import PROBLEM, assert_same, state, wait_for_checkpoint
 
-PROBLEM = "algorithmic_reverse_decimal40"
 STEPS = 60
 FLAGS = [
     f"--problem={PROBLEM}",
@@ -27,8 +26,6 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
-    from t2t_lite import registry
-
     folder = str(tmp_path_factory.mktemp("data"))
     problem = registry.problem(PROBLEM)
     problem.max_cases = 200
@@ -53,36 +50,13 @@ def finish(process, timeout=900):
     return process.returncode, stderr
 
 
-def wait_for_checkpoint(process, output_dir, step):
-    """Returns once `train.log` holds a checkpoint at or after `step`."""
-    path, deadline = output_dir / "train.log", time.monotonic() + 900
-    while time.monotonic() < deadline and process.poll() is None:
-        if path.exists():
-            for line in path.read_text().splitlines():
-                if '"checkpoint"' in line and json.loads(line)["step"] >= step:
-                    return
-        time.sleep(0.02)
-    raise AssertionError(f"no checkpoint at step {step}: {finish(process)}")
-
-
-def state(output_dir):
-    import tensorflow as tf
-
-    reader = tf.train.load_checkpoint(os.path.join(output_dir, f"model.ckpt-{STEPS}"))
-    keys = [k for k in reader.get_variable_to_shape_map() if k.startswith(("model/", "optimizer/"))]
-    return {key: reader.get_tensor(key) for key in keys}
-
-
-def wait_for_save(process, output_dir, step):
+def wait_for_save(output_dir, step, processes):
     """Returns as soon as there is a file of a checkpoint that the list of checkpoints does not have."""
-    deadline = time.monotonic() + 900
-    while time.monotonic() < deadline and process.poll() is None:
-        if any(output_dir.glob(f"model.ckpt-{step}[._]*")):
-            listed = output_dir / "checkpoint"
-            assert not listed.exists() or f"model.ckpt-{step}" not in listed.read_text(), "too late"
-            return
-        time.sleep(0.0005)
-    raise AssertionError(f"no save at step {step}: {finish(process)}")
+    (process,) = processes
+    wait_for(lambda: process.poll() is not None or any(output_dir.glob(f"model.ckpt-{step}[._]*")), 900, pause=0.0005)
+    assert process.poll() is None, finish(process)
+    listed = output_dir / "checkpoint"
+    assert not listed.exists() or f"model.ckpt-{step}" not in listed.read_text(), "too late"
 
 
 @pytest.mark.long  # four processes that train
@@ -93,7 +67,7 @@ def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(start_
     assert finish(start_trainer(whole, *more))[0] == 0
     for wait in (wait_for_save, wait_for_checkpoint):
         process = start_trainer(killed, *more)
-        wait(process, killed, 40)
+        wait(killed, 40, [process])
         process.send_signal(signal.SIGKILL)
         assert finish(process)[0] == -signal.SIGKILL
     status, stderr = finish(start_trainer(killed, *more))
@@ -105,10 +79,7 @@ def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(start_
     evaluated = [event["step"] for event in events if event["event"] == "evaluation"]
     assert evaluated == list(range(20, STEPS + 1, 20)), "that of step 40 was made up for"
     assert not list(killed.glob("*_temp")), "what the killed save left is gone"
-    expected, got = state(whole), state(killed)
-    assert expected.keys() == got.keys()
-    for key in expected:
-        np.testing.assert_array_equal(got[key], expected[key], err_msg=key)
+    assert_same(state(killed, STEPS), state(whole, STEPS))
 
 
 @pytest.mark.long
@@ -116,7 +87,7 @@ def test_a_signal_saves_and_a_second_trainer_is_refused(
     start_trainer, data_dir, call_command, assert_user_error, tmp_path
 ):
     process = start_trainer(tmp_path, "--train_steps=100000")
-    wait_for_checkpoint(process, tmp_path, 20)
+    wait_for_checkpoint(tmp_path, 20, [process])
     second = call_command("t2t-trainer", *FLAGS, f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
     assert_user_error(second, "another trainer")
     process.send_signal(signal.SIGINT)  # SIGTERM: test_two_machines.py

@@ -7,13 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_lite.runs.checkpoints import checkpoint_step
+from tests.training.runs import wait_for_checkpoint
 
 PROBLEM = "--problem=algorithmic_reverse_decimal40"
 HPARAMS = (
@@ -135,14 +135,8 @@ def test_two_machines_exchange_gradients_in_one_collective(start):
 
 def wait_for_step(tmp_path, step, processes):
     """Returns once train.log has a checkpoint at or after a step."""
-    path, deadline = tmp_path / "dead" / "train.log", time.monotonic() + 900
-    while time.monotonic() < deadline and all(process.poll() is None for process in processes):
-        text = path.read_text() if path.exists() else ""
-        events = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
-        if any(event["event"] == "checkpoint" and event["step"] >= step for event in events):
-            return
-        time.sleep(0.1)
-    raise AssertionError((tmp_path / "worker0.log").read_text() + (tmp_path / "worker1.log").read_text())
+    logs = [tmp_path / f"worker{index}.log" for index in (0, 1)]
+    wait_for_checkpoint(tmp_path / "dead", step, processes, lambda: "".join(path.read_text() for path in logs))
 
 
 @pytest.mark.long

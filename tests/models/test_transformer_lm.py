@@ -75,13 +75,22 @@ def searcher_of(model, **options):
     return searching.Searcher(model, **options)
 
 
-@pytest.mark.few("beam-False")
+FULL = [{"beam_size": 3}, {"sampling": True, "n_best": 2, "seed": 3}]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("compile", [False, True])
-@pytest.mark.parametrize(
-    "options", [{"beam_size": 3}, {"sampling": True, "n_best": 2, "seed": 3}], ids=["beam", "samples"]
-)
-def test_a_prompt_that_has_reached_the_end_of_the_table_does_not_disturb_shorter_ones(options, compile):
+@pytest.mark.parametrize("options", FULL, ids=["beam", "samples"])
+def test_a_prompt_that_has_reached_the_end_of_the_table_does_not_disturb_shorter_ones(options):
+    check_full_prompts(options, compile=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", FULL, ids=["beam", "samples"])
+def test_nor_in_a_compiled_search(options):
+    check_full_prompts(options, compile=True)
+
+
+def check_full_prompts(options, compile):
     model = TransformerLM(**SMALL, position="learned", max_position=12, begin="end")
     searcher = searcher_of(model, longest_output=lambda length, options: 12 - length, end_id=None)
     options = SearchOptions(compile=compile, **options)

@@ -15,6 +15,7 @@ from t2t_lite.data.records import Records
 from t2t_lite.layers import Dropout
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.training import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings, Trainer
+from tests.processes import wait_for
 from tests.training.log_schema import assert_documented
 
 PROBLEM = "algorithmic_reverse_decimal40"
@@ -125,6 +126,19 @@ def assert_replicas_and_parts_give_one_run(make, folder, replicas):
 def checkpoints(output_dir):
     """Names of the complete checkpoints, by step."""
     return sorted((path.stem for path in output_dir.glob("model.ckpt-*.index")), key=checkpoint_step)
+
+
+def wait_for_checkpoint(output_dir, step, processes, why=str):
+    """Returns once `train.log` has a checkpoint at or after a step; raises `AssertionError` if a process ends."""
+
+    def is_saved():
+        assert all(process.poll() is None for process in processes), why()
+        path = output_dir / "train.log"
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        events = [json.loads(line) for line in lines if line.endswith("}\n")]
+        return any(event["event"] == "checkpoint" and event["step"] >= step for event in events)
+
+    wait_for(is_saved, 900, why, pause=0.02)
 
 
 def log(output_dir, event=None, name="train.log", documented=True):

@@ -13,9 +13,11 @@ from t2t_lite.training.objectives import mean_loss, objective_sums
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
+from tests.training.runs import RegisteredSmall
 
 VOCAB = 30
 BATCHES = 24
+SMALL = RegisteredSmall.REGISTERED_NAME  # it is traced four times as fast as the Transformer
 
 
 def stream(seed=0):
@@ -55,6 +57,8 @@ def make_step(hparams, replicas=1, model="transformer"):
     keras.utils.set_random_seed(1)
     with chosen.scope():
         model = registry.model(model).from_hparams(hparams, VOCAB)
+        if not model.weights:
+            model({"targets": np.ones((1, 1), "int32")})
         optimizer = make_optimizer(hparams, 100)
         optimizer.build(model.trainable_variables)
     return TrainStep(model, optimizer, chosen, hparams)
@@ -77,8 +81,8 @@ def gradient(step, batches, first=0):
 def moved_between_devices(graph):
     """Returns {operation: numbers} that pass from one device to an operation on another, in no collective.
 
-    Arguments are not counted, whose devices are known only in a call (test_loop.py has a trace of one); a variable is
-    read on its own device.
+    Arguments are not counted, whose devices are known only in a call (see test_loop_trace.py); a variable is read on
+    its own device.
     """
     graph = graph.as_graph_def(add_shapes=True)
     moved = {}

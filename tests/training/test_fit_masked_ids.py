@@ -45,7 +45,7 @@ def compiled(problem, folder, rate):
     return model, hparams
 
 
-@pytest.mark.few("next_sentence_own-train")
+@pytest.mark.few("next_sentence_own-train", "sentence_order_own-eval")
 @pytest.mark.parametrize("split", ["train", "eval"])
 def test_the_loss_of_fit_is_that_of_the_trainer(prepared, split):
     problem, folder = prepared

@@ -127,6 +127,8 @@ def test_config_round_trip(kind, arguments):
     copy = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(made))
     assert type(copy) is kind and copy.get_config() == made.get_config()
     assert copy.name == made.name and copy.dtype == made.dtype
+    for name, value in arguments.items():
+        assert getattr(copy, name) == value
 
 
 def test_a_config_without_reduction_is_the_mean():

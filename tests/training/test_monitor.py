@@ -72,20 +72,28 @@ def test_the_log_remembers_what_came_of_it(tmp_path):
     assert [step for step, _ in history(log)] == [3]  # step 6 will be done again
 
 
-def test_texts_go_to_whom_they_are_for(tmp_path):
-    given = []
-    evaluate_and_log(Falling(TEXTS), RunLog(str(tmp_path)), 3, on_texts=lambda *args: given.append(args))
-    assert given == [(3, TEXTS)]
+def test_texts_go_to_whom_they_are_for_and_five_to_tensorboard(tmp_path, monkeypatch):
+    given, shown, texts = [], [], [("a|b", "c", "d"), *TEXTS]
+    monkeypatch.setattr(RunLog, "text", lambda self, *args: shown.append(args))
+    evaluate_and_log(Falling(texts), RunLog(str(tmp_path)), 3, "eval_x", on_texts=lambda *args: given.append(args))
+    assert given == [(3, texts)]
+    ((step, name, table, folder),) = shown
+    rows = ["| input | output | reference |", "|-|-|-|", "| a&#124;b | c | d |"]
+    assert (step, name, folder) == (3, "translations", "eval_x")
+    assert table.splitlines() == rows + [f"| {' | '.join(row)} |" for row in TEXTS[:4]]
 
 
-def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog):
+def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog, clock):
     caplog.set_level("INFO")
     metrics = {"loss": 2.0, "perplexity": 7.389, "chrf": 30.0, "bleu": 12.5}
 
     settings = EvaluationSettings(best_checkpoint_metric="chrf")
-    Monitor(context(tmp_path, settings), Constant(**metrics)).evaluate(3, is_last=False)
-    assert caplog.messages[0].startswith("evaluation at step 3: loss 2.0000  chrf 30.0000  bleu 12.5000  (")
-    assert [line for line in evaluations_of(tmp_path) if metrics.items() <= line.items()]
+    evaluator = Constant(**metrics)
+    evaluator.takes = lambda: clock.advance(2.0625)
+    Monitor(context(tmp_path, settings), evaluator).evaluate(3, is_last=False)
+    assert caplog.messages[0] == "evaluation at step 3: loss 2.0000  chrf 30.0000  bleu 12.5000  (2.1 s)"
+    (line,) = evaluations_of(tmp_path)
+    assert metrics.items() <= line.items() and line["seconds"] == 2.062
 
 
 class Best:
@@ -124,9 +132,10 @@ class Constant(Shown):
     """An evaluator with the same metrics each time."""
 
     def __init__(self, **metrics):
-        self.metrics = metrics
+        self.metrics, self.takes = metrics, lambda: None
 
     def __call__(self):
+        self.takes()
         return Evaluation(self.metrics)
 
 

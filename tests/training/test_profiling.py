@@ -198,8 +198,7 @@ MODELS = {
 
 
 @pytest.mark.slow
-@pytest.mark.few("transformer_lm")
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["transformer_lm", pytest.param("transformer", marks=pytest.mark.long)])
 def test_a_deterministic_compiled_step_has_no_scatter(name):
     # XLA takes one row after the other there: base's step was 44 times slower on a GPU.
     hparams_set, features, changes = MODELS[name]

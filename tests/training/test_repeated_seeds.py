@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.bin import t2t_trainer
+from t2t_lite.errors import UserError
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.repeated_seeds import as_text, summarize, train_seeds
 from tests.training.runs import PROBLEM, SIZES, assert_same, checkpoints, log, state
@@ -72,8 +73,10 @@ def test_a_summary_is_of_each_runs_best_or_last_evaluation(tmp_path):
     assert runs == [(1, 6, 1.0), (2, 3, 2.0), (3, 6, 6.0)]
     assert found["mean"] == {"loss": pytest.approx(3)}
     assert found["standard_deviation"] == {"loss": pytest.approx(((2**2 + 1**2 + 3**2) / (3 - 1)) ** 0.5)}
-    *_, mean, deviation = as_text(found).splitlines()
-    assert mean.split() == ["mean", "3.0000"] and deviation.split() == ["deviation", "2.6458"]
+    assert [line.split() for line in as_text(found).splitlines()] == [
+        ["random_seed", "step", "loss"], ["1", "6", "1.0000"], ["2", "3", "2.0000"], ["3", "6", "6.0000"],
+        ["mean", "3.0000"], ["deviation", "2.6458"],
+    ]  # fmt: skip
 
 
 def test_after_a_signal_no_other_run_begins(tmp_path):
@@ -86,3 +89,18 @@ def test_after_a_signal_no_other_run_begins(tmp_path):
     assert train_seeds([4, 5, 6], str(tmp_path), train) is None
     assert begun == [(str(tmp_path / "seed_4"), 4), (str(tmp_path / "seed_5"), 5)]
     assert not (tmp_path / "seeds.json").exists()
+
+
+def test_a_summary_of_all_runs_is_written_and_given(tmp_path):
+    def train(output_dir, seed):
+        (tmp_path / f"seed_{seed}").mkdir()
+        RunLog(output_dir).write("evaluation", 1000, split="dev", loss=float(seed))
+        return "early_stopping"
+
+    summary = train_seeds([4, 7], str(tmp_path), train)
+    assert summary == json.loads((tmp_path / "seeds.json").read_text()) and summary["mean"] == {"loss": 5.5}
+    assert "1,000" in as_text(summary)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "seed_4").write_text("")
+    with pytest.raises(UserError, match="seed_4: is a file"):
+        train_seeds([4, 7], str(tmp_path / "other"), train)

@@ -93,7 +93,6 @@ def test_a_moving_average_is_what_is_evaluated_and_before_the_first_step_the_mod
         again.evaluate("foo")
 
 
-@pytest.mark.few("mixed_bfloat16")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64", "mixed_bfloat16"])
 def test_every_dtype_trains(data_dir, tmp_path, dtype):
     small_trainer(data_dir, tmp_path, f"{HPARAMS},dtype_policy={dtype},clip_grad_norm=1").train(2)

@@ -27,7 +27,6 @@ def source(data_dir, tmp_path_factory):
     return folder, metrics
 
 
-@pytest.mark.few("one device")
 @pytest.mark.parametrize("more", [{}, {"logical_cpus": 2}], ids=["one device", "two replicas"])
 def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):
     metrics = small_trainer(

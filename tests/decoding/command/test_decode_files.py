@@ -1,4 +1,5 @@
 """Whole files through a stand-in for the model: chunks, parts, prefixes, references, and what is typed."""
+# Nearest tests of: t2t_lite/decoding/command/job.py
 
 import dataclasses
 import json

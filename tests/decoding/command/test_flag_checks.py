@@ -1,4 +1,5 @@
 """Which flags and settings of t2t-decoder go together, and with which model: tables of what is refused or warned of."""
+# Nearest tests of: t2t_lite/settings/search_options.py
 
 import re
 import types

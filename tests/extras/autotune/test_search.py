@@ -64,6 +64,8 @@ def test_the_contents_of_tuning_json():
     assert found["winner"] == winner and found["train_steps"] == 1000
     assert found["objective"] == {"metric": "loss", "maximize": False} and len(found["trials"]) == 5
     assert found["trials"][2] == {name: value for name, value in winner.items() if name not in ("folder", "command")}
+    steps = [(one["best_step"], one["steps"]) for one in found["trials"]]
+    assert steps == [(200, 400), (None, None), (1000, 1000), (200, 200), (800, 1000)]
     failed = {"trial": "trial-1", "state": "failed", "hparams": TRIALS[1].hparams, "reason": TRIALS[1].reason}
     assert found["trials"][1] == failed | dict.fromkeys(("value", "best_step", "steps"))
     assert "seeds" not in search.as_json(TRIALS, LOSS, {}, "search")

@@ -9,14 +9,18 @@ import statistics
 import sys
 
 import pytest
+import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.bin import t2t_trainer
+from t2t_lite.errors import Failure
 from t2t_lite.extras.autotune import search_command as autotune
 from t2t_lite.extras.autotune import workers
 from t2t_lite.runs.log import RunLog
 from tests.integration.conftest import replaced
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, assert_same, log, small_trainer, state
+
+SEARCH = "--hparams_range=tiny_range"
 
 
 @registry.register_ranged_hparams
@@ -115,6 +119,32 @@ def test_the_printed_command_keeps_the_best_model_of_the_same_metric(command, mo
     assert f"--best_checkpoint_metric={kept[0]}" in words and kept == ["token_accuracy"]
 
 
+def test_what_all_trials_of_a_search_share(command, monkeypatch):
+    """Facts of the study, each from its flag: another value refuses to go on."""
+    shared = {
+        "train_steps": 8, "local_eval_frequency": 4, "eval_steps": 7, "eval_throttle_seconds": 11,
+        "decode_hparams": "beam_size=3", "eval_early_stopping_steps": 13, "eval_early_stopping_metric_delta": 0.25,
+        "eval_early_stopping_metric": "token_accuracy", "logical_cpus": 2, "worker_gpu": 2,
+    }  # fmt: skip
+    studies = []
+
+    def study(*arguments):
+        studies.append(arguments)
+        raise Failure("enough.")
+
+    monkeypatch.setattr("t2t_lite.extras.autotune.study.Study", study)
+    flags = [f"--{name}={value}" for name, value in shared.items()]
+    status, _, err = command(SEARCH, "--random_seed=7", *flags)
+    assert status == 1, err
+    ((_, ranges, objective, facts, train_steps, seed),) = studies
+    assert {name: facts[name] for name in shared} == shared and {"warm_start_from", "eval_stride"} <= {*facts}
+    assert (train_steps, seed, objective.metric, facts["objective"]) == (8, 7, "loss", "loss")
+    assert facts["ranges"] == {name: each.facts() for name, each in ranges.ranges.items()} and len(facts["ranges"]) == 2
+    assert (facts["problem"], facts["model"], facts["hparams_set"]) == (PROBLEM, "runs_small", "transformer_tiny")
+    assert facts["hparams_range"] == "tiny_range" and {*facts["records_sha256"]} == {"train", "eval"}
+    assert facts["hparams"]["random_seed"] == 7 and facts["translate_all"] is False
+
+
 @pytest.mark.slow
 def test_a_search_is_not_continued_with_other_records(command, data_dir, tmp_path):
     flags = "--hparams_range=tiny_range", "--autotune_seeds=0", "--train_steps=1", "--autotune_max_trials=1"
@@ -143,6 +173,19 @@ def test_processes_side_by_side(command, monkeypatch, tmp_path, ended, status):
     given = {"--hparams_range=tiny_range", "--autotune_parallel_trials=1", "--autotune_max_trials=5", "--train_steps=4"}
     assert given | {"--autotune_seeds=0"} <= {*together} and f"--hparams={SIZES},eval_decode_examples=0" in together
     assert all(given | {"--autotune_seeds=4"} <= {*alone} for (alone,) in rest)
+
+
+@pytest.mark.parametrize(
+    ("flag", "shares"), [("--worker_gpu=2", ["4,5", "6,7", "8,9"]), ("--logical_cpus=2", [None] * 3)]
+)
+def test_gpus_of_each_process(command, monkeypatch, flag, shares):
+    """Six, of which the environment has chosen the numbers; computing on the CPU, none."""
+    calls = []
+    monkeypatch.setattr(autotune, "_checked", lambda flags: (None, None, None))
+    monkeypatch.setattr(workers, "run_workers", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind] * 6)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6, ,7,8,9")
+    assert command(SEARCH, "--autotune_parallel_trials=3", flag)[0] == 0 and calls[0][1] == shares
 
 
 @pytest.mark.long  # four runs, and two processes
@@ -191,34 +234,22 @@ def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
     assert (one.ended_by, log(tmp_path / "run", "evaluation")[-1]["step"]) == ("early_stopping", 2)
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--hparams_range=tiny_rang"], ["'tiny_rang'", "Nearest: tiny_range"]),
-        (
-            ["--hparams_range=wrong_range"],
-            ["--hparams_range=wrong_range: 'label_smothing'", "Nearest: label_smoothing"],
-        ),
-        (
-            ["--hparams_range=tiny_range", "--hp_learning_rate_constant=2"],
-            ["--hparams: learning_rate_constant is varied by --hparams_range=tiny_range"],
-        ),
-        (
-            ["--hparams_range=tiny_range", "--autotune_objective=metrics-x/token_acuracy"],
-            ["--autotune_objective=metrics-x/token_acuracy", "Nearest: token_accuracy"],
-        ),
-        (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: smaller values of loss"]),
-        (
-            ["--hparams_range=range_of_another_model", "--model=transformer_lm", "--hparams=batch_size=64"],
-            ["--hparams_range=range_of_another_model: num_decoder_layers means nothing to the model TransformerLM"],
-        ),
-        (["--hparams_range=tiny_range", "--best_checkpoint_metric=none"], ["compares the best models"]),
-        (
-            ["--hparams_range=tiny_range", "--autotune_parallel_trials=2", "--autotune_objective=x/token_acuracy"],
-            ["--autotune_objective=x/token_acuracy", "Nearest: token_accuracy"],
-        ),
-    ],
-)
+MISTAKES = {
+    "a misprint": (["--hparams_range=tiny_rang"], ["'tiny_rang'", "Nearest: tiny_range"]),
+    "no hyperparameter": (["--hparams_range=wrong_range"], ["wrong_range: 'label_smothing'", "label_smoothing"]),
+    "one that is fixed": ([SEARCH, "--hp_learning_rate_constant=2"], ["--hparams: learning_rate_constant", SEARCH]),
+    "no metric": ([SEARCH, "--autotune_objective=metrics-x/token_acuracy"],
+                  ["--autotune_objective=metrics-x/token_acuracy", "Nearest: token_accuracy"]),
+    "the wrong direction": ([SEARCH, "--autotune_maximize"], ["--autotune_maximize=true: smaller values of loss"]),
+    "another model's": (["--hparams_range=range_of_another_model", "--model=transformer_lm", "--hparams=batch_size=64"],
+                        ["--hparams_range=range_of_another_model: num_decoder_layers", "TransformerLM"]),
+    "no best model": ([SEARCH, "--best_checkpoint_metric=none"], ["--best_checkpoint_metric=none"]),
+    "no metric, side by side": ([SEARCH, "--autotune_parallel_trials=2", "--autotune_objective=x/token_acuracy"],
+                                ["--autotune_objective=x/token_acuracy", "Nearest: token_accuracy"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("flags", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_mistakes_are_one_line_and_write_nothing(command, tmp_path, flags, words):
     status, out, err = command(*flags)
     assert (status, out) == (2, "")
@@ -244,3 +275,6 @@ def test_the_folder_of_a_run_is_not_that_of_a_search_nor_the_other_way_round(com
     (tmp_path / "search" / "study.journal").write_text("")
     status, _, err = command()
     assert status == 2 and "is the folder of a search" in err
+    (tmp_path / "other" / "tuning.json").mkdir(parents=True)
+    status, _, err = command(SEARCH, folder="other")
+    assert status == 2 and "tuning.json: is a folder" in err and len([*(tmp_path / "other").rglob("*")]) == 1

@@ -8,8 +8,11 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.extras.autotune import search as search_module
+from t2t_lite.extras.autotune import study as study_module
 from t2t_lite.extras.autotune.ranged_hparams import HParamRange
 from t2t_lite.extras.autotune.study import STARTUP_TRIALS, STUDY, Objective, _sample, open_journal
+from tests import faults
 from tests.extras.autotune.studies import search, study
 
 
@@ -168,6 +171,22 @@ def test_an_interrupted_trial_goes_on_and_finished_ones_are_kept(tmp_path):
     assert [trial.hparams for trial in trials[:2]] == [trial.hparams for trial in before]
     assert [call[0] for call in again.calls] == [str(tmp_path / "trial-1"), str(tmp_path / "trial-2")]
     assert again.calls[0][:2] == runs.calls[1][:2]
+
+
+def test_a_search_that_is_interrupted_at_any_line_goes_on(tmp_path):
+    def begin(folder, line):
+        with faults.interrupted_at(line, study_module, search_module) as lines:
+            found, _ = search(folder, lambda call: {4: 2.0, 8: 1.0})
+            assert found.run(2)
+        return len(lines)
+
+    count = begin(tmp_path / "whole", 0)
+    for line in range(3, count, count // 15):
+        with pytest.raises(KeyboardInterrupt):
+            begin(tmp_path / str(line), line)
+        resumed, _ = search(tmp_path / str(line), lambda call: {4: 2.0, 8: 1.0})
+        assert resumed.run(2), line
+        assert [(one.state, one.value) for one in resumed.study.trials()] == [("complete", 1.0)] * 2, line
 
 
 def test_two_searches_share_a_study_and_never_a_trial(tmp_path):

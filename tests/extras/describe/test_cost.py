@@ -17,6 +17,7 @@ from t2t_lite.extras.describe.cost import (
 from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.layers import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.settings.config import HParams
 from tests.layers.kinds import registered
 from tests.training.steps import VOCAB, make_step, settings
 
@@ -152,6 +153,31 @@ def test_of_experts_those_count_that_compute_a_position():
     for side in SENTENCES:
         assert two.per_token[side] - one.per_token[side] == layers * 2 * 2 * d * filter_size
         assert more.per_token[side] - two.per_token[side] == layers * 2 * d * (16 - 4)
+
+
+ENCODER, DECODER = 2 * (4 * 32**2 + 2 * 32 * 80) + 4 * 32 * 25, 2 * (6 * 32**2 + 2 * 32 * 80) + 8 * 32 * 25
+MEMORY, SOFTMAX = 4 * 32**2, 2 * 32 * VOCAB  # keys and values of the encoder's output; a tied embedding
+
+
+@pytest.mark.parametrize(
+    ("frozen", "inputs", "targets"),
+    [
+        # Below all that is trained nothing has a gradient: two forward passes are saved.
+        ("embedding/encoder", 2 * 2 * ENCODER, SOFTMAX),
+        ("embedding/encoder/decoder_0", 2 * 2 * ENCODER + 2 * MEMORY, 2 * DECODER + SOFTMAX),
+        # Above it, only the gradients of kernels are saved; attention's products have none.
+        ("encoder", 2 * (ENCODER - 4 * 32 * 25), 0), ("embedding", 0, SOFTMAX),
+        ("decoder", 2 * MEMORY, 2 * (DECODER - 8 * 32 * 25)),
+        ("embedding/decoder", 2 * MEMORY, 2 * (DECODER - 8 * 32 * 25) + SOFTMAX),
+    ],
+)  # fmt: skip
+def test_what_frozen_weights_save_in_closed_form(frozen, inputs, targets):
+    changes = f"hidden_size=32,filter_size=80,num_heads=4,num_hidden_layers=2,frozen={frozen}"
+    model = shapes_only(registry.model("transformer"), HParams().parse(changes), VOCAB)
+    flops = forward_flops(model, SENTENCES)
+    assert flops.per_token == {"inputs": 2 * (ENCODER + MEMORY), "targets": 2 * DECODER + SOFTMAX}
+    assert flops.saved == {"inputs": inputs, "targets": targets}
+    assert flops.training(7) == 7 * (3 * sum(flops.per_token.values()) - inputs - targets)
 
 
 class Doubled(keras.layers.Layer):

@@ -11,10 +11,9 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
-from tests.extras.hugging_face import test_tokenizer_json
 from tests.extras.hugging_face.encoder_folders import write_encoder
-from tests.extras.hugging_face.test_encoders import refused
-from tests.extras.hugging_face.test_tokenizer_json import changed, unigram, write
+from tests.extras.hugging_face.folders import refuses_import
+from tests.extras.hugging_face.tokenizer_files import changed, refused, unigram, write
 
 
 @pytest.mark.long
@@ -64,7 +63,9 @@ def test_a_vocabulary_that_was_learned_here_is_refused(tmp_path):
 def test_added_tokens_of_an_albert_are_refused_by_name(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
     pathlib.Path(folder, "added_tokens.json").write_text(json.dumps({"covid": 99}))
-    refused(folder, tmp_path, "spiece.model: the added token 'covid' is no piece. Expected none beside the pieces.")
+    refuses_import(
+        folder, tmp_path, "spiece.model: the added token 'covid' is no piece. Expected none beside the pieces."
+    )
 
 
 def test_damaged_pieces_of_an_albert(tmp_path):
@@ -74,9 +75,9 @@ def test_damaged_pieces_of_an_albert(tmp_path):
     vocab = said["model"]["vocab"]
     for pair in (["a", "b"], ["a"], [1, 1.0], ["\ud83d", 1.0]):
         write(folder, changed(said, "model", vocab=[*vocab, pair]))
-        test_tokenizer_json.refused(folder, f"entry {len(vocab)} of the vocabulary")
+        refused(folder, f"entry {len(vocab)} of the vocabulary")
     write(folder, changed(said, "model", vocab=[*vocab, ["a", 10**400]]))
-    test_tokenizer_json.refused(folder, "is too large a number")
+    refused(folder, "is too large a number")
     for number in (-1, 2**40):
         write(folder, changed(said, "model", unk_id=number))
-        test_tokenizer_json.refused(folder, f"unk_id={number}: expected the number of a piece")
+        refused(folder, f"unk_id={number}: expected the number of a piece")

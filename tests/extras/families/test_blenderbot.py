@@ -11,12 +11,11 @@ from keras import ops
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors
 from t2t_lite.extras.hugging_face.translation_models import divided
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import make_run
 from tests.export.models import translator_of
-from tests.extras.hugging_face.test_hugging_face import changed, json_with, spoil, tensors_with
+from tests.extras.hugging_face.folders import changed, json_with, spoil, tensors_of, tensors_with
 
 HEADS = 2
 TENSOR2TENSOR = {"norm": "pre", "norm_epsilon": 1e-6, "position_layout": "tensor2tensor"}
@@ -45,10 +44,6 @@ def exported(request, encoders, tmp_path_factory):
     options = OPTIONS[request.param]
     translator = translator_of(encoders, **options)
     return translator, export_hugging_face(translator, str(tmp_path_factory.mktemp("hf") / "model")), options
-
-
-def tensors_of(folder):
-    return read_tensors(pathlib.Path(folder, "model.safetensors").read_bytes(), folder)
 
 
 class Blenderbot:

@@ -17,6 +17,7 @@ from tests.extras.hugging_face.family_rows import (
     WRITTEN,
     FamilyRow,
     families_are_as_published,
+    weights_are_as_published,
 )  # fmt: skip
 
 _DISTILBERT = {
@@ -28,6 +29,7 @@ _BLENDERBOT = {
     "decoder_attention_heads": 6, "decoder_ffn_dim": 88, "vocab_size": 53, "pad_token_id": 52, "eos_token_id": 1,
     "decoder_start_token_id": 52, "scale_embedding": True, "activation_function": "swish",
 }  # fmt: skip
+test_weights_are_as_published = weights_are_as_published(__file__)
 # The defaults are those of Transformers' AlbertConfig, DistilBertConfig, ElectraConfig, ErnieConfig, XLMRobertaConfig,
 # OpenAIGPTConfig and BlenderbotConfig.
 test_families_are_as_published = families_are_as_published(

@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.export import formats
-from tests.extras.hugging_face.test_formats import model_of
+from tests.extras.hugging_face.folders import model_of
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Labelled texts under tensor2tensor's names, on small archives with the published names."""
 
-import itertools
-
 import pytest
 
 from t2t_lite import registry
@@ -11,6 +9,7 @@ from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data.packing import write_archive
 from tests.data.stored import read_examples
+from tests.problems.own import parts_of
 from tests.problems.published import generated
 
 FILES = {
@@ -70,9 +69,7 @@ def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
     encoders = problem.get_feature_encoders(str(tmp_path))
     found = set()
     for row in read_examples(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths):
-        ends = [at for at, i in enumerate(row["inputs"]) if i == 1]
-        parts = [row["inputs"][begin:end] for begin, end in itertools.pairwise([0, *(end + 1 for end in ends)])]
-        texts = [encoders["inputs"].decode(part) for part in parts]
+        texts = [encoders["inputs"].decode(part) for part in parts_of(row["inputs"])]
         found.add((*texts, encoders["targets"].decode(row["targets"])))
     assert found == expected
 

@@ -1,10 +1,16 @@
-"""The config.json of foreign families and our arguments for it, both ways, in odd numbers: one row per family."""
+"""The config.json of foreign families and our arguments for it, both ways, in odd numbers: one row per family.
 
+published_weights.tsv beside the tests of families has the names of their weights in Transformers (the state dicts of
+its modeling_….py): family, class with our head (-: body), path of the layer or weight here, name there.
+"""
+
+import pathlib
 from typing import NamedTuple
 
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.extras.hugging_face.named_weights import PerHead
 
 SIZES = {
     "vocab_size": 53, "hidden_size": 24, "num_hidden_layers": 5, "num_attention_heads": 6, "intermediate_size": 88,
@@ -58,6 +64,30 @@ def check_family(row):
     expected = name | row.least | row.more | {"model_type": row.name} | row.written
     assert family.written(config, family.class_prefix + row.head, {}) == expected
     assert {fact: getattr(family, fact) for fact in row.facts} == row.facts
+
+
+def named(entry):
+    """Returns the name in a table of weights, with the layout of a kernel that is stored by head."""
+    if not isinstance(entry, PerHead):
+        return entry
+    return f"{entry.name} ({'output by head' if entry.is_output else 'by head'})"
+
+
+def weights_are_as_published(test_file):
+    """Returns a test of the families in the published_weights.tsv beside a test file."""
+    text = pathlib.Path(test_file).with_name("published_weights.tsv").read_text(encoding="utf-8")
+    lines = [tuple(line.split("\t")) for line in text.splitlines() if not line.startswith("#")]
+
+    @pytest.mark.parametrize("name", dict.fromkeys(line[0] for line in lines))
+    def test(name):
+        family = registry.family(name)
+        found = {("-", path, named(entry)) for path, entry in family.weights.items()}
+        for end, (head, table) in family.heads.items():
+            rows = [(path, named(entry)) for path, entry in table.items()] or [("-", "-")]
+            found |= {(f"{end}={head or ''}", *row) for row in rows}
+        assert found == {line[1:] for line in lines if line[0] == name}
+
+    return test
 
 
 def families_are_as_published(rows):

@@ -1,5 +1,8 @@
 """BERT and its relatives in Hugging Face's folders: the same weights after a round trip, and clear refusals."""
 
+# Nearest tests of: extras/hugging_face/named_weights.py, extras/hugging_face/hugging_face_folder.py
+# Nearest tests of: extras/hugging_face/bert.py, extras/hugging_face/roberta.py
+
 import json
 import logging
 import os
@@ -13,20 +16,12 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
+from tests.extras.hugging_face.folders import config_of, refuses_import, tensors_of
 from tests.text.published_samples import PIECES
 
 OLD = {".weight": ".gamma", ".bias": ".beta"}
-
-
-def tensors_of(folder):
-    path = os.path.join(folder, "model.safetensors")
-    return read_tensors(pathlib.Path(path).read_bytes(), path)
-
-
-def config_of(folder, name="config.json"):
-    return json.loads(pathlib.Path(folder, name).read_text())
 
 
 @pytest.mark.slow
@@ -200,13 +195,6 @@ def test_a_vector_of_zeros_before_the_text(tmp_path):
     assert again.fill_mask(["the [MASK]"], top=len(PIECES))[0][0][-1].token == "[CLS]"
 
 
-def refused(folder, tmp_path, message):
-    with pytest.raises(UserError) as caught:
-        import_hugging_face(folder, str(tmp_path / "run"))
-    assert message in str(caught.value) and "\n" not in str(caught.value)
-    assert not (tmp_path / "run").exists()
-
-
 CONFIGS = [
     ({"architectures": ["BertLMHeadModel"]}, "architectures=BertLMHeadModel. Expected BertForPreTraining, "),
     ({"architectures": []}, "architectures="),
@@ -229,25 +217,25 @@ def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     path = pathlib.Path(folder, "config.json")
     path.write_text(json.dumps(config_of(folder) | config))
-    refused(folder, tmp_path, message)
+    refuses_import(folder, tmp_path, message)
 
 
 def test_other_files_that_do_not_fit_are_named(tmp_path):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     weights, config = f"{folder}/model.safetensors", pathlib.Path(folder, "tokenizer_config.json")
     write_tensors(weights, tensors | {"bert.other.weight": np.zeros(3, "float32")})
-    refused(folder, tmp_path, "other.weight has no place in the model")
+    refuses_import(folder, tmp_path, "other.weight has no place in the model")
     write_tensors(weights, {name: tensor for name, tensor in tensors.items() if name != "cls.predictions.bias"})
-    refused(folder, tmp_path, "cls.predictions.bias is missing")
+    refuses_import(folder, tmp_path, "cls.predictions.bias is missing")
     write_tensors(weights, tensors)
     config.write_text(json.dumps({"do_lower_case": True, "strip_accents": False}))
-    refused(folder, tmp_path, "strip_accents=False with do_lower_case=True")
+    refuses_import(folder, tmp_path, "strip_accents=False with do_lower_case=True")
     config.unlink()
     with open(f"{folder}/vocab.txt", "a") as file:
         file.write("more\n")
-    refused(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected the {len(PIECES) + 1} tokens")
+    refuses_import(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected the {len(PIECES) + 1} tokens")
     os.rename(weights, f"{folder}/pytorch_model.bin")
-    refused(folder, tmp_path, "holds pytorch_model.bin")
+    refuses_import(folder, tmp_path, "holds pytorch_model.bin")
 
 
 @pytest.mark.slow
@@ -286,16 +274,18 @@ def test_shards_are_found_by_their_index(tmp_path):
     path = pathlib.Path(folder, "model.safetensors.index.json")
     path.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
     write_tensors(f"{folder}/{shards[0]}", {name: tensors[name] for name in names[::2]})
-    refused(folder, tmp_path, f"{shards[1]}: no such file")
+    refuses_import(folder, tmp_path, f"{shards[1]}: no such file")
     write_tensors(f"{folder}/{shards[1]}", {name: tensors[name] for name in names[3::2]})
-    refused(folder, tmp_path, f"{names[1]} is not in {shards[1]}. Copy all files")
+    refuses_import(folder, tmp_path, f"{names[1]} is not in {shards[1]}. Copy all files")
     write_tensors(f"{folder}/{shards[1]}", {name: tensors[name] for name in names[1::2]})
     import_hugging_face(folder, str(tmp_path / "run"))
     export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
     for name, array in tensors_of(tmp_path / "out").items():
         np.testing.assert_array_equal(array, tensors[name], err_msg=name)
     path.write_text(json.dumps({"weight_map": index | {names[0]: "../model.safetensors"}}))
-    refused(folder, tmp_path / "again", "the shard '../model.safetensors'. Expected the name of a .safetensors file")
+    refuses_import(
+        folder, tmp_path / "again", "the shard '../model.safetensors'. Expected the name of a .safetensors file"
+    )
 
 
 @pytest.mark.slow
@@ -306,3 +296,48 @@ def test_a_byte_order_mark_is_no_part_of_the_first_piece(tmp_path):
     import_hugging_face(folder, str(tmp_path / "run"))
     encoder = t2t_lite.load(str(tmp_path / "run")).encoders["targets"]
     assert encoder.published_ids[0] == 0 and encoder.pieces([0]) == ["[PAD]"]
+
+
+def added_to(folder, tensors, *tokens):
+    """Gives a BERT's folder more rows, for tokens that were added; returns the tensors and {id: facts}."""
+    name = "bert.embeddings.word_embeddings.weight"
+    count = len(PIECES)
+    tensors = tensors | {name: np.concatenate([tensors[name], tensors[name][: len(tokens)] + 1])}
+    write_tensors(f"{folder}/model.safetensors", tensors)
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(config_of(folder) | {"vocab_size": count + len(tokens)}))
+    return tensors, {str(count + n): {"content": token, "special": "[" in token} for n, token in enumerate(tokens)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "tokenizer.json", "added_tokens.json"])
+def test_tokens_that_were_added(tmp_path, file):
+    """Each is one id with its own embedding, wherever it stands, as in Transformers; in and out again."""
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
+    tensors, added = added_to(folder, tensors, "COVID", "[E1]")
+    listed = [{"id": int(i), **facts} for i, facts in added.items()]
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {piece: i for i, piece in enumerate(PIECES)}}
+    words = {"normalizer": {"type": "BertNormalizer", "lowercase": True}, "pre_tokenizer": {"type": "BertPreTokenizer"}}
+    content = {
+        "tokenizer_config.json": {"added_tokens_decoder": added},
+        "tokenizer.json": {"model": model, "added_tokens": listed, **words},
+        "added_tokens.json": {facts["content"]: int(i) for i, facts in added.items()},
+    }[file]
+    pathlib.Path(folder, file).write_text(json.dumps(content))
+    if file == "added_tokens.json":
+        special = {"additional_special_tokens": ["[E1]"], "pad_token": "[PAD]"}
+        pathlib.Path(folder, "special_tokens_map.json").write_text(json.dumps(special))
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        import_hugging_face(source, str(tmp_path / f"run{number}"))
+        predictor = t2t_lite.load(str(tmp_path / f"run{number}"))
+        encoder = predictor.encoders["inputs"]
+        ids = encoder.encode("the [E1]cafe Covids")
+        assert encoder.pieces(ids) == ["the", "[E1]", "cafe", "COVID", "s"]
+        assert encoder.tf_encode(["the [E1]cafe Covids"]).to_list() == [ids]
+        rows = predictor.model.embedding.embeddings.numpy()
+        expected = tensors["bert.embeddings.word_embeddings.weight"]
+        np.testing.assert_array_equal(rows[ids], expected[[encoder.published_ids[i] for i in ids]])
+        export_hugging_face(predictor, str(tmp_path / str(number)))
+    for name, array in tensors_of(tmp_path / "1").items():
+        np.testing.assert_array_equal(array, tensors[name], err_msg=name)
+    assert config_of(tmp_path / "1", "tokenizer_config.json")["added_tokens_decoder"].keys() == added.keys()

@@ -1,5 +1,7 @@
 """t2t-exporter --format=hugging_face: what of the command is this format's."""
 
+# Nearest tests of: extras/hugging_face/in_t2t_exporter.py
+
 import json
 import os
 

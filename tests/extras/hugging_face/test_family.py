@@ -26,6 +26,7 @@ from tests.extras.hugging_face.family_rows import (
     WRITTEN,
     FamilyRow,
     families_are_as_published,
+    weights_are_as_published,
 )  # fmt: skip
 from tests.extras.hugging_face.gpt_folders import write_gpt
 
@@ -35,6 +36,7 @@ _MARIAN = {
     "decoder_attention_heads": 6, "decoder_ffn_dim": 88, "vocab_size": 53, "pad_token_id": 52, "eos_token_id": 1,
     "decoder_start_token_id": 52, "scale_embedding": True,
 }  # fmt: skip
+test_weights_are_as_published = weights_are_as_published(__file__)
 # The defaults are those of Transformers' BertConfig, RobertaConfig, GPT2Config and MarianConfig.
 test_families_are_as_published = families_are_as_published(
     [

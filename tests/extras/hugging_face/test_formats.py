@@ -4,15 +4,8 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.export import formats
-from t2t_lite.models.outputs import shapes_only
 from tests.export.models import random_transformer, translator_of
-from tests.extras.hugging_face.test_hugging_face import encoders
-
-__all__ = ["encoders"]  # a fixture
-
-
-def model_of(hparams):
-    return shapes_only(registry.model("transformer"), hparams, 100)
+from tests.extras.hugging_face.folders import model_of
 
 
 @pytest.mark.parametrize("hparams_set", ["transformer_base_v1", "transformer_big_v1"])

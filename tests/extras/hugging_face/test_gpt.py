@@ -1,5 +1,7 @@
 """Folders of GPT and GPT-2 from our side alone: in and out, and what is refused. With Transformers: tests/peers."""
 
+# Nearest tests of: extras/hugging_face/language_models.py, extras/hugging_face/gpt2.py
+
 import json
 import os
 import pathlib
@@ -11,14 +13,10 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
+from tests.extras.hugging_face.folders import refuses_import, tensors_of
 from tests.extras.hugging_face.gpt_folders import write_gpt
 from tests.text.published_samples import write_byte_level, write_words
-
-
-def tensors_of(folder):
-    path = os.path.join(folder, "model.safetensors")
-    return read_tensors(pathlib.Path(path).read_bytes(), path)
 
 
 @pytest.mark.slow
@@ -89,14 +87,7 @@ def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
     folder, _ = write_gpt(tmp_path / "theirs")
     path = tmp_path / "theirs" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | config))
-    refused(folder, tmp_path, message)
-
-
-def refused(folder, tmp_path, message):
-    with pytest.raises(UserError) as caught:
-        import_hugging_face(folder, str(tmp_path / "run"))
-    assert message in str(caught.value) and "\n" not in str(caught.value)
-    assert not (tmp_path / "run").exists()
+    refuses_import(folder, tmp_path, message)
 
 
 def _without(name):
@@ -116,7 +107,7 @@ TENSORS = [
 def test_tensors_that_do_not_fit_are_named(tmp_path, change, message):
     folder, tensors = write_gpt(tmp_path / "theirs")
     write_tensors(f"{folder}/model.safetensors", change(tensors))
-    refused(folder, tmp_path, message)
+    refuses_import(folder, tmp_path, message)
 
 
 def _rename(folder):
@@ -152,7 +143,7 @@ FILES = [
 def test_files_that_are_missing_or_cut_off_are_named(tmp_path, change, message):
     folder, _ = write_gpt(tmp_path / "theirs")
     change(folder)
-    refused(folder, tmp_path, message)
+    refuses_import(folder, tmp_path, message)
 
 
 def with_rows(folder, tensors, added, **config):
@@ -170,9 +161,9 @@ def test_rows_beyond_the_vocabulary_are_left_out(tmp_path, caplog):
     folder, tensors = write_gpt(tmp_path / "theirs")
     end = json.loads(pathlib.Path(folder, "vocab.json").read_text())["<|endoftext|>"]
     with_rows(folder, tensors, -1)
-    refused(folder, tmp_path, "vocab_size=272. Expected the 273 tokens of ")
+    refuses_import(folder, tmp_path, "vocab_size=272. Expected the 273 tokens of ")
     with_rows(folder, tensors, 7, eos_token_id=[end, 0])
-    refused(folder, tmp_path, f"eos_token_id=[{end}, 0]. Expected {end}, the id of '<|endoftext|>', alone")
+    refuses_import(folder, tmp_path, f"eos_token_id=[{end}, 0]. Expected {end}, the id of '<|endoftext|>', alone")
     with_rows(folder, tensors, 7, eos_token_id=[end])
     import_hugging_face(folder, str(tmp_path / "run"))
     assert "vocab_size=280, but 273 tokens: the ids beyond them are left out" in caplog.text

@@ -1,10 +1,13 @@
 """Hugging Face's folders from our side alone: what is refused, and out and in again. With Transformers: tests/peers."""
 
+# Nearest tests of: extras/hugging_face/translation_models.py, extras/hugging_face/marian_vocabulary.py
+# Nearest tests of: extras/hugging_face/marian.py, extras/hugging_face/config_file.py
+# Nearest tests of: extras/hugging_face/hugging_face_folder.py
+
 import json
 import os
 import pathlib
 import pickle
-import tempfile
 import tracemalloc
 
 import numpy as np
@@ -15,23 +18,12 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.family import family_of
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
 from t2t_lite.extras.hugging_face.translation_models import translation_tensors
 from t2t_lite.runs.run_config import read_run_config
-from t2t_lite.text.vocabulary import SentencePieceEncoder
-from tests.decoding.runs import SENTENCES, make_run
+from tests.decoding.runs import SENTENCES
 from tests.export.models import translator_of
+from tests.extras.hugging_face.folders import changed, json_with, spoil, tensors_with
 from tests.layers.kinds import RELATIVE, RESTRICTED
-
-
-@pytest.fixture(scope="module")
-def encoders(tmp_path_factory):
-    """Two SentencePiece vocabularies."""
-    found = {}
-    for side, size in (("inputs", 320), ("targets", 310)):
-        run = make_run(tmp_path_factory.mktemp(side), steps=(), vocab_size=size)
-        found[side] = SentencePieceEncoder(str(next(run.glob("vocab.*.model"))))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +86,7 @@ def test_all_obstacles_are_in_one_message(tmp_path):
 
 @pytest.mark.few(
     "{}",
+    "{'target_vocab_size': 310, 'tie_embeddings': False, 'softmax_bias': True}",
     "{'position_layout': 'marian', 'activation': 'swish', 'attention_bias': True, 'softmax_bias': True}",
 )
 @pytest.mark.slow
@@ -131,19 +124,6 @@ def test_out_and_in_again(eager, encoders, tmp_path, options):
     assert found == [t.text for t in translator.translate(SENTENCES[:6], **search)]
 
 
-def changed(folder, target, name, change):
-    """Copies an exported folder, one file of it changed."""
-    os.makedirs(target)
-    for file in os.listdir(folder):
-        data = pathlib.Path(folder, file).read_bytes()
-        pathlib.Path(target, file).write_bytes(change(data) if file == name else data)
-    return str(target)
-
-
-def json_with(**values):
-    return lambda data: json.dumps({**json.loads(data), **values}).encode()
-
-
 @pytest.mark.slow
 def test_each_rate_of_dropout_is_taken_over(exported, tmp_path):
     theirs = {"dropout": 0.1, "attention_dropout": 0.2, "activation_dropout": 0.3}
@@ -163,17 +143,6 @@ def without(name):
     return lambda data: json.dumps({k: v for k, v in json.loads(data).items() if k != name}).encode()
 
 
-def tensors_with(change):
-    def rewrite(data):
-        tensors = read_tensors(data, "test")
-        change(tensors)
-        with tempfile.NamedTemporaryFile() as file:
-            write_tensors(file.name, tensors)
-            return file.read()
-
-    return rewrite
-
-
 def header_with(change):
     def rewrite(data):
         length = int.from_bytes(data[:8], "little")
@@ -183,11 +152,6 @@ def header_with(change):
         return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
     return rewrite
-
-
-def spoil(tensors, name, value):
-    tensors[name] = np.array(tensors[name])
-    tensors[name].flat[3] = value
 
 
 def with_start(tensors):

@@ -1,6 +1,8 @@
 """t2t-importer, and the commands on what it made: decode, fine-tune, export."""
 # Nearest tests of: bin/t2t_importer.py
 
+# Nearest tests of: extras/hugging_face/in_t2t_importer.py, extras/hugging_face/config_file.py
+
 import json
 
 import pytest

@@ -1,102 +1,33 @@
 """Vocabularies in `tokenizer.json`, which Transformers 5 writes instead of their own files."""
 
-import base64
+# Nearest tests of: extras/hugging_face/published_vocabulary.py
+
 import json
-import os
 
 import pytest
 
-import t2t_lite
 from t2t_lite import registry
-from t2t_lite.errors import UserError
-from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
-from t2t_lite.text.sentencepiece_model import ModelProto
 from tests.extras.hugging_face.encoder_folders import write_encoder
 from tests.extras.hugging_face.gpt_folders import write_gpt
-from tests.text.published_samples import PIECES, write_byte_level, write_words
-
-# As Transformers 5.24 writes them.
-BERT = {
-    "normalizer": {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": None,
-        "lowercase": True,
-    },
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-}
-WORD_PIECE = {
-    "type": "WordPiece",
-    "unk_token": "[UNK]",
-    "continuing_subword_prefix": "##",
-    "max_input_chars_per_word": 100,
-}
-GPT2 = {
-    "normalizer": None,
-    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-}
-BPE = {
-    "type": "BPE",
-    "dropout": None,
-    "unk_token": None,
-    "continuing_subword_prefix": "",
-    "end_of_word_suffix": "",
-    "fuse_unk": False,
-    "byte_fallback": False,
-    "ignore_merges": False,
-}
-
-
-def word_piece(path):
-    return BERT | {"model": WORD_PIECE | {"vocab": {piece: i for i, piece in enumerate(PIECES)}}}
-
-
-def bpe(path, way=GPT2, **settings):
-    merges = [line.split(" ") for line in (path / "merges.txt").read_text().split("\n")[1:-1]]
-    return way | {"model": BPE | settings | {"vocab": json.loads((path / "vocab.json").read_text()), "merges": merges}}
-
-
-def unigram(path):
-    proto = ModelProto.FromString((path / "spiece.model").read_bytes())
-    rules = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
-    return {
-        "model": {"type": "Unigram", "vocab": [[piece.piece, piece.score] for piece in proto.pieces], "unk_id": 1},
-        "added_tokens": [{"id": i, "content": proto.pieces[i].piece, "special": True} for i in range(5)],
-        "normalizer": {"normalizers": [{"type": "NFKD"}, {"type": "Precompiled", "precompiled_charsmap": rules}]},
-    }
-
-
-def write(path, said, **config):
-    """Writes tokenizer.json and its configuration in place of the vocabulary's own files."""
-    for name in {"vocab.txt", "vocab.json", "merges.txt", "spiece.model"} & set(os.listdir(path)):
-        (path / name).unlink()
-    (path / "tokenizer.json").write_text(json.dumps(said))
-    if config:
-        (path / "tokenizer_config.json").write_text(json.dumps(config))
+from tests.extras.hugging_face.tokenizer_files import (
+    BERT,
+    BPE,
+    GPT2,
+    bpe,
+    changed,
+    encoder_of,
+    refused,
+    unigram,
+    word_piece,
+    write,
+)  # fmt: skip
+from tests.text.published_samples import write_byte_level, write_words
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A path of no file yet."""
     return tmp_path / "theirs"
-
-
-def changed(said, part, **settings):
-    return said | {part: (said[part] or {}) | settings}
-
-
-def refused(path, words):
-    with pytest.raises(UserError) as caught:
-        import_hugging_face(str(path), str(path / "refused"))
-    assert words in str(caught.value)
-    assert not (path / "refused").exists()
-
-
-def encoder_of(path, name):
-    import_hugging_face(str(path), str(path / name))
-    loaded = t2t_lite.load(str(path / name))
-    return loaded.encoders.get("inputs") or loaded.encoders["targets"]
 
 
 FOLDERS = {

@@ -117,33 +117,27 @@ def labels(tmp_path, train=("train",), dev="dev"):
     return list(problem.class_labels), [label for _, label in images]
 
 
-def test_classes_are_the_folders_below_the_given_one_as_of_torchvision(tmp_path):
-    write(tmp_path / "train", "dog/b1/0.png", "cat/b1/0.PNG", "cat/b2/deep/1.png", "cat/2.png", "Ärger/0.png")
-    write(tmp_path / "dev", "cat/b9/0.png", "dog/0.png")
-    assert labels(tmp_path) == (["cat", "dog", "Ärger"], ["cat", "cat", "cat", "dog", "Ärger"])
+CLASSES = {  # images below the folder, those given for training and dev, classes, the class of each training image
+    "as of torchvision": ("t/dog/b1/0 t/cat/b1/0 t/cat/b2/deep/1 t/cat/2 t/Ärger/0 d/cat/b9/0 d/dog/0", "t", "d",
+                          "cat dog Ärger", "cat cat cat dog Ärger"),
+    "in parts": ("t1/cat/b1/0 t1/dog/b1/0 t2/cat/b1/0 more/dog/0 d/dog/0", "t1 t2 more/dog", "d", "cat dog",
+                 "cat dog cat dog"),
+    "one by one": ("t1/cat/b1/0 more/dog/0 d/b1/0 d/dog/0", "t1/cat/b1/0.png more/dog/0.png", "d", "b1 dog", "b1 dog"),
+    "a folder is no class": ("t/0 t/1 d/0", "t", "d", "", "- -"),
+    "nor is one": ("t/cat/b1/0 t/cat/b2/0 d/0", "t", "d", "", "- -"),
+}  # fmt: skip
 
 
-def test_folders_in_several_parts_have_the_same_classes(tmp_path):
-    write(tmp_path / "train1", "cat/b1/0.png", "dog/b1/0.png")
-    write(tmp_path / "train2", "cat/b1/0.png")
-    write(tmp_path / "more" / "dog", "0.png")
-    write(tmp_path / "dev", "dog/0.png")
-    assert labels(tmp_path, ["train1", "train2", "more/dog"]) == (["cat", "dog"], ["cat", "dog", "cat", "dog"])
-    one_by_one = ["train1/cat/b1/0.png", "more/dog/0.png"]
-    write(tmp_path / "named", "b1/0.png", "dog/0.png")
-    assert labels(tmp_path, one_by_one, "named") == (["b1", "dog"], ["b1", "dog"]), "files are of their own folder"
-
-
-def test_one_folder_is_no_class(tmp_path):
-    write(tmp_path / "train", "0.png", "1.png")
-    write(tmp_path / "dev", "0.png")
-    assert labels(tmp_path) == ([], ["", ""])
-    write(tmp_path / "nested", "cat/b1/0.png", "cat/b2/0.png")
-    assert labels(tmp_path, ["nested"]) == ([], ["", ""])
+@pytest.mark.parametrize("kind", CLASSES)
+def test_classes_are_the_folders_below_the_given_one(kind, tmp_path):
+    names, train, dev, classes, expected = CLASSES[kind]
+    write(tmp_path, *(f"{name}.png" for name in names.split()))
+    found = [label.replace("-", "") for label in expected.split()]
+    assert labels(tmp_path, train.split(), dev) == (classes.split(), found)
 
 
 def test_hidden_names_and_links_that_lead_back_are_left_out(tmp_path):
-    write(tmp_path / "train", "cat/0.png", "cat/._0.png", ".ipynb_checkpoints/0.png", ".thumbs/cat/0.png")
+    write(tmp_path / "train", "cat/0.PNG", "cat/._0.png", ".ipynb_checkpoints/0.png", ".thumbs/cat/0.png")
     write(tmp_path / "elsewhere", "0.png")
     (tmp_path / "train" / "dog").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "train" / "cat" / "loop").symlink_to(tmp_path / "train")

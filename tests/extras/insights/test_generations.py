@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.errors import UserError
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.generations import Generations
 from t2t_lite.extras.insights.models import Models
@@ -111,21 +112,33 @@ def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
     assert status == 400 and "text: 24 ids. The model reads 24, the continuation included" in answer["error"]
 
 
-@pytest.mark.parametrize(
-    ("call", "request_", "words"),
-    [
-        ("generate", {"text": "a" * 30}, "text: 30 ids. The model reads 24, the continuation included"),
-        ("generate", {"text": "a", "max_new_tokens": 0}, "max_new_tokens=0: expected"),
-        ("generate", {"text": "a", "extra_length": 3}, "'extra_length': is not known"),
-        ("beam", {"text": "a", "sampling": True}, "'sampling': is not known"),
-        ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
-        ("attention", {"text": ""}, "text: is blank"),
-        ("translate", {"text": "a"}, "lm: cannot translate. Expected one of generate, beam, steps, attention"),
-    ],
-)
+MISTAKES = {
+    "a long prompt": ("generate", {"text": "a" * 30}, "text: 30 ids. The model reads 24, the continuation included"),
+    "no new token": ("generate", {"text": "a", "max_new_tokens": 0}, "max_new_tokens=0: expected"),
+    "another's length": ("generate", {"text": "a", "extra_length": 3}, "'extra_length': is not known"),
+    "a tree of samples": ("beam", {"text": "a", "sampling": True}, "'sampling': is not known"),
+    "no target": ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
+    "a blank picture": ("attention", {"text": ""}, "text: is blank"),
+    "another task": ("translate", {"text": "a"}, "lm: cannot translate. Expected one of generate, beam, steps"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "request_", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_mistakes(ask, call, request_, words):
     status, answer = ask(call, **request_)
     assert status == 400 and words in answer["error"]
+
+
+def test_a_row_has_at_most_so_many_ids(generator):
+    answers = Generations(generator)
+    assert answers._row([3] * 5, [4] * 2, 7) == [3] * 5 + [4] * 2
+    assert answers._row([], "a" * 200, 200) == generator.encoders["targets"].encode("a" * 200)
+    for prompt, target, words in (
+        ([3] * 5, [4] * 3, "text: 8 tokens.* 7"),
+        ([], "a" * 201, "target: 201 tokens.* 200"),
+    ):
+        with pytest.raises(UserError, match=words):
+            answers._row(prompt, target, 7)
 
 
 def test_seconds_and_the_usual_beam(generator, monkeypatch, clock, eager):

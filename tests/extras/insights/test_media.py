@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 import wave
 
 import numpy as np
@@ -162,46 +163,28 @@ def test_a_user_s_own_files_are_read_and_written(ask, models):
 
 
 BAD = {  # functions, since TensorFlow must not compute before the tests
-    "another size": (
-        lambda: file("a.png", png_bytes(IMAGE[:, :1])),
-        "a.png: is 1x4, RGB. Expected one image or a grid of images of 2x4, RGB.",
-    ),
-    "grey": (
-        lambda: file("a.png", png_bytes(IMAGE[..., :1])),
-        "a.png: is 2x4, grey. Expected one image or a grid of images of 2x4, RGB.",
-    ),
-    "a grid": (
-        lambda: file("a.png", png_bytes(np.tile(IMAGE, (2, 2, 1)))),
-        "a.png: holds 4 inputs. Expected one.",
-    ),
-    "no image": (
-        lambda: file("a.png", b"hello"),
-        "a.png: is not a PNG. Expected an image saved as PNG.",
-    ),
-    "empty": (lambda: file("a.png", b""), "a.png: is not a PNG. Expected an image saved as PNG."),
-    "cut off": (
-        lambda: file("../x/a.png", png_bytes(IMAGE)[:60]),
-        "../x/a.png: damaged or truncated. Copy it again.",
-    ),
-    "another format": (
-        lambda: file("a.jpg", b"x"),
-        "a.jpg: is not a file for this model. Expected a name that ends in .png.",
-    ),
-    "no base64": (lambda: {"name": "a.png", "data": "%"}, "a.png: its data are not in base64."),
-    "too many bytes": (
-        lambda: file("a.png", bytes(LONGEST_FILE + 1)),
-        "a.png: 150,001 bytes. Expected at most 150,000.",
-    ),
-    "no name": (lambda: {"data": ""}, "request: 'file': 'name' is missing."),
-    "a text": (lambda: "a.png", "request: 'file': expected an object, found 'a.png'."),
+    "another size": (lambda: file("a.png", png_bytes(IMAGE[:, :1])), "1x4, RGB.* 2x4, RGB"),
+    "grey": (lambda: file("a.png", png_bytes(IMAGE[..., :1])), "2x4, grey.* 2x4, RGB"),
+    "a grid": (lambda: file("a.png", png_bytes(np.tile(IMAGE, (2, 2, 1)))), "4 inputs"),
+    "no image": (lambda: file("a.png", b"hello"), "PNG"),
+    "empty": (lambda: file("a.png", b""), "PNG"),
+    "cut off": (lambda: file("../x/a.png", png_bytes(IMAGE)[:60]), "damaged"),
+    "another format": (lambda: file("a.jpg", b"x"), r"not a file for this model.* \.png"),
+    "no base64": (lambda: {"name": "a.png", "data": "%"}, "base64"),
+    "too many bytes": (lambda: file("a.png", bytes(LONGEST_FILE + 1)), "150,001 bytes.* 150,000"),
+    "as many bytes as may be": (lambda: file("a.png", bytes(LONGEST_FILE)), "PNG"),
+    "no name": (lambda: {"data": ""}, "request: 'file': 'name' is missing"),
+    "a text": (lambda: "a.png", "request: 'file': .*'a.png'"),
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_bad_files_are_one_line(ask, kind):
-    given, words = BAD[kind]
-    status, answer = ask("generate", file=given())
-    assert (status, answer["error"]) == (400, words)
+@pytest.mark.parametrize(("given", "words"), BAD.values(), ids=BAD)
+def test_bad_files_are_one_line(ask, given, words):
+    given = given()
+    status, answer = ask("generate", file=given)
+    name = given.get("name", "request") if isinstance(given, dict) else "request"
+    assert status == 400 and answer["error"].startswith(f"{name}: ") and "\n" not in answer["error"]
+    assert re.search(words, answer["error"])
 
 
 def test_bad_music_is_one_line(ask):
@@ -219,29 +202,21 @@ def test_bad_music_is_one_line(ask):
     assert status == 400 and f"ids. Expected at most {MOST_GIVEN:,}: shorten it." in answer["error"]
 
 
-@pytest.mark.parametrize(
-    ("call", "request_", "words"),
-    [
-        ("generate", {"text": "cow"}, "text: 'cow' is not a class of these images. Expected one of cat, old dog, or a"),
-        ("generate", {"text": "cat", "file": file("a.png", b"")}, "request: expected either a 'text' or a 'file'."),
-        ("generate", {}, "request: expected either a 'text' or a 'file'."),
-        (
-            "files",
-            {"text": "cat", "target": [9], "ending": "mid"},
-            "ending='mid': is not written. Expected one of png.",
-        ),
-        ("files", {"text": "", "target": [10**6], "ending": "png"}, "target: id 1000000 is outside the vocabulary"),
-        (
-            "files",
-            {"text": "cat", "target": ["a"], "ending": "png"},
-            "target: ['a']: expected a text, or a list of ids",
-        ),
-        ("files", {"text": "", "target": [9] * 20_000, "ending": "png"}, "target: 20,000 ids. Expected at most"),
-        ("attention_map", {"text": "", "target": [9] * 1200}, "text: 1,201 tokens. A picture shows at most 1,100."),
-        ("attention_map", {"text": "cat", "target": [9], "layer": 3}, "layer=3: the model has 2 layers of this kind"),
-        ("generate", {"model": "dots", "file": file("a.png", b"")}, "a.png: is not a file for this model."),
-    ],
-)
+OTHERS = {
+    "no class": ("generate", {"text": "cow"}, "text: 'cow' .*cat, old dog"),
+    "both": ("generate", {"text": "cat", "file": file("a.png", b"")}, "request: .* either a 'text' or a 'file'"),
+    "neither": ("generate", {}, "request: .* either a 'text' or a 'file'"),
+    "an ending": ("files", {"text": "cat", "target": [9], "ending": "mid"}, "ending='mid': .*png"),
+    "a large id": ("files", {"text": "", "target": [10**6], "ending": "png"}, "target: id 1000000 is outside"),
+    "a text for ids": ("files", {"text": "cat", "target": ["a"], "ending": "png"}, r"target: \['a'\]: "),
+    "many ids": ("files", {"text": "", "target": [9] * 20_000, "ending": "png"}, "target: 20,000 ids"),
+    "a large picture": ("attention_map", {"text": "", "target": [9] * 1200}, "text: 1,201 tokens.* 1,100"),
+    "no layer": ("attention_map", {"text": "cat", "target": [9], "layer": 3}, "layer=3: .* 2 layers"),
+    "another's file": ("generate", {"model": "dots", "file": file("a.png", b"")}, "a.png: is not a file"),
+}
+
+
+@pytest.mark.parametrize(("call", "request_", "words"), OTHERS.values(), ids=OTHERS)
 def test_other_mistakes(ask, call, request_, words):
     status, answer = ask(call, **request_)
-    assert status == 400 and answer["error"].startswith(words)
+    assert status == 400 and re.match(words, answer["error"])

@@ -1,11 +1,10 @@
 """t2t-datagen --inspect."""
 
 # Nearest tests of: extras/inspection/in_t2t_datagen.py
-# ruff: noqa: F811
 
 import pytest
 
-from tests.integration.test_datagen import OWN, own_flags  # noqa: F401
+from tests.data import corpus
 
 
 @pytest.mark.parametrize(
@@ -26,8 +25,11 @@ def test_mistakes(tmp_path, call_command, assert_user_error, flags, words):
 
 
 @pytest.mark.slow
-def test_inspect_shows_and_generates_nothing(tmp_path, own_flags, call_command):
-    assert call_command("t2t-datagen", *OWN, *own_flags).status == 0
+def test_inspect_shows_and_generates_nothing(tmp_path, call_command, assert_user_error):
+    pairs = {name: corpus.sentence_pairs(count, count) for name, count in (("train", 300), ("dev", 20))}
+    files = [f"--{name}_files={corpus.write_corpus(tmp_path, name, pairs[name])}" for name in pairs]
+    made = call_command("t2t-datagen", "--problem=translate_own", "--vocab_size=320", "--data_dir=d", *files)
+    assert made.status == 0, made.stderr
     before = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
     flags = ("--data_dir=d/", "--inspect", "--hparams_set=transformer_tiny", "--hparams=max_length=9")
     result = call_command("t2t-datagen", "--problem=translate_own_rev", *flags)
@@ -41,4 +43,4 @@ def test_inspect_shows_and_generates_nothing(tmp_path, own_flags, call_command):
     after = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
     assert after == {**before, "translate_own_rev-lengths.png": picture}
     (tmp_path / "d" / "translate_own-dev-00000-of-00001").unlink()
-    fails(call_command("t2t-datagen", "--problem=translate_own", *flags), "translate_own-dev", "no such records. Run:")
+    assert_user_error(call_command("t2t-datagen", "--problem=translate_own", *flags), "translate_own-dev", "Run:")

@@ -9,8 +9,8 @@ from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import MissingFile, UserError
 from t2t_lite.extras.parsing.trees import build_tree, linearize, parse_tree, to_line
-from tests.data.stored import read_examples
-from tests.extras.own_problems import check_bad_lines, check_damaged, check_mistake
+from tests.data.stored import decoded
+from tests.problems import own
 
 NOUNS, VERBS = ("cat", "dog", "bird", "house", "tree"), ("sees", "wants", "finds", "likes")
 
@@ -38,23 +38,10 @@ def files(tmp_path):
     return {name: [str(tmp_path / f"{name}.mrg")] for name in texts}
 
 
-def generated(folder, **arguments):
-    problem = registry.problem("parsing_english_own")
-    problem.configure(**arguments)
-    problem.generate_data(str(folder), str(folder))
-    return problem
-
-
-def decoded(problem, folder, split):
-    encoders = problem.feature_encoders(str(folder))
-    for example in read_examples(Records(problem, str(folder), split).paths):
-        yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
-
-
 def test_records_hold_words_and_tokens(tmp_path, files):
-    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
     expected = [linearize(parse_tree(text)) for text in sentences(60)]
-    found = list(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN))
+    found = decoded(problem, tmp_path / "d", DatasetSplit.TRAIN)
     assert sorted(found) == sorted((" ".join(words), " ".join(tokens)) for words, tokens in expected)
     assert ("the cat sees a cat0 .", "S NP DT NN /NP VP VBZ NP DT NN /NP /VP . /S") in found
     # Labels that training does not have; the tag . it has.
@@ -62,7 +49,7 @@ def test_records_hold_words_and_tokens(tmp_path, files):
 
 
 def test_two_vocabularies(tmp_path, files):
-    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
     encoders = problem.feature_encoders(str(tmp_path / "d"))
     assert encoders["inputs"].vocab_size == 350
     tokens = ["<pad>", "<EOS>", "<unk>", ".", "/NP", "/S", "/VP", "DT", "NN", "NP", "S", "VBZ", "VP"]
@@ -75,7 +62,7 @@ def test_two_vocabularies(tmp_path, files):
 
 
 def test_later_commands_need_the_data_folder_alone(tmp_path, files):
-    generated(tmp_path / "d", vocab_size=350, **files)
+    own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
     for (path,) in files.values():
         (tmp_path / path).unlink()
     problem = registry.problem("parsing_english_own")
@@ -90,7 +77,7 @@ def test_later_commands_need_the_data_folder_alone(tmp_path, files):
 
 
 def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
-    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
     (tmp_path / "run").mkdir()
     for path in problem.vocabulary_files(str(tmp_path / "d")):
         (tmp_path / "run" / path.rsplit("/", 1)[1]).write_bytes((tmp_path / path).read_bytes())
@@ -100,13 +87,13 @@ def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
 
 
 def test_another_request_is_refused(tmp_path, files):
-    generated(tmp_path, vocab_size=350, **files)
+    own.generated("parsing_english_own", tmp_path, vocab_size=350, **files)
     with pytest.raises(UserError, match=r"vocab_size = 350,.* vocab_size = 340"):
-        generated(tmp_path, vocab_size=340, **files)
+        own.generated("parsing_english_own", tmp_path, vocab_size=340, **files)
 
 
 def test_output_is_a_tree_over_the_words_of_the_input(tmp_path, files):
-    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
     encoders = problem.get_feature_encoders(str(tmp_path / "d"))
     tree = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .)))"
     words, tokens = linearize(parse_tree(tree))
@@ -119,7 +106,7 @@ def test_output_is_a_tree_over_the_words_of_the_input(tmp_path, files):
 
 
 def test_the_output_whose_tags_fit_the_words_is_chosen(tmp_path, files):
-    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
     encoders = problem.get_feature_encoders(str(tmp_path / "d"))
     outputs = [
         "S NP DT NN /NP . /S",  # leaves out the verb
@@ -135,7 +122,7 @@ def test_the_output_whose_tags_fit_the_words_is_chosen(tmp_path, files):
 
 
 def test_reversed_it_writes_words(tmp_path, files):
-    generated(tmp_path / "d", vocab_size=350, **files)
+    own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
     problem = registry.problem("parsing_english_own_rev")
     encoders = problem.get_feature_encoders(str(tmp_path / "d"))
     assert encoders["targets"].vocab_size == 350
@@ -187,19 +174,18 @@ def test_without_the_penn_treebank_the_layout_is_said(tmp_path):
 
 
 MISTAKES = [
-    ({"train_files": []}, "--train_files.* missing.*--train_files=train.mrg"),
-    ({"dev_files": []}, "--dev_files.* missing.*--dev_files=dev.mrg"),
+    ({"train_files": []}, "such as --train_files=train.mrg"),
+    ({"dev_files": []}, "such as --dev_files=dev.mrg"),
     ({"dev_files": ["."]}, "is a folder"),
     ({"train_files": ["a", "b"]}, "--train_files=a,b: 2 files"),
     ({"test_files": ["none.mrg"]}, "--test_files=none.mrg: no such file"),
-    ({"vocab_size": 100}, "--vocab_size=100.* 256"),
+    ({"vocab_size": 100}, "--vocab_size=100: "),
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), MISTAKES)
-def test_mistakes_in_flags_are_named_before_anything_is_read(change, message, files, tmp_path, monkeypatch):
+def test_mistakes_in_flags_are_named_before_anything_is_read(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    check_mistake("parsing_english_own", files, change, message)
+    own.check_mistakes("parsing_english_own", files, MISTAKES)
     with pytest.raises(TypeError, match="vocab_from"):
         registry.problem("parsing_english_own").configure(vocab_from=["a.model"])
 
@@ -213,11 +199,11 @@ def test_flags_of_own_files_go_where_they_mean_something(problem, flag, call_com
 
 
 def test_a_damaged_file_is_named(tmp_path):
-    contents = {"train": "".join(sentences(60)), "dev": "".join(sentences(5)) + "(S (NN a)\n"}
-    check_damaged("parsing_english_own", contents, "dev, line 16", tmp_path, vocab_size=300)
+    damaged = {"dev": "".join(sentences(5)) + "(S (NN a)\n"}
+    own.check_damaged("parsing_english_own", "".join(sentences(60)), damaged, "dev, line 16", tmp_path)
 
 
 def test_bad_lines_are_left_out(tmp_path):
     good = "".join(f"(S (NP (DT the{n}) (NN cat{n * n})) (VP (VBZ sleeps{n % 7})))\n" for n in range(60))
     bad = b"(S (NN b\xff))\n(S (NP word x))\n"
-    check_bad_lines("parsing_english_own", good.encode() + bad, 2, tmp_path, vocab_size=300)
+    own.check_bad_lines("parsing_english_own", good.encode() + bad, 2, tmp_path)

@@ -250,6 +250,19 @@ def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
         asked.translate(texts, split_sentences="yes")
 
 
+def test_a_server_that_fails_does_not_decide_about_sentences():
+    class Failing(Sentences):
+        def predict(self, signature, inputs):
+            if signature == "sentences":
+                raise ServerError("INTERNAL", "out of luck")
+            return super().predict(signature, inputs)
+
+    asked = query.Client(Failing(True), retries=0)
+    with pytest.raises(ServerError):
+        asked.translate(["Ab. Cd"])
+    assert asked.translate(["Ab."], split_sentences="never")[0].text == "AB"
+
+
 def test_an_answer_that_is_far_too_short_says_so():
     (found,) = query.Client(Sentences(False), retries=0).translate(["Ab. " * 60])
     assert found.is_short and not query.Client(Sentences(True), retries=0).translate(["Ab. " * 60])[0].is_short

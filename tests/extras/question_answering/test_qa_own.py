@@ -8,33 +8,19 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.corpora import downloads
-from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, SpanProblem, VocabType
-from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.extras.question_answering.windows import PositionEncoder, windows
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
-from tests.data.stored import read_examples
-from tests.extras.own_problems import check_bad_lines, check_damaged
 from tests.extras.question_answering.squads import QUESTIONS, squad
+from tests.problems import own
+from tests.problems.own import removed_of, rows_of
 
 
 def generated(folder, train, dev=None, **options):
-    problem, paths = registry.problem("qa_own"), {}
-    for name, content in (("train", train), ("dev", dev or train)):
-        (folder / f"{name}.json").write_text(content)
-        paths[f"{name}_files"] = [str(folder / f"{name}.json")]
-    problem.configure(vocab_size=310, **paths, **options)
-    problem.generate_data(str(folder), str(folder))
-    return problem
-
-
-def rows_of(problem, folder, split=DatasetSplit.TRAIN):
-    return [*read_examples(Records(problem, str(folder), split).paths)]
-
-
-def removed_of(problem, folder):
-    return find_manifest(problem, str(folder))["splits"]["train"]["removed"]
+    return own.generated(
+        "qa_own", folder, vocab_size=310, **own.files_of(folder, train=train, dev=dev or train), **options
+    )
 
 
 def test_answers_are_the_positions_of_their_pieces(tmp_path):
@@ -84,6 +70,11 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
     assert removed_of(problem, tmp_path) == {"answers that no window holds": 1}
 
 
+def test_windows_leave_no_gaps_whatever_the_stride():
+    found = windows(ByteTextEncoder(), "Q?", "x" * 23, longest=14, stride=40)  # a row has room for 10
+    assert [window.start for window in found] == [0, 10, 13] and [len(window.spans) for window in found] == [10] * 3
+
+
 def test_a_question_of_64_ids_and_one_that_leaves_no_room():
     (found,) = windows(ByteTextEncoder(), "x" * 64, "y", longest=200, stride=9)
     assert found.before == 65 and windows(ByteTextEncoder(), "x" * 65, "y", longest=200, stride=9) == [found]
@@ -126,16 +117,12 @@ def test_an_answer_of_a_problem_of_python_is_a_part_of_its_context(answer, tmp_p
 def test_bad_lines_and_damaged_files(tmp_path):
     questions = [(n, f"Where was she born, {n}?", [(16, "London")]) for n in range(30)]
     data = squad(*questions, (99, "Which year?", [(0, "1833")])).encode()
-    check_bad_lines("qa_own", data, 1, tmp_path, vocab_size=300)
-    contents = {"train": squad(*QUESTIONS), "dev": squad()[:-9]}
-    check_damaged("qa_own", contents, "dev: not JSON", tmp_path, vocab_size=300)
+    own.check_bad_lines("qa_own", data, 1, tmp_path)
+    own.check_damaged("qa_own", squad(*QUESTIONS), {"dev": squad()[:-9]}, "dev: not JSON", tmp_path)
 
 
 def test_labels_are_not_smoothed():
-    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
-    assert "head" in registry.problem("qa_own").model_hparams(hparams)
-    with pytest.raises(UserError, match=r"label_smoothing=0\.1.*label_smoothing=0"):
-        registry.problem("qa_own").model_hparams(hparams.parse("label_smoothing=0.1"))
+    own.check_labels_are_not_smoothed("qa_own")
 
 
 def test_squad_as_published(tmp_path, monkeypatch):

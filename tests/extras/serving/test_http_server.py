@@ -134,6 +134,17 @@ def test_a_request_that_does_not_come_to_its_end_is_ended(impatient, sent):
     assert b"Retry-After" not in answer
 
 
+def test_a_request_that_ends_at_any_byte_is_not_answered_as_a_whole_one(patient):
+    request = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nConnection: close\r\n\r\n123456789"
+    for end in range(len(request) + 1):
+        with patient.connect(request[:end]) as connection:
+            connection.shutdown(socket.SHUT_WR)
+            answer = received(connection)
+        whole = end == len(request)
+        assert (b" 200 OK" in answer and answer.endswith(b"9")) if whole else b" 200 " not in answer, end
+    assert patient.ask()[0] == 200
+
+
 def test_a_client_that_reads_nothing_is_let_go(impatient):
     with impatient.connect(b"GET /large HTTP/1.1\r\n\r\n") as connection:
         time.sleep(4)

@@ -256,10 +256,6 @@ def test_the_server_builds_no_keras_model(exports):
 
 
 def test_mistakes(call_command, assert_user_error, exports, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        result = call_command(COMMAND, f"--export_dir={exports}", f"--port={port}")
-        assert_user_error(result, "--host=127.0.0.1", f"--port={port}", "in use")
     (tmp_path / "empty").mkdir()
     (tmp_path / "damaged" / "1").mkdir(parents=True)
     (tmp_path / "damaged" / "1" / "saved_model.pb").write_bytes(b"damaged")
@@ -273,9 +269,6 @@ def test_mistakes(call_command, assert_user_error, exports, tmp_path):
         assert_user_error(call_command(COMMAND, flag, "--port=0"), *words)
     loading, error = call_command(COMMAND, "--export_dir=damaged", "--port=0").stderr.splitlines()
     assert loading.startswith("Loading damaged/1; ") and "error: damaged/1: cannot be loaded" in error
-    good = [f"--export_dir={exports}", "--port=0"]
-    assert_user_error(call_command(COMMAND, *good, "--host=no.such.host.invalid"), "no such host")
-    assert_user_error(call_command(COMMAND, *good, "--servable_name=a/b"), "--servable_name=a/b")
 
 
 @pytest.mark.parametrize("package, module", [("waitress", "http_server"), ("prometheus_client", "server_metrics")])

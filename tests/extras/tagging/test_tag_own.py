@@ -7,32 +7,23 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
-from t2t_lite.data.records import Records
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.extras.tagging.tag_own import cut_words
-from tests.data.stored import read_examples
-from tests.extras.own_problems import check_bad_lines, check_damaged, check_unfinished
+from tests.problems import own
 
 TAGS = "-DOCSTART- -X- O\n\n" + "".join(f"The DT O\nunaffables NN B-X\n{n} CD O\n\n" for n in range(40))
 
 
-def generated(folder, **contents):
-    problem = registry.problem("tag_own")
-    for name, content in contents.items():
-        (folder / name).write_text(content)
-    problem.configure(vocab_size=300, **{f"{name}_files": [str(folder / name)] for name in contents})
-    problem.generate_data(str(folder), str(folder))
-    return problem
-
-
 def test_tags_stand_at_the_first_pieces_of_words(tmp_path):
-    generated(tmp_path, train=TAGS, dev=TAGS.replace(" ", "\t"))
+    own.generated(
+        "tag_own", tmp_path, vocab_size=300, **own.files_of(tmp_path, train=TAGS, dev=TAGS.replace(" ", "\t"))
+    )
     problem = registry.problem("tag_own")
     encoders = problem.get_feature_encoders(str(tmp_path))
     assert encoders["targets"].class_labels == ["B-X", "O"]
     assert problem.eval_metrics() == ["token_accuracy", "entity_f1"]
     for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-        rows = [*read_examples(Records(problem, str(tmp_path), split).paths)]
+        rows = own.rows_of(problem, tmp_path, split)
         assert len(rows) == 40
         for row in rows:
             assert row["inputs"][-1] == 1 and row["targets"][-1] == 0 and len(row["inputs"]) == len(row["targets"])
@@ -52,7 +43,7 @@ def test_tags_that_are_no_entities_have_no_such_metric():
 @pytest.mark.parametrize("old, new, odd", [("B-X", "U-X", ""), ("B-X", "B_X", "B_X"), ("NN", "NN", "")])
 def test_tags_without_entity_f1_are_warned_of(old, new, odd, tmp_path, caplog):
     tags = TAGS.replace(old, new)
-    problem = generated(tmp_path, train=tags, dev=tags)
+    problem = own.generated("tag_own", tmp_path, vocab_size=300, **own.files_of(tmp_path, train=tags, dev=tags))
     assert ("entity_f1" in problem.eval_metrics()) == (not odd) == ("will not have entity_f1" not in caplog.text)
     assert not odd or re.search(f"--train_files: {tmp_path}/train.*'{odd}'", caplog.text)
 
@@ -102,11 +93,11 @@ def test_sentences_are_cut_between_words(targets, longest, kept):
 
 
 def test_tags_that_generation_has_not_found_yet_are_named(tmp_path):
-    check_unfinished("tag_own", "tags", tmp_path)
+    own.check_what_is_not_found_yet("tag_own", "tags", tmp_path)
 
 
 def test_bad_lines_are_left_out(tmp_path):
-    check_bad_lines("tag_own", TAGS.encode() + b"b\xf6d O\n\none\nword X\n", 2, tmp_path, vocab_size=300)
+    own.check_bad_lines("tag_own", TAGS.encode() + b"b\xf6d O\n\none\nword X\n", 2, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -118,13 +109,10 @@ def test_bad_lines_are_left_out(tmp_path):
     ],
 )
 def test_damaged_files_are_named(contents, message, tmp_path):
-    check_damaged("tag_own", {"train": TAGS, "dev": TAGS, **contents}, message, tmp_path, vocab_size=300)
+    own.check_damaged("tag_own", TAGS, contents, message, tmp_path)
 
 
 def test_flags_that_tags_do_not_have(tmp_path):
     with pytest.raises(UserError, match="--separator"):
         registry.problem("tag_own").configure(train_files=["a"], dev_files=["a"], separator=",")
-    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
-    assert "head" in registry.problem("tag_own").model_hparams(hparams)
-    with pytest.raises(UserError, match=r"label_smoothing=0\.1.*label_smoothing=0"):
-        registry.problem("tag_own").model_hparams(hparams.parse("label_smoothing=0.1"))
+    own.check_labels_are_not_smoothed("tag_own")

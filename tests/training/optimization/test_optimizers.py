@@ -1,5 +1,7 @@
 """Optimizers against their equations, with rates by layer and weight decay; the moving average of the weights."""
 
+import inspect
+
 import keras
 import numpy as np
 import pytest
@@ -11,7 +13,14 @@ from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import settings_of
 from t2t_lite.settings.tensor2tensor_names import without_multistep
 from t2t_lite.training.distribution import choose_replicas, update_locally
-from t2t_lite.training.optimization.optimizers import Adafactor, Lamb, describe_unfreezing, layer_depths, make_optimizer
+from t2t_lite.training.optimization.optimizers import (
+    Adafactor,
+    Adam,
+    Lamb,
+    describe_unfreezing,
+    layer_depths,
+    make_optimizer,
+)
 from tests.models.own_model import OwnPlainModel
 
 SHAPES = (3, 4), (5,), (2, 3, 4)
@@ -77,8 +86,26 @@ def test_adafactor_keeps_rows_and_columns_only():
     optimizer.build([matrix])
     kept = sum(int(np.prod(v.shape)) for v in optimizer.variables)
     assert 500 <= kept <= 500 + 2  # and the step and the rate
-    again = Adafactor.from_config(Adafactor(0.5, beta_1=0.3, factored=False).get_config())
-    assert again.get_config() == Adafactor(0.5, beta_1=0.3, factored=False).get_config()
+
+
+OPTIONS = {  # of each of our classes: none is the default
+    Adam: {"beta_1": 0.8, "beta_2": 0.97, "epsilon": 1e-4, "amsgrad": True},
+    Lamb: {"decay": 0.25, "beta_1": 0.8, "beta_2": 0.97, "epsilon": 1e-4},
+    Adafactor: {
+        "beta_1": 0.3, "beta_2": 0.98, "decay_type": "adam", "memory_exponent": 0.7, "clipping_threshold": 2.0,
+        "factored": False, "multiply_by_parameter_scale": False,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OPTIONS, ids=lambda kind: kind.__name__)
+def test_a_copy_has_every_option(kind):
+    if "__init__" in vars(kind):
+        assert {*inspect.signature(kind).parameters} - {"learning_rate", "name", "kwargs"} <= OPTIONS[kind].keys()
+    copy, usual = kind.from_config(kind(0.5, **OPTIONS[kind]).get_config()), kind()
+    for name, value in OPTIONS[kind].items():
+        assert getattr(copy, name) == value != getattr(usual, name), name
+    assert float(copy.learning_rate) == 0.5
 
 
 def test_adam_is_that_of_keras():
@@ -95,7 +122,6 @@ def test_adam_is_that_of_keras():
 
 
 @pytest.mark.slow
-@pytest.mark.few("adafactor")
 @pytest.mark.parametrize("name", ["adam", "adafactor", "lamb"])
 def test_keras_fits_any_model_by_each_optimizer_and_accumulates_gradients(name):
     """Of a Keras embedding the gradient is one of some rows."""

@@ -1,3 +1,5 @@
+"""Files of tensors: types of numbers, and what is written is read."""
+
 import ml_dtypes
 import numpy as np
 import pytest
