@@ -69,6 +69,18 @@ def test_tensor2tensor_s_range():
     }
 
 
+def test_bounds_are_included_and_may_be_equal():
+    ranges = RangedHParams()
+    ranges.set_float("label_smoothing", 0.1, 0.1)
+    ranges.set_int("num_heads", 1, 4096, scale=ranges.LOG_SCALE)
+    ranges.set_discrete("batch_size", (512, 256, 512), scale=ranges.LOG_SCALE)
+    ranges.set_categorical("optimizer", range(2))
+    ranges.set_categorical("optimizer", ["adam"])  # replaces it
+    ranges.check(registry.hparams("transformer_tiny"), "--hparams_range=range")
+    points = {name: each.points for name, each in ranges.ranges.items() if each.points}
+    assert points == {"batch_size": (512, 256), "optimizer": ("adam",)}
+
+
 def test_other_built_in_ranges():
     """BERT's appendix A.3 has the rates 2e-5, 3e-5 and 5e-5; RoBERTa's table 10 has 1e-5, 2e-5 and 3e-5."""
     ranges = RangedHParams()

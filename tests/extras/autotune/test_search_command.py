@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.bin import t2t_trainer
+from t2t_lite.errors import Failure
 from t2t_lite.extras.autotune import search_command as autotune
 from t2t_lite.extras.autotune import workers
 from t2t_lite.runs.log import RunLog
@@ -116,6 +117,32 @@ def test_the_printed_command_keeps_the_best_model_of_the_same_metric(command, mo
     assert status == 0, err
     words = shlex.split(out.splitlines()[-1].partition("for longer: ")[2])
     assert f"--best_checkpoint_metric={kept[0]}" in words and kept == ["token_accuracy"]
+
+
+def test_what_all_trials_of_a_search_share(command, monkeypatch):
+    """Facts of the study, each from its flag: another value refuses to go on."""
+    shared = {
+        "train_steps": 8, "local_eval_frequency": 4, "eval_steps": 7, "eval_throttle_seconds": 11,
+        "decode_hparams": "beam_size=3", "eval_early_stopping_steps": 13, "eval_early_stopping_metric_delta": 0.25,
+        "eval_early_stopping_metric": "token_accuracy", "logical_cpus": 2, "worker_gpu": 2,
+    }  # fmt: skip
+    studies = []
+
+    def study(*arguments):
+        studies.append(arguments)
+        raise Failure("enough.")
+
+    monkeypatch.setattr("t2t_lite.extras.autotune.study.Study", study)
+    flags = [f"--{name}={value}" for name, value in shared.items()]
+    status, _, err = command(SEARCH, "--random_seed=7", *flags)
+    assert status == 1, err
+    ((_, ranges, objective, facts, train_steps, seed),) = studies
+    assert {name: facts[name] for name in shared} == shared and {"warm_start_from", "eval_stride"} <= {*facts}
+    assert (train_steps, seed, objective.metric, facts["objective"]) == (8, 7, "loss", "loss")
+    assert facts["ranges"] == {name: each.facts() for name, each in ranges.ranges.items()} and len(facts["ranges"]) == 2
+    assert (facts["problem"], facts["model"], facts["hparams_set"]) == (PROBLEM, "runs_small", "transformer_tiny")
+    assert facts["hparams_range"] == "tiny_range" and {*facts["records_sha256"]} == {"train", "eval"}
+    assert facts["hparams"]["random_seed"] == 7 and facts["translate_all"] is False
 
 
 @pytest.mark.slow

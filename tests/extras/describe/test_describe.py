@@ -12,9 +12,8 @@ from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.models import Transformer
 from t2t_lite.settings.config import HParams
 from t2t_lite.training.losses import cross_entropy
-from tests.models.own_model import OwnLanguageModel, OwnModel
+from tests.models.own_model import Called, OwnLanguageModel, OwnModel, WithValues
 from tests.models.products import matrix_product_flops
-from tests.models.test_shapes_only import Called, WithValues
 
 VOCAB, ROWS, LENGTH = 50, 7, 11  # a batch has 77 tokens: no weight has a multiple of it elements
 SENTENCES = {"inputs": 25, "targets": 25}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.errors import UserError
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.generations import Generations
 from t2t_lite.extras.insights.models import Models
@@ -126,6 +127,18 @@ MISTAKES = {
 def test_mistakes(ask, call, request_, words):
     status, answer = ask(call, **request_)
     assert status == 400 and words in answer["error"]
+
+
+def test_a_row_has_at_most_so_many_ids(generator):
+    answers = Generations(generator)
+    assert answers._row([3] * 5, [4] * 2, 7) == [3] * 5 + [4] * 2
+    assert answers._row([], "a" * 200, 200) == generator.encoders["targets"].encode("a" * 200)
+    for prompt, target, words in (
+        ([3] * 5, [4] * 3, "text: 8 tokens.* 7"),
+        ([], "a" * 201, "target: 201 tokens.* 200"),
+    ):
+        with pytest.raises(UserError, match=words):
+            answers._row(prompt, target, 7)
 
 
 def test_seconds_and_the_usual_beam(generator, monkeypatch, clock, eager):

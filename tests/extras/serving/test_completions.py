@@ -64,6 +64,7 @@ def test_the_events_are_together_the_whole_answer(generator):
         assert {event["id"] for event in events} == {last["id"]} != {whole["id"]}
     counts = {"prompt_tokens": len(TEXT.encode()), "completion_tokens": 8, "total_tokens": len(TEXT.encode()) + 8}
     assert whole["usage"] == counts
+    assert 'request_count{model_name="my model",status="OK"} 8.0' in server.metrics.page()
 
 
 def test_an_answer_and_its_head(generator, clock):

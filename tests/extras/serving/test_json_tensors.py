@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.extras.serving.json_tensors import body_of, parse_body, tensors_of, to_json
+from t2t_lite.extras.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
 from t2t_lite.extras.serving.refusals import Refusal
 
 TEXTS = {"inputs": tf.TensorSpec([None], tf.string)}
@@ -50,6 +50,19 @@ def test_requests(specs, request_, expected):
     assert {name: tensor.tolist() for name, tensor in found.items()} == expected
     for name, tensor in found.items():
         assert tf.constant(tensor, specs[name].dtype).shape == tensor.shape
+
+
+@pytest.mark.parametrize(
+    ("request_", "rows"),
+    [
+        ({"inputs": {"inputs": ["a", "b", "c"], "alpha": [1], "extra_length": 2, "other": [1] * 9}}, 3),
+        ({"inputs": ["a", "b"]}, 2), ({"instances": [{"inputs": "a"}] * 4}, 4), ({"inputs": []}, 0),
+        ({"inputs": "a"}, 1), ({"inputs": {"b64": "YQ=="}}, 1), ({"inputs": {"alpha": 1}}, 1), ({}, 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_rows_before_they_are_read(request_, rows):
+    assert rows_of(request_, OPTIONS) == rows
 
 
 def nested(levels):

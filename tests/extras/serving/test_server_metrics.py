@@ -1,5 +1,7 @@
 """Counters and histograms as Prometheus reads them."""
 
+import re
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -47,6 +49,16 @@ def test_times_are_in_microseconds_and_a_batch_counts_its_rows():
         1,
         1,
     ]
+
+
+def test_limits_are_those_of_tensorflow_serving():
+    """Exponential buckets of 10 * 1.8^n microseconds, n < 33, and 2^n rows, n < 15; and an infinite one each."""
+    metrics = ServerMetrics()
+    metrics.add_batch("m", 1, waits=[1.0], seconds=1.0)
+    limits = re.findall(r'queuing_latency_bucket{le="([^"]+)"', metrics.page())
+    assert [float(limit) for limit in limits[:-1]] == pytest.approx([10 * 1.8**n for n in range(33)], rel=1e-5)
+    rows = re.findall(r'processed_batch_size_bucket{le="([^"]+)"', metrics.page())
+    assert [*map(float, rows)] == [*(2**n for n in range(15)), float("inf")] and limits[-1] == "+Inf"
 
 
 def test_limits_of_times_have_six_digits_and_sums_have_all():

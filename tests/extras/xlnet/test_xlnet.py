@@ -11,9 +11,9 @@ from t2t_lite import registry
 from t2t_lite.models import XLNet
 from t2t_lite.models.fine_tuning import parameters as parameters_of
 from t2t_lite.models.outputs import shapes_only
+from tests.models.costly import INPUTS as COST_INPUTS
+from tests.models.costly import check_costs, layers_of
 from tests.models.products import products_run
-from tests.models.test_costs import INPUTS as COST_INPUTS
-from tests.models.test_costs import check_costs, layers_of
 
 VOCAB = 15
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "last_id": 4}
