@@ -1,5 +1,7 @@
 """The Transformer: sizes of the paper, weights of attention, what it refuses, Keras' own training."""
 
+# Nearest tests of: t2t_lite/models/encoder_decoder.py
+
 import keras
 import numpy as np
 import pytest
