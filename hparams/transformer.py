@@ -1,8 +1,8 @@
 """Sets for `--hparams_set` (mirrors tensor2tensor's models/transformer.py; the paper's are the `_v1` ones).
 
-Three families: the paper's models; the rows of its table 3, each one change to `transformer_base_v1`; tensor2tensor's
-later sets, with its values. docs/hparams_sets.md lists all of them with their sizes;
-docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that have no meaning here.
+Three families: the paper's models; the rows of its table 3, each with one change to `transformer_base_v1`; and
+tensor2tensor's later sets, with its values. docs/hparams_sets.md lists all sets with their sizes;
+docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that are not supported here.
 """
 
 from t2t_lite.registry import register_hparams
@@ -40,8 +40,8 @@ def transformer_big_enfr_v1():
 def transformer_parsing_v1():
     """The paper's parser (section 6.3): 4 layers, d_model 1024, otherwise as base.
 
-    The paper chose "dropout, both attention and residual" on its development set without naming the rates: 0.2 and
-    0.2 are tensor2tensor's, in transformer_parsing_base.
+    The paper chose "dropout, both attention and residual" on its development set without giving the rates: 0.2 and
+    0.2 are those of tensor2tensor's transformer_parsing_base.
     """
     return _changed(
         transformer_base_v1(),
@@ -52,8 +52,8 @@ def transformer_parsing_v1():
     )
 
 
-# Table 3 of the paper: what each row changes in the base model; d_v stays 64 in row (B). tensor2tensor has the same
-# names for changes to its transformer_base_v3: other models.
+# Table 3 of the paper: the changes of each row to the base model; d_v stays 64 in row (B). In tensor2tensor these names
+# stand for changes to its transformer_base_v3, which are other models.
 TABLE_3 = {
     # (A): heads, which share 512 channels
     "transformer_h1": {"num_heads": 1},
@@ -99,7 +99,7 @@ globals().update({name: _register_row(name) for name in TABLE_3})  # each is imp
 def transformer_base_v2():
     """tensor2tensor's second version: pre-norm, dropout inside the sub-layers too, a longer and higher warm-up.
 
-    Its layer norm's epsilon and its layout of the sinusoids differ from the paper's sets here, too.
+    The epsilon of its layer norm and its layout of the sinusoids also differ from the paper's sets.
     """
     return _changed(
         transformer_base_v1(),
@@ -147,7 +147,7 @@ def transformer_big_single_gpu():
 
 @register_hparams
 def transformer_base_single_gpu():
-    """tensor2tensor's base model for small batches; its learning rate does not depend on the hidden size."""
+    """tensor2tensor's base model for small batches; the learning rate does not depend on the hidden size."""
     return _changed(
         transformer_base(),
         batch_size=1024,
@@ -233,7 +233,7 @@ def transformer_quickstart():
 def transformer_cpu():
     """For thousands of sentence pairs and a CPU: 4 layers of 128, and a rate that falls to zero at the last step.
 
-    The dropout is for about 30,000 pairs; fewer need 0.3. docs/recipes.md shows what it reaches and in what time.
+    The dropout is for about 30,000 pairs; fewer pairs need 0.3. docs/recipes.md has scores and times.
     """
     return _changed(
         transformer_tiny(),

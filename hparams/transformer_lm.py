@@ -1,8 +1,8 @@
 """Sets of language models for `--hparams_set`: GPT and GPT-2, tensor2tensor's, and this package's own.
 
-GPT's sizes and dropout are those of its published models, optimizer and learning rate those of Radford et al. 2018,
-section 4.1; GPT-2's authors did not publish theirs. All matrices are initialized as N(0, 0.02), those of GPT-2 whose
-products are added to the residual stream as N(0, 0.02/√(2N)). tensor2tensor's are those of its
+GPT has the sizes and dropout of its published models, and the optimizer and learning rate of Radford et al. 2018,
+section 4.1; GPT-2's authors did not publish theirs. All matrices are initialized as N(0, 0.02); in GPT-2 those whose
+products are added to the residual stream as N(0, 0.02/√(2N)). tensor2tensor's sets are from its
 models/research/attention_lm.py and models/transformer.py.
 """
 
@@ -83,7 +83,7 @@ def gpt2_xl():
 
 @register_hparams(model="transformer_lm")
 def attention_lm_base():
-    """tensor2tensor's first language model: 6 layers of 1024, post-norm, softmax of its own."""
+    """tensor2tensor's first language model: 6 layers of 1024, post-norm, a separate softmax matrix."""
     return _changed(
         HParams(),
         hidden_size=1024,
@@ -100,7 +100,7 @@ def attention_lm_base():
 
 @register_hparams(model="transformer_lm")
 def attention_lm_small():
-    """tensor2tensor's smaller one: 4 layers of 512, dropout 0.5."""
+    """tensor2tensor's smaller language model: 4 layers of 512, dropout 0.5."""
     return _changed(
         attention_lm_base(), num_hidden_layers=4, hidden_size=512, filter_size=2048, layer_prepostprocess_dropout=0.5
     )

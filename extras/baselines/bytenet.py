@@ -17,7 +17,7 @@ EPSILON = 1e-6  # of tensor2tensor's normalizations
 
 
 class ConvolutionBlock(Layer):
-    """Rectifier, convolution without bias and normalization, one after the other for each dilation."""
+    """A sequence of rectifier, convolution without bias and normalization for each dilation."""
 
     def __init__(self, size: int, kernel_size: int, dilations: list, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
@@ -49,12 +49,12 @@ class ConvolutionBlock(Layer):
         return (*input_shape[:-1], self.size)
 
     def first_past(self, batch, size):
-        """Returns the past of each convolution, of inputs of a size."""
+        """Returns the past of each convolution, for inputs of a size."""
         sizes = [size, *[self.size] * (len(self.convolutions) - 1)]
         return [layer.first_past(batch, each) for layer, each in zip(self.convolutions, sizes, strict=True)]
 
     def step(self, x, pasts):
-        """See `Convolution.step`; a list with the past of each."""
+        """See `Convolution.step`; `pasts` is a list with the past of each convolution."""
         after = []
         for convolution, norm, past in zip(self.convolutions, self.norms, pasts, strict=True):
             x, past = convolution.step(ops.relu(x), past)
@@ -94,13 +94,13 @@ class ResidualBlock(Layer):
 class ByteNet(EncoderDecoder):
     """Blocks of dilated convolutions over the inputs, and over the targets on top of them.
 
-    The decoder reads the encoder's output at its own position, beside the target before it: there is no attention. So
-    the encoder runs over the inputs and half as many positions more, where it reads nothing but neighbours; the decoder
-    goes on after them, with zeros. All convolutions read zeros past this end, as past the beginning: in tensor2tensor,
-    which also makes both sides as wide as a multiple of 50, the result depends on the padding of a batch.
+    Instead of attention, the decoder reads the encoder's output at its own position and the previous target. Therefore
+    the encoder runs over the inputs and half as many further positions, where it only reads neighbours; after them the
+    decoder reads zeros. All convolutions read zeros past this end and before the beginning. In tensor2tensor, which
+    also rounds both widths up to a multiple of 50, the result depends on the padding of a batch.
 
-    `hidden_size` is that of embeddings and convolutions, `num_layers` the convolutions of a block, `num_blocks` the
-    blocks of either side, `dropout` that of what a block adds.
+    `hidden_size` is the size of embeddings and convolutions, `num_layers` the number of convolutions per block,
+    `num_blocks` the number of blocks on either side, `dropout` the rate for the output of a block.
     """
 
     HPARAMS: ClassVar = {
@@ -130,7 +130,7 @@ class ByteNet(EncoderDecoder):
             layer.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`: the encoder runs over more positions than there are inputs."""
+        """See `SequenceModel`; the encoder runs over half as many positions more than the inputs have."""
         from t2t_lite.extras.describe.cost import counted_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -176,7 +176,7 @@ class ByteNet(EncoderDecoder):
 
 
 def _aligned(x, at):
-    """Returns x [B, S, hidden] at the positions int32 [n]: [B, n, hidden], zeros where x has ended."""
+    """Returns x [B, S, hidden] at the positions int32 [n]: [B, n, hidden], zeros past the end of x."""
     width = ops.shape(x)[1]
     found = ops.take(x, ops.minimum(at, width - 1), axis=1)
     return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))

@@ -13,7 +13,7 @@ from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
-HALF = 0.5**0.5  # of a sum of two, it keeps the variance of one (section 3.5)
+HALF = 0.5**0.5  # scales a sum of two terms to the variance of one (section 3.5)
 
 
 def normal(inputs, keep=1.0, gain=1.0):
@@ -71,7 +71,9 @@ class Attention(Layer):
         queries = (self.query(inputs) + embedded) * HALF
         scores = ops.matmul(queries, ops.swapaxes(memory["keys"], 1, 2))
         weights = masked_softmax(scores, ops.expand_dims(memory["mask"], 1))
-        length = ops.sum(ops.cast(memory["mask"], "float32"), axis=1)  # m: c's variance is 1/m if weights are equal
+        length = ops.sum(
+            ops.cast(memory["mask"], "float32"), axis=1
+        )  # m: the variance of c is 1/m if the weights are equal
         found = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
         return (self.output_layer(found) + inputs) * HALF, weights
 
@@ -79,13 +81,13 @@ class Attention(Layer):
 @register_model("conv_seq2seq")
 @keras.saving.register_keras_serializable("baselines")
 class ConvSeq2Seq(EncoderDecoder):
-    """Gated convolutions one above the other, and attention in every layer of the decoder.
+    """A stack of gated convolutions, with attention in every layer of the decoder.
 
     Positions are learned. Attention's keys are the encoder's outputs z, its values z + e with the embeddings e. In
     training the encoder's gradient is divided by twice the number of attentions, as in the authors' code (fairseq).
 
-    Weights are not normalized (Salimans and Kingma 2016), as the paper's are. `hidden_size` is that of embeddings and
-    convolutions, `dropout` that of the embeddings, of each convolution's input, and of what the softmax reads.
+    Unlike the paper's, weights are not normalized (Salimans and Kingma 2016). `hidden_size` is the size of embeddings
+    and convolutions, `dropout` the rate for the embeddings, for the input of each convolution and of the softmax.
     """
 
     HPARAMS: ClassVar = {
@@ -107,7 +109,7 @@ class ConvSeq2Seq(EncoderDecoder):
             side: LearnedPositionEmbedding(max_position, _embeddings(), name=f"{side}_position", **own)
             for side in ("encoder", "decoder")
         }
-        self.dropouts = {  # each is called once: two calls of one would draw the same mask
+        self.dropouts = {  # one per call: two calls of the same layer would draw the same mask
             name: Dropout(dropout, name=f"{name}_dropout", **own) for name in ("encoder", "decoder", "output")
         }
         self.maps = {  # to and from the convolutions
@@ -120,7 +122,7 @@ class ConvSeq2Seq(EncoderDecoder):
         self.attentions = [Attention(size, name=f"attention_{i}", **own) for i in range(num_decoder_layers)]
 
     def make_embedding(self, size, name):
-        """Returns a `TokenEmbedding` of N(0, 0.1), which is not scaled: scores would be too large to learn from."""
+        """Returns a `TokenEmbedding` from N(0, 0.1), unscaled: with scaling, scores are too large to learn from."""
         options = {"embeddings_initializer": _embeddings(), "scale": False, "dtype": self.dtype_policy, "name": name}
         return TokenEmbedding(size, self.config["hidden_size"], **options)
 
@@ -131,7 +133,7 @@ class ConvSeq2Seq(EncoderDecoder):
             layer.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`: with the scores and the sums of attention, which has no layers for them."""
+        """See `SequenceModel`; adds the scores and the weighted sums of attention, which are not in layers."""
         from t2t_lite.extras.describe.cost import counted_flops
 
         counted = counted_flops(self, lengths, rows)

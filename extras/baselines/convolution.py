@@ -1,4 +1,4 @@
-"""Convolution over the positions of a sequence, centred or causal, one position at a time as well."""
+"""Convolution over the positions of a sequence, centred or causal, also one position at a time."""
 
 import keras
 from keras import ops
@@ -12,16 +12,16 @@ from t2t_lite.layers.dense import Dense
 class Convolution(Layer):
     """y_t = b + Σ_j W_j · x_{t + (j - before) · dilation}, summed over j from 0 to kernel_size - 1.
 
-    Positions that the mask hides, and those outside of the sequence, are read as zeros, so that padding of any width
-    changes nothing. (`keras.layers.Conv1D` reads padding as it is, and on a CPU TensorFlow has no gradient for its
-    dilated convolutions.) Computed as one matrix product of windows.
+    Masked positions and those outside of the sequence are read as zeros, so that padding of any width does not change
+    the result. (`keras.layers.Conv1D` reads the padding, and on a CPU TensorFlow has no gradient for its dilated
+    convolutions.) It is computed as one matrix product of windows.
 
     Args:
         filters: int, size of the outputs.
         kernel_size: int, positions in a window.
         dilation: int, distance between neighbours in a window.
-        causal: bool: whether `before` is kernel_size - 1, so that a position sees itself and earlier ones; otherwise
-            it is (kernel_size - 1) // 2, which centres windows of an odd size.
+        causal: bool, whether `before` is kernel_size - 1, so that a position only sees itself and earlier ones;
+            otherwise it is (kernel_size - 1) // 2, which centres windows of an odd size.
         use_bias: bool.
         kernel_initializer, bias_initializer: see `keras.layers.Dense`. The kernel's shape is [kernel_size · size of
             the inputs, filters]: W_0, W_1, … one below the other.
@@ -60,7 +60,7 @@ class Convolution(Layer):
         self.windows.build((None, self.kernel_size * input_shape[-1]))
 
     def call(self, inputs, mask=None):
-        """[B, T, size] -> [B, T, filters]; `mask`: bool [B, T], True where a position is there, or None."""
+        """[B, T, size] -> [B, T, filters]; `mask`: bool [B, T], False at padding, or None."""
         if mask is not None:
             inputs = ops.where(ops.expand_dims(mask, -1), inputs, ops.zeros_like(inputs))
         batch, length, size = shape_of(inputs)
@@ -85,7 +85,7 @@ class Convolution(Layer):
 
         Args:
             x: [..., size], the inputs there.
-            past: [..., width, size], the inputs at the positions before: from `first_past`, or the step before.
+            past: [..., width, size], the inputs at earlier positions, from `first_past` or the previous step.
 
         Returns:
             ([..., filters], the past of the next step).

@@ -15,13 +15,13 @@ from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
 
-END_MARGIN = 10.0  # past the tape, whatever the weights: e^10 to 1 are the odds of the end against all other ids
+END_MARGIN = 10.0  # past the tape, the odds of the end against all other ids are always e^10 to 1
 
 
 class ConvolutionalGRU(Layer):
     """u ⊙ s + (1 - u) ⊙ tanh(U * (r ⊙ s) + b), with gates u and r that saturate (section 2; Kaiser and Bengio 2016).
 
-    All three convolutions may read a second sequence beside s, too: then W * p is added to each.
+    All three convolutions may also read a second sequence p: then W * p is added to each.
     """
 
     def __init__(self, size: int, kernel_size: int, **kwargs):
@@ -32,12 +32,12 @@ class ConvolutionalGRU(Layer):
         self.candidate = Convolution(size, kernel_size, name="candidate", **own)
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size of s and of what is beside it]."""
+        """Creates the weights for [B, T, size of s plus that of the second sequence]."""
         for layer in (self.reset, self.gate, self.candidate):
             layer.build(input_shape)
 
     def call(self, inputs, beside=None, mask=None):
-        """[B, T, size] and, beside it, [B, T, any] -> [B, T, size]."""
+        """[B, T, size] and a second sequence [B, T, any], or None -> [B, T, size]."""
 
         def read(x):
             return x if beside is None else ops.concatenate([x, beside], axis=-1)
@@ -60,15 +60,15 @@ class TapeStep(Layer):
         self.units = [ConvolutionalGRU(size, name=f"gru_{i}", **options) for i in range(num_layers)]
 
     def build(self, input_shape):
-        """Creates the weights; the tape's size is known without `input_shape`."""
+        """Creates the weights; `input_shape` is not used."""
         for unit in self.units:
             unit.build((None, None, self.output_size))
 
     def call(self, inputs, states):
         """Runs a step.
 
-        The inputs are what the tape is multiplied with, [B, T, size] or [B, 1, 1], and beside it, in a last column, 0
-        for rows that have ended. The states are the tape [B, T, size] and, [B, T], 0 past its end.
+        The inputs are the factors of the tape, [B, T, size] or [B, 1, 1], followed by a last column that is 0 for rows
+        that have ended. The states are the tape [B, T, size], and a mask [B, T] that is 0 past its end.
         """
         (tape, is_there), factors, runs = states, inputs[..., :-1], inputs[:, :1, -1:]
         x = tape * factors
@@ -83,14 +83,14 @@ class TapeStep(Layer):
 class NeuralGPU(EncoderDecoder):
     """A tape with the embedded inputs, changed by the same convolutional GRUs in as many steps as it is long.
 
-    What is then at a position predicts the target there, whatever the other targets are. So an output is at most as
-    long as its input: past the tape the logits are those of id 1, the end. A row has its own number of steps, and
-    convolutions read zeros past its end; in tensor2tensor they read the padding, which changes with the batch.
+    The final cell at a position predicts the target there, independently of the other targets. An output is therefore
+    at most as long as its input: past the tape the logits predict id 1, the end. Each row has its own number of steps,
+    and convolutions read zeros past its end; in tensor2tensor they read the padding, which changes with the batch.
 
-    Each step drops other cells of the tape (section 3). One mask for all steps would multiply what it keeps again and
-    again, and the tape would grow exponentially. `hidden_size` is the size of a cell of the tape, `num_layers` the GRUs
-    of a step. The accuracy of the paper needs a curriculum of growing lengths, and many runs (sections 3 and 4): it is
-    not promised here.
+    Each step drops different cells of the tape (section 3). With one mask for all steps, the cells that it keeps would
+    be multiplied again and again, and grow exponentially. `hidden_size` is the size of a cell, `num_layers` the number
+    of GRUs per step. The accuracy of the paper needs a curriculum of growing lengths and many runs (sections 3 and 4),
+    so it is not promised here.
     """
 
     HPARAMS: ClassVar = {
@@ -112,7 +112,7 @@ class NeuralGPU(EncoderDecoder):
         self.steps.build((None, None, None, None))
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`: in as many steps as there are inputs, each step changes all of them."""
+        """See `SequenceModel`; the number of steps is that of the inputs, and each step changes the whole tape."""
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -120,7 +120,7 @@ class NeuralGPU(EncoderDecoder):
         return {"inputs": width * step, "targets": counted["targets"] - step}
 
     def encode(self, inputs, training=None):
-        """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps, zeros where it has ended}."""
+        """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps, zeros past its end}."""
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         tape = self.input_embedding(inputs)
@@ -133,20 +133,20 @@ class NeuralGPU(EncoderDecoder):
         return {"hidden": tape * ops.expand_dims(is_there, -1)}
 
     def decode(self, x, memory, training=None):
-        """The targets' embeddings [B, T, hidden], which are not read -> the tape at their positions."""
+        """The targets' embeddings [B, T, hidden], which are not used -> the tape at their positions."""
         return tape_at(memory, ops.arange(ops.shape(x)[1], dtype="int32"))
 
     def first_state(self, memory):
-        """Returns nothing: a step reads the tape alone."""
+        """Returns (): a step only reads the tape."""
         return ()
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], which is not read -> (the tape at the position [B, K, hidden], nothing)."""
+        """[B, K, hidden], which is not used -> (the tape at the position [B, K, hidden], ())."""
         found = tape_at(memory, ops.reshape(ops.cast(position, "int32"), (1,)))
         return ops.broadcast_to(found, ops.shape(x)), state
 
     def logits(self, hidden, matrix=None):
-        """As `EncoderDecoder.logits`; a zero vector, as it is past the tape, predicts the end."""
+        """As `EncoderDecoder.logits`; a zero vector, which stands past the tape, predicts the end."""
         is_end = ops.all(hidden == 0, axis=-1, keepdims=True)
         size = self.target_vocab_size
         end = (END_MARGIN + math.log(size - 1)) * ops.one_hot(EOS_ID, size)
@@ -162,7 +162,7 @@ def tape_at(memory, at):
 
 
 class OutputStep(Layer):
-    """The step before an output, a cell of `keras.layers.RNN` whose state is the decoder's tape."""
+    """The step that makes an output, a cell of `keras.layers.RNN` whose state is the decoder's tape."""
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
         super().__init__(**kwargs)
@@ -171,15 +171,16 @@ class OutputStep(Layer):
         self.units = [ConvolutionalGRU(size, name=f"gru_{i}", **options) for i in range(num_layers)]
 
     def build(self, input_shape):
-        """Creates the weights; the sizes of both tapes are known without `input_shape`."""
+        """Creates the weights; `input_shape` is not used."""
         for unit in self.units:
             unit.build((None, None, 2 * self.output_size))
 
     def call(self, inputs, states):
         """Changes the decoder's tape, and reads the output from it.
 
-        The inputs are, beside each other, the outputs before, [B, W, size]; 1 at each position that is there; 1 at that
-        of the output; in training what the tape is multiplied with, [B, W, size]. The state is the tape [B, W, size].
+        The inputs are concatenated: the previous outputs, [B, W, size]; 1 at each position that is not padding; 1 at
+        the position of the output; in training the factors of the tape, [B, W, size]. The state is the tape
+        [B, W, size].
         """
         size, (tape,) = self.output_size, states
         outputs, is_there, here, factors = ops.split(inputs, [size, size + 1, size + 2], axis=-1)
@@ -193,16 +194,16 @@ class OutputStep(Layer):
 @register_model("extended_neural_gpu")
 @keras.saving.register_keras_serializable("baselines")
 class ExtendedNeuralGPU(NeuralGPU):
-    """A Neural GPU that encodes, and one that decodes, each of whose steps predicts one target.
+    """A Neural GPU as encoder, and one as decoder, each of whose steps predicts one target.
 
-    The decoder's tape begins as the encoder ends. Its convolutional GRUs also read a second tape, on which each target
-    is written at its position once it is known; the next one is predicted from its position on the first tape
-    (figure 5). All memory changes in each step, so decoding takes time in proportion to its length: there is no
-    attention to a part of it.
+    The decoder starts with the encoder's tape. Its convolutional GRUs also read a second tape, on which each known
+    target is written at its position; the next target is predicted from its position on the first tape (figure 5).
+    Each step changes the whole memory, so its cost is proportional to the length; without attention, none of it can be
+    left out.
 
-    A tape is as long as the input, or as the outputs where they are longer: outputs may have any length. Convolutions
-    read zeros past it. Arguments: see `NeuralGPU`; each step of the decoder has `num_layers` GRUs and a dropout mask of
-    its own, too.
+    A tape is as long as the input, or as the outputs if these are longer, so outputs may have any length. Convolutions
+    read zeros past it. Arguments: see `NeuralGPU`; each step of the decoder has `num_layers` GRUs and a new dropout
+    mask.
     """
 
     logits = EncoderDecoder.logits
@@ -228,7 +229,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         return counted | {"targets": counted["targets"] + (width - 1) * step}
 
     def encode(self, inputs, training=None):
-        """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps; "length" int32 [B], of the inputs}."""
+        """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps; "length" int32 [B], the inputs'}."""
         memory = super().encode(inputs, training=training)
         lengths = ops.sum(ops.cast(ops.convert_to_tensor(inputs) != 0, "int32"), axis=1)
         return {**memory, "length": lengths}
@@ -247,9 +248,9 @@ class ExtendedNeuralGPU(NeuralGPU):
         return self.outputs_of_steps(ops.concatenate(parts, axis=-1), initial_state=[tape])
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """As `EncoderDecoder.init_cache`; past the inputs, both tapes have room for `max_length` more positions.
+        """As `EncoderDecoder.init_cache`; both tapes have room for `max_length` positions after the inputs.
 
-        The room is a tensor of its own, so that its size is known where that of the inputs is not.
+        The room is a separate tensor, so that its size is static even if that of the inputs is not.
         """
         cache = super().init_cache(memory, max_length, beam_size)
         batch, beams, _, size = shape_of(cache["beams"][0])
@@ -257,7 +258,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         return {**cache, "beams": tuple((tape, room) for tape in cache["beams"])}
 
     def first_state(self, memory):
-        """Returns the decoder's tape, and that of its outputs, [B, W, hidden]."""
+        """Returns the decoder's tape and the tape of its outputs, [B, W, hidden] each."""
         return memory["hidden"], ops.zeros_like(memory["hidden"])
 
     def step(self, x, state, memory, position):

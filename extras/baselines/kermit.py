@@ -105,21 +105,21 @@ class Kermit(TransformerModel):
 
     @classmethod
     def corrupt(cls, batch, seeds, hparams):
-        """Draws a canvas of each row of targets, and targets for its slots: see `insertion.py`."""
+        """Samples a canvas for each row of targets, and the targets of its slots: see `Insertion`."""
         insertion = Insertion(hparams.slot_order, hparams.slot_temperature)
         canvas, targets = insertion(batch["targets"], seeds)
         return {**batch, "canvas": canvas, "targets": targets}
 
     def call(self, inputs, training=None):
-        """Predicts what is missing.
+        """Predicts the ids that are missing in the canvas.
 
         Args:
-            inputs: dict of int ids "inputs" [B, S] and "canvas" [B, T], padded with 0. "targets" [B, T] may be there,
-                and are not read.
+            inputs: dict of int ids "inputs" [B, S] and "canvas" [B, T], padded with 0. "targets" [B, T] are
+                ignored.
             training: bool.
 
         Returns:
-            float32 logits [B, T, target_vocab_size]. Of a model with costs a dict: see `TransformerModel.outputs`.
+            float32 logits [B, T, target_vocab_size], or a dict for a model with costs: see `TransformerModel.outputs`.
         """
         self.check_inputs(inputs)
         self.build_if_needed()
@@ -177,7 +177,7 @@ class Kermit(TransformerModel):
         state = canvas, limit > 0, ops.cast(rows, "float32"), ops.cast(rows, "bool"), rows
 
         def insert(canvas, is_open, scores, ended, passes):
-            # Of unknown shapes no more than the longest canvas is read.
+            # With unknown shapes, read only as much as the longest canvas has.
             shown = canvas if max_length else canvas[:, : ops.max(_lengths(canvas))]
             outputs = self({"inputs": inputs, "canvas": shown}, training=False)
             logits = outputs["targets"] if self.has_costs else outputs

@@ -1,4 +1,4 @@
-"""Language models of LSTMs in both directions, whose layers are features for other tasks: ELMo (Peters et al. 2018)."""
+"""Language models of LSTMs in both directions, whose states are features for other tasks: ELMo (Peters et al. 2018)."""
 
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ HEADS = {"lm": 2, "class": 1, "tag": 2, "real": 1}  # rank of the targets
 
 
 class LSTMStack(Layer):
-    """Layers that read from left to right; from the second one on, the input is added to the output, as in ELMo."""
+    """Layers that read from left to right; from the second one on, with residual connections, as in ELMo."""
 
     def __init__(self, num_layers: int, size: int, dropout: float, **kwargs):
         super().__init__(**kwargs)
@@ -53,7 +53,7 @@ class LSTMStack(Layer):
 
 
 class LayerMix(Layer):
-    """γ · Σ softmax(w)_j · h_j over the layers h_j of a model (ELMo, equation 1); it begins as their mean."""
+    """γ · Σ softmax(w)_j · h_j over the layers h_j of a model (ELMo, equation 1); initially their mean."""
 
     def build(self, shapes):
         """Creates w, zeros, and γ, 1, for a list of tensors of these shapes."""
@@ -69,16 +69,22 @@ class LayerMix(Layer):
 @register_model("lstm_lm")
 @keras.saving.register_keras_serializable("baselines")
 class LSTMLanguageModel(SequenceModel):
-    """Two stacks of LSTMs with one embedding and one softmax, one from left to right and one from right to left.
+    """A forward and a backward stack of LSTMs, which share an embedding and a softmax.
 
-    With the head "lm" each predicts the next id of "targets" in its direction; the loss of the second one is a cost,
-    as `named_outputs` has it. The other heads read "inputs" by a learned mix of all layers; `target_vocab_size` is 1 +
-    the number of classes or tags. `hidden_size` is that of embeddings and cells, `num_layers` that of each direction,
-    `dropout` that of a layer's input and of what a head reads.
+    With the head "lm" each predicts the next id of "targets" in its direction; the loss of the backward one is a cost,
+    see `named_outputs`. The other heads read a learned mix of all layers' states for "inputs"; `target_vocab_size` is
+    1 + the number of classes or tags. `hidden_size` is the size of embeddings and cells, `num_layers` the number of
+    layers per direction, `dropout` the rate for the input of each layer and head.
     """
 
     HPARAMS: ClassVar = {
-        "head": setting("lm", choices=tuple(HEADS), argument="head", fixed=True, meaning="What is predicted of texts.")
+        "head": setting(
+            "lm",
+            choices=tuple(HEADS),
+            argument="head",
+            fixed=True,
+            meaning="The predictions for texts: next words, or others.",
+        )
     }
 
     def __init__(
@@ -112,15 +118,15 @@ class LSTMLanguageModel(SequenceModel):
 
     @property
     def needed_features(self):
-        """{feature: rank} of what is read: of a class, number or tags the texts alone."""
+        """{feature: rank} of the features that are read: for a class, number or tags only the texts."""
         return {"targets": 2} if self.config["head"] == "lm" else {"inputs": 2}
 
     def token_embeddings(self):
-        """Returns the look-up of the texts."""
+        """Returns the embedding of the texts."""
         return dict.fromkeys(self.needed_features, self.embedding)
 
     def head_weights(self):
-        """Returns the weights of the mix, the head and a softmax of its own."""
+        """Returns the weights of the mix, the head and the softmax, unless it is tied."""
         softmax = None if self.softmax is self.embedding else self.softmax
         return [w for layer in (self.mix, self.class_head, softmax) if layer is not None for w in layer.weights]
 

@@ -54,11 +54,11 @@ class Attention(Layer):
 class LSTMSeq2SeqAttention(EncoderDecoder):
     """Stacks of LSTMs, the encoder's first layer in both directions, with residual connections from the third layer on.
 
-    Attention reads the output of the decoder's first layer; all layers above it read what it finds beside the layer
-    below. (GNMT's attention reads the first layer's output of the step before.) Decoder layers begin with the last
-    states of the encoder's, the first one with those of the first layer from right to left.
+    The queries of attention are the outputs of the decoder's first layer; all layers above it read the attended context
+    in addition to the layer below. (GNMT's queries are the first layer's outputs of the previous step.) Decoder layers
+    start with the last states of the encoder's layers; for the first one, these are those of the backward LSTM.
 
-    `dropout` is that of each layer's input, `hidden_size` that of embeddings, cells and attention.
+    `dropout` is the rate for each layer's input, `hidden_size` the size of embeddings, cells and attention.
     """
 
     HPARAMS: ClassVar = {
@@ -74,11 +74,11 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         super().__init__(vocab_size, target_vocab_size, **kwargs)
         if num_layers < 2:
             raise ValueError(
-                f"`num_layers` must be at least 2, since what attention finds is read by the layers above the first "
-                f"one: received num_layers={num_layers}."
+                f"`num_layers` must be at least 2, because the layers above the first one read the attended context: "
+                f"received num_layers={num_layers}."
             )
         size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
-        # XLA, which compiled steps and searches use, has no cuDNN.
+        # Compiled steps and searches use XLA, which lacks cuDNN's kernels.
         options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}
         self.backward = keras.layers.LSTM(size, go_backwards=True, name="encoder_backward", **options)
         self.encoder = [keras.layers.LSTM(size, name=f"encoder_{i}", **options) for i in range(num_layers)]
@@ -97,7 +97,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         self.attention.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`: keys are of the inputs, and each target has a score of, and a sum over, all of these."""
+        """See `SequenceModel`; keys are computed per input, scores and a sum over all inputs per target."""
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -170,6 +170,3 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         embedded = self.target_embedding(inputs["targets"])
         weights = self._decode(shifted_right(embedded), memory)[1]
         return {"memory": [ops.expand_dims(weights, 1)]}
-
-
-# tensor2tensor's sets, under its names and with its values.

@@ -1,8 +1,8 @@
 """The vocabularies of ALBERT, XLNet and XLM-RoBERTa: a SentencePiece model, with our ids.
 
 For the first two, Transformers replaces quotation marks, strips accents and lowercases letters before SentencePiece.
-Here all of this is part of the model's rules, so that exports have it in the graph, too. XLM-RoBERTa's file lacks two
-of the model's tokens, <pad> and <mask>, and has other ids than the model (fairseq's are counted from its own four).
+Here all of this is part of the SentencePiece model's rules, so that exports also have it in the graph. XLM-RoBERTa's
+file lacks two of the model's tokens, <pad> and <mask>, and its ids differ (fairseq puts four other tokens first).
 """
 
 import base64
@@ -33,19 +33,19 @@ _CHUNK = 2**14
 
 
 class Unigram(NamedTuple):
-    """What the vocabularies of a family have in common, registered as `published_vocabulary` says.
+    """The common properties of the vocabularies of a family, registered as `published_vocabulary` says.
 
     Attributes:
-        name: str, of the family, with its article.
-        order: tuple of str, the first pieces as its tokenizer expects them; those of no role need not be there.
+        name: str, name of the family, with its article.
+        order: tuple of str, the first pieces as its tokenizer expects them; pieces without a role may be missing.
         last: tuple of str, the last pieces likewise.
-        in_file: tuple of str, the first pieces in its file instead, which lacks the others of `order` and `last`; ():
-            they are the same.
+        in_file: tuple of str, the first pieces in its file, which lacks the others of `order` and `last`; (): the file
+            has these.
         file: str, the file's name.
-        pad, unknown, first, end, mask: str, the special tokens, `first` that of a whole row, `end` of each text.
-        lower: bool, whether it lowercases texts unless it says otherwise.
+        pad, unknown, first, end, mask: str, the special tokens; `first` stands for a whole row, `end` ends each text.
+        lower: bool, whether it lowercases texts by default.
         is_cleaned: bool, whether texts are cleaned up before SentencePiece.
-        tokenizer: {name: value}, what its `tokenizer_config.json` has beside the tokens.
+        tokenizer: {name: value}, fields of its `tokenizer_config.json` in addition to the tokens.
         ends: {role: piece} of the ends that SentencePiece itself knows, "bos" and "eos".
     """
 
@@ -98,7 +98,7 @@ class Unigram(NamedTuple):
             facts["content"] for facts in settings[published_encoder.KEY].values() if facts["content"] not in pieces
         ]
         if added:
-            raise UserError(f"{path}: the added token {shown(added[0])} is no piece. Expected none beside the pieces.")
+            raise UserError(f"{path}: the added token {shown(added[0])} is not a piece. Expected only pieces.")
         model, ids = adopted(model, path, settings.get("do_lower_case"), settings.get("keep_accents", False))
         ours = os.path.join(work_dir, os.path.basename(path).replace(".json", ".model"))
         files.write_bytes(ours, model)
@@ -194,7 +194,7 @@ def completed(model, path):
 
 
 def _check_same(model, path, tokenizer, tokenizer_path):
-    """Raises `UserError` if a `tokenizer.json` has other pieces than the SentencePiece model beside it."""
+    """Raises `UserError` if the pieces of a `tokenizer.json` and of the SentencePiece model differ."""
     other = of_tokenizer_json(tokenizer, tokenizer_path)
     ours, theirs = (parse_sentencepiece(each, path).pieces for each in (model, other))
     if [piece.piece for piece in ours] != [piece.piece for piece in theirs]:
@@ -255,7 +255,9 @@ def of_tokenizer_json(tokenizer, path):
         try:
             proto.pieces.add(piece=pair[0], score=float(pair[1]), type=of_what)
         except (ValueError, OverflowError):  # half of a surrogate pair, a huge number
-            raise UserError(f"{path}: entry {i} of the vocabulary: {shown(pair)} is no piece and score.") from None
+            raise UserError(
+                f"{path}: entry {i} of the vocabulary: {shown(pair)} is not a [piece, score] pair."
+            ) from None
     spec.model_type, spec.vocab_size, spec.unk_id = spec.UNIGRAM, len(vocab), unknown
     spec.bos_id = spec.eos_id = spec.pad_id = -1
     spec.unk_piece = vocab[unknown][0]

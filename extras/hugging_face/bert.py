@@ -25,7 +25,7 @@ ACTIVATIONS = {
 
 ENDS = ("bos_token_id", "eos_token_id")
 ROLES = ("query", "key", "value")
-# Of relatives whose embeddings may be smaller than their states.
+# The embeddings of some relatives are smaller than the hidden states.
 EMBEDDING_SIZE = number(
     "embedding_size", "embedding_size", usual=128,
     value=lambda config: config["embedding_size"] or config["hidden_size"],
@@ -121,7 +121,7 @@ def heads(masked_ids, classes, sentences=None):
     Args:
         masked_ids: names of the dense layer, the normalization and the bias of masked ids.
         classes: names of the two dense layers of a class.
-        sentences: likewise for next-sentence prediction, or None: there is no class of both.
+        sentences: likewise for next-sentence prediction; None: no class has both heads.
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
     of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))

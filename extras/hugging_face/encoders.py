@@ -147,7 +147,7 @@ def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
 
 
 def _remembered(path, config, head, longest, settings):
-    """Returns what the run's problem, which has these `settings`, stores beside its vocabulary."""
+    """Returns the values that the run's problem, which has these `settings`, stores with its vocabulary."""
     values = {
         "sequence_length": longest,
         "mask_rate": 0.15,

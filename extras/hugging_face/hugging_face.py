@@ -105,9 +105,9 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected {expected}.")
     family = registry.family(kind)
     if languages and family.model is not Transformer:
-        raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
+        raise UserError(f"--languages: only for models that translate. Remove it for model_type {kind}.")
     if problem and not issubclass(family.model, EncoderModel):
-        raise UserError(f"--problem: only for encoders. Leave it out for model_type {kind}.")
+        raise UserError(f"--problem: only for encoders. Remove it for model_type {kind}.")
     config = family.read(config_path, document)
     if family.model is TransformerLM:
         return language_models.import_language_model(family, path, config, output_dir)

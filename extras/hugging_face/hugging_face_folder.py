@@ -114,11 +114,11 @@ class HuggingFaceWeights:
             actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
             expected = " x ".join(map(str, shape))
             raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, as config.json has it.")
-        # There -inf excludes an id, here -100 does.
+        # In Transformers -inf excludes an id, here -100 does.
         checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
         if not np.isfinite(checked).all():
             raise UserError(
-                f"{self.path}: {name} holds numbers that are not finite. Expected a trained model's weights."
+                f"{self.path}: {name} contains numbers that are not finite. Expected a trained model's weights."
             )
         self._unread.discard(name)
         return tensor
@@ -171,7 +171,7 @@ def read_weights(folder, family, auto_class=None):
         folder: str.
         family: Family.
         auto_class: str, the class of Transformers that saves such a file, for errors; None: a `pytorch_model.bin` is
-            read, too.
+            also accepted.
 
     Raises:
         UserError: the file is missing or damaged.
@@ -205,7 +205,7 @@ def _read_shards(path):
     tensors = {}
     for shard in sorted(set(shard_of.values())):
         if os.path.basename(shard) != shard or not shard.endswith(".safetensors"):
-            raise UserError(f"{path}: the shard {shown(shard)}. Expected the name of a .safetensors file beside it.")
+            raise UserError(f"{path}: the shard {shown(shard)}. Expected the name of a .safetensors file.")
         shard_path = os.path.join(os.path.dirname(path), shard)
         shard_tensors = read_tensors(files.read_bytes(shard_path), shard_path)
         tensors |= {name: tensor for name, tensor in shard_tensors.items() if shard_of.get(name) == shard}

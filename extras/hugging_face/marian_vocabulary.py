@@ -119,7 +119,7 @@ def check_ids(ids, size, path):
     good = isinstance(ids, dict) and all(type(i) is int and 0 <= i < size for i in ids.values())
     if not good or len(set(ids.values())) != len(ids) or "" in ids:
         raise UserError(
-            f"{path}: expected each piece with an id of its own, from 0 to {size - 1} as config.json has it. "
+            f"{path}: expected a different id for each piece, from 0 to {size - 1} as config.json has it. "
             "Copy the model's files again."
         )
     for piece in ids:

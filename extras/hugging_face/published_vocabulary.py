@@ -81,7 +81,7 @@ class Published(NamedTuple):
 
     @property
     def first_token(self):
-        """The token before every text. Raises `UserError` if there is none."""
+        """The token before every text. Raises `UserError` if the vocabulary lacks it."""
         if tokens := [token for token in _FIRST if token in self.special_ids]:
             return tokens[0]
         raise UserError(f"{self.path}: no special token {' or '.join(_FIRST)}. Expected the vocabulary of an encoder.")
@@ -120,7 +120,7 @@ def vocabulary_of(folder):
         folder: str.
 
     Raises:
-        UserError: there is no vocabulary, its kind is not supported, or it splits texts into words in another way.
+        UserError: the vocabulary is missing, its kind is not supported, or it splits texts into words in another way.
     """
     with tempfile.TemporaryDirectory() as work_dir:
         try:

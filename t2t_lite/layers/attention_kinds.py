@@ -28,7 +28,7 @@ PLAIN = "dot_product"
 _REGISTRIES = {"class": SELF_ATTENTION, "score": Registries.scores, "pattern": Registries.patterns}
 
 
-class Part(NamedTuple):
+class KindPart(NamedTuple):
     """The meaning of one word in the name of a kind.
 
     Attributes:
@@ -50,17 +50,17 @@ class Part(NamedTuple):
 
 
 def _table():
-    """Returns {name: Part} of all kinds; tensor2tensor's names are aliases of the registered ones."""
+    """Returns {name: KindPart} of all kinds; tensor2tensor's names are aliases of the registered ones."""
     table = {}
     for argument in ("score", "pattern", "class"):
         for name in _REGISTRIES[argument].names():
-            part = Part(argument, name, _REGISTRIES[argument].get(name))
+            part = KindPart(argument, name, _REGISTRIES[argument].get(name))
             table |= dict.fromkeys((name, vars(part.made_by).get("other_name", name)), part)
     return table
 
 
 def _parts(name):
-    """Returns {argument: Part} of the name of a kind, such as "a+b".
+    """Returns {argument: KindPart} of the name of a kind, such as "a+b".
 
     Raises:
         ValueError: an unknown name, or two words for the same argument.

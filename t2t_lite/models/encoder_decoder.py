@@ -1,4 +1,4 @@
-"""What encoder-decoders share whatever their layers are: embeddings, the shift of targets, the cache for decoding."""
+"""The base of encoder-decoders of any layers: embeddings, the shift of the targets, and the cache for decoding."""
 
 import keras
 from keras import ops
@@ -14,24 +14,24 @@ from t2t_lite.models.transformer_parts import build_embeddings
 class EncoderDecoder(SequenceModel):
     """Base of models that read "inputs" and predict "targets" one after the other, decoded step by step from a state.
 
-    It has embeddings and softmax, and feeds the decoder with the targets shifted right, the first input being the zero
-    vector. A subclass makes its layers in the constructor, after the base's, and has five methods:
+    It has embeddings and a softmax, and feeds the decoder with the targets shifted right; the first input is the zero
+    vector. A subclass calls the base's constructor, makes its layers there, and has five methods:
 
         build_layers(shape)                      creates their weights, for sequences of the shape (None, None, hidden)
         encode(inputs, training=None)            int ids [B, S] -> memory, a dict of tensors with the batch first; it
                                                  calls `build_if_needed`
         decode(x, memory, training=None)         the shifted targets' embeddings [B, T, hidden] -> [B, T, hidden]
-        first_state(memory)                      -> what the first step reads of the past, tensors [B, …]
+        first_state(memory)                      -> the state that the first step reads, tensors [B, …]
         step(x, state, memory, position)         [B, K, hidden], of K beams, and their state [B, K, …] -> ([B, K,
-                                                 hidden], the next state): what `decode` computes at a position
+                                                 hidden], the next state), as `decode` computes it at a position
 
-    `baselines/` has five of them. Their hyperparameters become arguments of the constructor, all of which are in
-    `config`: see `from_hparams`.
+    `extras/baselines/` has five such models. Their hyperparameters become arguments of the constructor, which are all
+    in `config`: see `from_hparams`.
 
     Args:
         vocab_size: int, ids of the inputs, and of the targets when shared.
         target_vocab_size: int, ids of the targets; None: one vocabulary for both.
-        hidden_size: int, of the embeddings, and of what the softmax reads.
+        hidden_size: int, size of the embeddings and of the states that the softmax reads.
         tie_embeddings: bool, whether embeddings and softmax share one matrix.
 
     Raises:
@@ -48,7 +48,7 @@ class EncoderDecoder(SequenceModel):
     ):
         super().__init__(**kwargs)
         check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size, hidden_size=hidden_size)
-        self.config = dict(vars(self)["_arguments"])  # a subclass's, too: see `t2t_lite.layers.base`
+        self.config = dict(vars(self)["_arguments"])  # including a subclass's: see `t2t_lite.layers.base`
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
         self.input_embedding, self.target_embedding, self.softmax = tied_embeddings(
             self.make_embedding, vocab_size, target_vocab_size, tie_embeddings
@@ -92,7 +92,7 @@ class EncoderDecoder(SequenceModel):
         return self.softmax(hidden, reverse=True, matrix=matrix)
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for decoding that has not started, whose size is the same for any `max_length`.
+        """Returns the cache before decoding starts; its size does not depend on `max_length`.
 
         Args:
             memory: from `encode`, batch B.
@@ -128,14 +128,14 @@ class EncoderDecoder(SequenceModel):
 
 
 def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
-    """Makes the look-ups of inputs and targets, and the softmax; what shares its matrix is one layer.
+    """Makes the look-ups of inputs and targets, and the softmax; one layer if they share a matrix.
 
     Args:
-        make: function of a number of ids, a name and `bias` that returns a `TokenEmbedding`.
+        make: function(number of ids, name, **bias) that returns a `TokenEmbedding`.
         vocab_size: int, ids of the inputs.
         target_vocab_size: int, ids of the targets; None: one vocabulary for both.
         tie: bool, whether look-ups and softmax share one matrix.
-        **bias: arguments of the softmax's layer alone, whatever else its matrix is.
+        **bias: further arguments of the layer that is the softmax.
 
     Returns:
         (inputs, targets, softmax), `TokenEmbedding`s.

@@ -1,4 +1,4 @@
-"""What encoders share: heads over the hidden states of rows, the features of their batches, and masks."""
+"""The base of encoders: heads over the hidden states of rows, the features of batches, and masks."""
 
 import types
 from typing import ClassVar
@@ -16,18 +16,18 @@ from t2t_lite.text.vocabulary import EOS_ID
 HEADS = {  # rank of the targets
     "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
     "class": 1,  # a class of the text or pair
-    "tag": 2,  # a class of each position, 0 where there is none
+    "tag": 2,  # a class of each position, 0: no class
     "real": 1,  # a number, see `RealEncoder`
-    "span": 2,  # [B, 2]: the first and the last position of a part of the inputs, counted from 1
+    "span": 2,  # [B, 2]: the first and the last position of a span of the inputs, from 1 on
 }
 
 
 class EncoderModel(TransformerModel):
-    """Base of models that read a row, ids [B, S] of texts that each end in 1, in both directions, and have a head.
+    """Base of models that read rows, ids [B, S] of texts that each end in 1, in both directions, and have a head.
 
-    One position more stands for the row as a whole. A subclass writes `encode`, whose "hidden" has states of it and of
-    the ids, `of_ids` and `of_row`, which say where these are, and `ids_logits`. Its `HPARAMS` have those of this class
-    that it needs, and its constructor calls `make_heads`.
+    One additional position stands for the row as a whole. A subclass writes `encode`, whose "hidden" has the states of
+    this position and of the ids, `of_row` and `of_ids`, which select them, and `ids_logits`. Its `HPARAMS` include
+    those of this class that it needs, and its constructor calls `make_heads`.
     """
 
     HPARAMS: ClassVar = {
@@ -37,21 +37,21 @@ class EncoderModel(TransformerModel):
         ),
     }  # fmt: skip
 
-    predicted_share = 0.15  # of masked ids, as many as BERT's
+    predicted_share = 0.15  # BERT's share of masked ids
     span_head = class_head = sentence_head = None
 
     def check_classes(self):
-        """Raises `ValueError` if a head of classes has none."""
+        """Raises `ValueError` if a head of classes or tags has no classes."""
         head, size = self.config["head"], self.config["target_vocab_size"]
         if head in ("class", "tag") and (size is None or size < 2):
             raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {size}.")
 
     def make_heads(self, matrices, tag_dropout):
-        """Makes the head of spans, of classes or of numbers, if it is one of these.
+        """Makes the head for spans, classes, tags or numbers; none for masked ids.
 
         Args:
             matrices: initializer of the kernels.
-            tag_dropout: float, of the states from which tags are read.
+            tag_dropout: float, dropout rate of the states from which tags are predicted.
         """
         c, own = types.SimpleNamespace(**self.config), {"dtype": self.dtype_policy}
         if c.head == "span":
@@ -90,35 +90,35 @@ class EncoderModel(TransformerModel):
 
     @property
     def needed_features(self):
-        """{"inputs": 2}: targets are not read, or, masked ids, read where they are given."""
+        """{"inputs": 2}: targets are not read, except those of masked ids if they are given."""
         return {"inputs": 2}
 
     def check_inputs(self, inputs):
-        """Raises `ValueError` as `SequenceModel`, and where targets of masked ids are not of the inputs' positions."""
+        """Raises `ValueError` as `SequenceModel` does, and if masked ids are not at the positions of the inputs."""
         super().check_inputs(inputs)
         if self.config["head"] == "masked_lm" and inputs.get("targets") is not None:
             of_positions = [f for f, rank in self.features.items() if rank == 2 and inputs.get(f) is not None]
             lengths = {feature: inputs[feature].shape[1] for feature in of_positions}
             if len({length for length in lengths.values() if isinstance(length, int)}) > 1:
                 raise ValueError(
-                    f"{type(self).__name__}: the lengths are {lengths}: expected a target at each position."
+                    f"{type(self).__name__}: the lengths are {lengths}. Expected a target for each position."
                 )
 
     def call(self, inputs, training=None):
         """Predicts the targets.
 
         Args:
-            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. "targets", and where there are
-                `sentence_classes` "sentence" [B], may be there, and are not read; but those of masked ids are: the
-                head looks only at the positions with a target.
+            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. It may have "targets" and, with
+                `sentence_classes`, "sentence" [B], which are not read. Only for masked ids are targets read: the head
+                then only computes the positions with a target.
             training: bool.
 
         Returns:
-            float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order, or
-            without targets [B, S, vocab_size]; of a class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of
-            a span [B, 2, 1 + S]; of a number [B, 1], its place between the lowest, 0, and the highest, 1. With
-            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}; where there are costs a dict,
-            too: see `TransformerModel.outputs`. These are of the ids' positions alone.
+            float32 logits of the targets: masked ids [N, vocab_size], the positions with a target in order, or without
+            targets [B, S, vocab_size]; a class [B, target_vocab_size]; tags [B, S, target_vocab_size]; a span
+            [B, 2, 1 + S]; a number [B, 1], between the lowest, 0, and the highest, 1. With `sentence_classes`
+            {"targets": logits, "sentence": [B, 1 + sentence_classes]}. With costs also a dict: see
+            `TransformerModel.outputs`; costs are only those of the ids' positions.
         """
         self.check_inputs(inputs)
         results = {feature: Results() for feature in self.cost_features}
@@ -131,9 +131,9 @@ class EncoderModel(TransformerModel):
         return self.outputs(logits, self.costs_of_ids(results, inputs["inputs"]), results, **others)
 
     def costs_of_ids(self, results, ids):
-        """Returns {feature: costs float32 [B, S]}, 0 of padding, of {feature: Results} of the stack and int ids [B, S].
+        """Returns {feature: costs float32 [B, S]}, 0 at padding, from {feature: Results} of the stack and ids [B, S].
 
-        Behind the row's own 1 + S positions there may be others, such as those of a second stream.
+        The row's 1 + S positions may be followed by others, such as those of a second stream.
         """
         ids = ops.convert_to_tensor(ids)
         row = 1 + shape_of(ids)[1]
@@ -141,7 +141,7 @@ class EncoderModel(TransformerModel):
         return {feature: ops.where(ids != 0, cost, 0.0) for feature, cost in costs.items()}
 
     def head_logits(self, hidden, inputs, training=None):
-        """Returns the head's logits, see `call`, of `encode`'s "hidden"."""
+        """Returns the head's logits (see `call`) from the "hidden" of `encode`."""
         of_ids = self.of_ids(hidden)
         if self.config["head"] == "masked_lm":
             if inputs.get("targets") is None:
@@ -159,7 +159,7 @@ class EncoderModel(TransformerModel):
         return logits[:, 1:] if self.config["head"] == "real" else logits
 
     def of_ids(self, states):
-        """Returns the states [B, S, …] of the ids among those of all positions [B, 1 + S, …]."""
+        """Returns the states of the ids, [B, S, …], from those of all positions, [B, 1 + S, …]."""
         raise NotImplementedError(f"{type(self).__name__}: write of_ids.")
 
     def read(self, x, mask, training, states=False, scores=False, results=None, **context):
@@ -167,14 +167,14 @@ class EncoderModel(TransformerModel):
 
         Args:
             x: [B, T, hidden].
-            mask: bool [B, T], which positions are there.
+            mask: bool [B, T], which positions exist.
             training: bool.
-            states, scores: bool, whether hidden states and attention's weights are wanted.
-            results: `Results`, to which layers add; None: what they add is dropped.
+            states, scores: bool, whether to return hidden states and attention weights.
+            results: `Results`, to which layers add; None: their results are dropped.
             **context: further attributes of the layers' `Context`.
 
         Returns:
-            What `encode` does.
+            The same as `encode`.
         """
         output = self.encoder(
             x,
@@ -196,19 +196,19 @@ class EncoderModel(TransformerModel):
         """Returns the states [B, …] of the positions that stand for whole rows.
 
         Args:
-            states: [B, 1 + S, …], of all positions.
+            states: [B, 1 + S, …], states of all positions.
             inputs: int ids [B, S].
         """
         raise NotImplementedError(f"{type(self).__name__}: write of_row.")
 
     @staticmethod
     def chosen(states, mask):
-        """Returns the states [N, …] of [B, T, …], those of the positions in a mask, bool [B, T], in order."""
-        # Not by `ops.where`, whose unstacked indices LiteRT can't hold; tensors of every backend can do this.
+        """Returns the states [N, …] of the positions in a mask, bool [B, T], in order, from states [B, T, …]."""
+        # Not by `ops.where`, whose unstacked indices LiteRT cannot hold; every backend can index by a mask.
         return ops.reshape(states, (-1, states.shape[-1]))[ops.reshape(mask, (-1,))]
 
     def guessing_states(self, inputs, mask):
-        """Returns the states [N, hidden] from which `ids_logits` says what may stand at some positions.
+        """Returns the states [N, hidden] from which `ids_logits` predicts the ids at some positions.
 
         Args:
             inputs: int ids [B, S].
@@ -221,7 +221,7 @@ class EncoderModel(TransformerModel):
         return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None: the head's rows are those with a target already, or their loss leaves id 0 out."""
+        """Returns None: the head only has rows with a target, or the loss ignores id 0."""
         return None
 
     def compute_output_spec(self, inputs, training=None):
@@ -240,6 +240,6 @@ class EncoderModel(TransformerModel):
 
 
 def ends_before(row):
-    """int ids [B, T] -> int32 [B, T], how many 1s come before a position: the number of its segment."""
+    """int ids [B, T] -> int32 [B, T], the number of 1s before each position, which is the number of its segment."""
     ends = ops.cast(row == EOS_ID, "int32")
     return ops.cumsum(ends, axis=1) - ends

@@ -1,4 +1,4 @@
-"""What files for other programs, and `.weights.h5` files, hold of a model; what LiteRT cannot run."""
+"""A model in files for other programs and in `.weights.h5` files; operations that LiteRT cannot run."""
 
 import json
 import logging
@@ -17,21 +17,21 @@ from t2t_lite.settings.ranges import typed_text
 from t2t_lite.settings.reserved_names import RESERVED
 
 _LOGGER = logging.getLogger("t2t_lite")
-_NAME = "settings"  # beside the model's own weights; files of version 0.1.0 have none
+_NAME = "settings"  # next to the model's weights; files of version 0.1.0 lack it
 
 
 class ExportedModel(Layer, keras.Model):
-    """Base of models whose call Keras and TensorFlow write to files, from a dict of int32 ids to float32 logits.
+    """Base of models whose call, from a dict of int32 ids to float32 logits, Keras and TensorFlow write to files.
 
-    Of a model that subclasses `keras.Model`, Keras takes all inputs for floats, of the lengths of the first call.
+    For other subclasses of `keras.Model`, Keras assumes float inputs with the lengths of the first call.
     """
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
-        """Exports the call, as Keras does. (An export that takes text and searches is t2t-exporter's.)
+        """Exports the call, as Keras does. (t2t-exporter writes exports that take text and search.)
 
         Args:
             filepath, format, verbose, kwargs: see `keras.Model.export`.
-            input_signature: None: a dict of int32 features of any batch and lengths, those that a call needs.
+            input_signature: None: a dict of the int32 features that a call needs, of any batch size and lengths.
         """
         if input_signature is None:
             input_signature = [self._specs(keras.InputSpec)]
@@ -41,33 +41,33 @@ class ExportedModel(Layer, keras.Model):
         (super() if of_logits is None else of_logits).export(filepath, **options, **kwargs)
         if format == "litert" and (names := select_operations(filepath)):
             warnings.warn(
-                f"{filepath}: needs TensorFlow's operations {', '.join(names)}, which LiteRT's interpreter runs only "
+                f"{filepath}: needs TensorFlow's operations {', '.join(names)}, which LiteRT's interpreter only runs "
                 "with its Flex delegate. If the model computes in low precision, export one with dtype='float32'.",
                 stacklevel=2,
             )
 
     def whole_ids(self, inputs):
-        """Returns inputs, of which float32 ids are int32 in the graph of a model around this one.
+        """Returns the inputs; in the graph of a model around this one, float32 ids become int32.
 
-        Of that model Keras takes the inputs for float32, in which ids are exact, where it is exported or saved by
-        TensorFlow. Ids of floats that are known, or are given to this model itself, are a mistake and stay one.
+        Keras assumes float32 inputs, in which ids are exact, if that model is exported or saved by TensorFlow. Float
+        ids with known values, or given to this model directly, are a mistake and remain an error.
         """
         of_floats = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()
         if not of_floats:
             return inputs
         if self._get_call_context().entry_layer is self:
-            self._maybe_reset_call_context()  # of which the line before has made one
+            self._maybe_reset_call_context()  # the line before has made one
             return inputs
         return {f: ops.cast(ids, "int32") if f in of_floats else ids for f, ids in inputs.items()}
 
     def _specs(self, make):
-        """Returns {feature: spec} of what a call needs, of any batch and lengths."""
+        """Returns {feature: spec} of the features that a call needs, of any batch size and lengths."""
         return {f: make(shape=(None,) * rank, dtype="int32", name=f) for f, rank in self.needed_features.items()}
 
     def _of_logits(self, specs):
-        """Returns a model of the logits alone, of inputs {feature: spec}; None if there is nothing else.
+        """Returns a model of the logits only, for inputs {feature: spec}; None if the model returns nothing else.
 
-        Costs are for training, and a dict inside a dict, which Keras exports to no format.
+        Costs are for training, and are a dict inside a dict, which Keras cannot export.
         """
         symbols = {f: keras.Input(spec.shape[1:], dtype=spec.dtype, name=f) for f, spec in specs.items()}
         names = self.compute_output_spec(symbols)
@@ -77,7 +77,7 @@ class ExportedModel(Layer, keras.Model):
 
     @property
     def _default_save_signature(self):
-        """The function that a SavedModel serves: `tf.saved_model.save` asks for it."""
+        """The function that a SavedModel serves; `tf.saved_model.save` reads this property."""
         import tensorflow as tf
 
         self.build_if_needed()
@@ -90,13 +90,13 @@ class ExportedModel(Layer, keras.Model):
 
 
 def _is_float32(ids):
-    """Returns whether ids are float32 and their values are not known."""
+    """Returns whether ids are float32 with unknown values."""
     dtype = getattr(ids, "dtype", "")
     return "float32" in str(dtype) and not is_known(ids)
 
 
 def _logits(outputs):
-    """Returns what `call` returned without costs and the like."""
+    """Returns the outputs of `call` without costs and the like."""
     if not isinstance(outputs, dict):
         return outputs
     return {name: output for name, output in outputs.items() if name not in RESERVED}
@@ -105,11 +105,11 @@ def _logits(outputs):
 def select_operations(path):
     """Returns the sorted names of TensorFlow's operations in a LiteRT file, such as "FlexRoll".
 
-    Their names are strings of a FlatBuffer: four bytes with the length come before them, and a zero after them. (Read
-    this way, no interpreter is needed, which is another package in each version of TensorFlow.)
+    Their names are strings of a FlatBuffer: four bytes with the length come before a name, and a zero after it. This
+    needs no interpreter, whose package depends on the version of TensorFlow.
 
     Args:
-        path: str, a file that `keras.Model.export` has written.
+        path: str, a file written by `keras.Model.export`.
     """
     with open(path, "rb") as file:
         data = file.read()
@@ -122,9 +122,9 @@ def select_operations(path):
 class SettingsInFiles(FileCheck):
     """Base of models whose `.weights.h5` files hold the constructor's arguments that checkpoints depend on.
 
-    As with `--warm_start_from`, weights of a model with other settings are loaded with a warning, since some of them
-    may be meant, such as another kind of attention; only heads that would be cut out of the kernels at other places are
-    refused.
+    As with `--warm_start_from`, weights of a model with other settings are loaded with a warning, because this may be
+    intended, for example with another kind of attention. Only another number of heads, which would split the kernels
+    differently, is refused.
     """
 
     def save_own_variables(self, store):
@@ -134,12 +134,12 @@ class SettingsInFiles(FileCheck):
             store[_NAME] = np.frombuffer(json.dumps(settings).encode(), "uint8")
 
     def load_own_variables(self, store):
-        """Loads the model's own weights. Raises `ValueError` if the file is of a model with other heads."""
+        """Loads the model's own weights. Raises `ValueError` if the file's model has another number of heads."""
         self.check_file(store)
         super().load_own_variables({name: store[name] for name in store.keys() if name != _NAME})  # noqa: SIM118
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if a file is of a model with other heads, otherwise None; other settings are named."""
+        """Returns a `ValueError` if the file's model has other heads, otherwise None; warns of other settings."""
         if _NAME not in list(store.keys()):
             return None
         saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
@@ -149,7 +149,7 @@ class SettingsInFiles(FileCheck):
         text = ", ".join(values)
         if "num_heads" in changed:
             return ValueError(
-                f"{self.name}: the file is of a model with {text}. Its weights mean nothing in other heads."
+                f"{self.name}: the file is of a model with {text}. Its weights cannot be used with other heads."
             )
         if changed:
             _LOGGER.warning(f"{self.name}: the weights are of a model with other settings: {text}")
@@ -157,11 +157,11 @@ class SettingsInFiles(FileCheck):
 
 
 def _settings(model):
-    """Returns {argument: value} of what a JSON file can hold, as it comes out of one."""
+    """Returns {argument: value} of the values that JSON can hold, as they are read from it."""
     found = {}
     for name, value in fixed_arguments(model).items():
         try:
-            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # functions have one
-        except TypeError:  # an initializer, for one, whose values the weights have replaced
+            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # a function's name
+        except TypeError:  # for example an initializer, whose values the weights have replaced
             continue
     return found

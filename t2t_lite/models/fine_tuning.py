@@ -1,4 +1,4 @@
-"""Which weights of a model are trained: parts that are frozen, and LoRA (Hu et al. 2022, arXiv 2106.09685)."""
+"""Which weights of a model are trained: frozen parts, and LoRA (Hu et al. 2022, arXiv 2106.09685)."""
 
 import logging
 import math
@@ -9,19 +9,21 @@ from t2t_lite.layers.dense import Dense
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # parts beside the stacks, which have their own names
-_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|(^|/)projection/)")  # the last brings them to hidden_size
+HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # further parts are the stacks, under their own names
+_EMBEDDING = re.compile(
+    r"^(?!.*softmax).*(embedding|position|(^|/)projection/)"
+)  # the last projects embeddings to hidden_size
 _RANGE = re.compile(r"(.+_)([0-9]{1,9})-([0-9]{1,9})")
 _LORA = re.compile(r"/lora_\w+_[ab]$")
 
 
 def is_embedding(path):
-    """Returns whether a weight is of a model's embeddings, given its path without the model's own name."""
+    """Returns whether a weight belongs to a model's embeddings, given its path without the model's name."""
     return bool(_EMBEDDING.search(path))
 
 
 def parameters(layer):
-    """Returns the weights of a layer or model that are trained unless they are frozen: not its counters and seeds."""
+    """Returns the weights of a layer or model that are trained unless frozen, without counters and seeds."""
     own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
     return [weight for weight in layer.weights if id(weight) in own]
 
@@ -29,10 +31,9 @@ def parameters(layer):
 def parts_of(model):
     """Returns the parts of a model that `frozen` can name, {part: {name of a layer in it: its weights}}.
 
-    They are "embedding" (all that comes before the layers: of ids, positions and segments, with their normalization),
-    the stacks "encoder" and "decoder" with their final normalizations, "softmax" where it is a matrix of its own, and
-    "head" (`SequenceModel.head_weights`); what is none of these goes by the name of its layer. Each weight is of one
-    part.
+    They are "embedding" (everything before the layers: ids, positions and segments, with their normalization), the
+    stacks "encoder" and "decoder" with their final normalizations, "softmax" if it is a separate matrix, and "head"
+    (`SequenceModel.head_weights`); other parts have the names of their layers. Each weight belongs to one part.
 
     Args:
         model: a built keras.Model, with or without values.
@@ -69,21 +70,21 @@ def parts_of(model):
 
 
 def fine_tune(model, hparams):
-    """Gives a built model LoRA, and freezes what hyperparameters say; once more it changes nothing.
+    """Gives a built model LoRA and freezes weights as hyperparameters say; a second call changes nothing.
 
-    A frozen weight has no gradient, and a frozen kernel no LoRA. With LoRA all other weights than those of heads are
-    frozen, or, where `frozen` names parts, these and the kernels beside which LoRA is.
+    A frozen weight has no gradient, and a frozen kernel no LoRA. With LoRA, all weights except those of heads are
+    frozen; if `frozen` names parts, only these and the kernels that have LoRA.
 
     Args:
-        model: keras.Model, with or without values. One that has no weights before it is called is left as it is.
+        model: keras.Model, with or without values. One that has no weights before its first call stays as it is.
         hparams: HParams: frozen, lora_rank, lora_alpha.
 
     Raises:
-        UserError: the model has no such part, nothing is left to train, there are no layers for LoRA, or there is
-            `lora_alpha` alone.
+        UserError: the model lacks such a part or layers for LoRA, nothing is left to train, or `lora_alpha` is given
+            without `lora_rank`.
     """
     if hparams.lora_alpha and not hparams.lora_rank:
-        raise UserError(f"lora_alpha={hparams.lora_alpha:g}: means nothing without lora_rank, such as lora_rank=8.")
+        raise UserError(f"lora_alpha={hparams.lora_alpha:g}: has no effect without lora_rank, such as lora_rank=8.")
     if not model.weights:
         return
     frozen = _named(model, hparams.frozen) if hparams.frozen else []
@@ -98,10 +99,10 @@ def fine_tune(model, hparams):
 def enable_lora(model, rank, lora_alpha=None):
     """Gives a built model LoRA: see `keras.layers.Dense.enable_lora`.
 
-    Beside each kernel W of attention and feed-forward networks are two small matrices, W + (lora_alpha / rank) A B; B
-    begins with zeros, which changes nothing yet. Layers that say what they are in `without_lora` have none, nor do
-    those that are frozen (`trainable=False`). These matrices and the weights of heads are trained, unless they are
-    frozen, and all others are frozen.
+    Each kernel W of attention and feed-forward networks gets two small matrices, W + (lora_alpha / rank) A B; B starts
+    as zeros, so that nothing changes at first. Layers with a description in `without_lora` get none, nor do frozen ones
+    (`trainable=False`). These matrices and the weights of heads are trained, unless they are frozen; all others are
+    frozen.
 
     Args:
         model: a built keras.Model.
@@ -116,7 +117,7 @@ def enable_lora(model, rank, lora_alpha=None):
 
 
 def describe_frozen(model, text):
-    """Returns a line for the log: what the names in `frozen` stand for in a model.
+    """Returns a line for the log: the layers and weights that `frozen` names in a model.
 
     Args:
         model: a built keras.Model.
@@ -130,9 +131,9 @@ def describe_frozen(model, text):
 
 
 def merge_lora(model):
-    """Adds LoRA to a model's kernels, which compute the same without it, and makes all weights trainable again.
+    """Adds LoRA to a model's kernels, which then compute the same without it, and makes all weights trainable again.
 
-    Where there is none it changes nothing.
+    A model without LoRA stays as it is.
 
     Raises:
         ValueError: the model is quantized.
@@ -141,16 +142,16 @@ def merge_lora(model):
     for layer in layers:
         layer.merge_lora()
     if layers:
-        model.trainable = False  # with TensorFlow, an attribute that is set to what it is stays untouched
+        model.trainable = False  # with TensorFlow, setting an attribute to its own value has no effect
         model.trainable = True
 
 
 def freeze(model, weights):
-    """Freezes weights of a model; layers of which all are frozen become `trainable=False`, as Keras freezes layers."""
+    """Freezes weights of a model; layers whose weights are all frozen become `trainable=False`, as in Keras."""
     frozen = {id(weight) for weight in weights}
     trained = [weight for weight in model.trainable_weights if id(weight) not in frozen]
     if not trained:
-        raise UserError(f"frozen: leaves nothing of the model {type(model).__name__} to train.")
+        raise UserError(f"frozen: leaves no weights of the model {type(model).__name__} to train.")
     for layer in model._flatten_layers(include_self=False):
         own = parameters(layer)
         if own and all(id(weight) in frozen for weight in own):
@@ -165,7 +166,7 @@ def _freeze_all_but_heads(model):
 
 
 def _add_lora(model, rank, alpha, frozen=()):
-    """Adds LoRA to the kernels that neither are among the weights `frozen` nor were frozen before."""
+    """Adds LoRA to the kernels that are not in `frozen` and were not frozen before."""
     layers = _lora_layers(model)
     if not layers:
         raise UserError(
@@ -174,13 +175,13 @@ def _add_lora(model, rank, alpha, frozen=()):
         )
     for name in dict.fromkeys(getattr(part, "without_lora", None) for part in model._flatten_layers()):
         if name:
-            _LOGGER.warning(f"LoRA: {name} have no matrices of it, and stay as they are")
+            _LOGGER.warning(f"LoRA: {name} get none and stay as they are")
     frozen = {id(weight) for weight in frozen}
     layers = [layer for layer in layers if layer.trainable and id(layer._kernel) not in frozen]
     if not layers:
         raise UserError(
-            f"lora_rank={rank}: every layer of the model {type(model).__name__} that could have LoRA is frozen, and "
-            "frozen layers get no LoRA. Freeze fewer parts, or leave out LoRA."
+            f"lora_rank={rank}: all layers of the model {type(model).__name__} that could have LoRA are frozen. Freeze "
+            "fewer parts, or set lora_rank=0."
         )
     for layer in layers:
         if not layer.lora_enabled:
@@ -195,7 +196,7 @@ def _lora_layers(model):
 
 
 def _named(model, text):
-    """Returns the weights of the parts and layers that `frozen` names."""
+    """Returns the weights of the parts and layers named in `frozen`."""
     parts, found = parts_of(model), []
     by_name = {name: weights for layers in parts.values() for name, weights in layers.items()}
     words = [word for word in map(str.strip, text.split("/")) if word]
@@ -211,7 +212,7 @@ def _named(model, text):
 
 
 def _each(word):
-    """Yields the names that a word stands for: `encoder_0-2` is three."""
+    """Yields the names in a word: three for `encoder_0-2`."""
     numbers = _RANGE.fullmatch(word)
     if numbers and int(numbers[2]) <= int(numbers[3]):
         yield from (f"{numbers[1]}{i}" for i in range(int(numbers[2]), int(numbers[3]) + 1))
@@ -220,7 +221,7 @@ def _each(word):
 
 
 def _shown_parts(parts):
-    """Returns "embedding, encoder (encoder_0-5)": the parts, with what they consist of where that has other names."""
+    """Returns "embedding, encoder (encoder_0-5)": the parts, with the names of their layers if these differ."""
 
     def shown(part, names):
         numbered = [name for name in names if re.fullmatch(rf"{re.escape(part)}_\d+", name)]

@@ -1,4 +1,4 @@
-"""What Keras asks of a model from a dict of ids to logits: its masks, shapes and checks."""
+"""The base of models from a dict of ids to logits: masks, shapes and checks for Keras."""
 
 import inspect
 import os
@@ -27,33 +27,32 @@ from t2t_lite.settings.reserved_names import COSTS, RESERVED
 class SequenceModel(SettingsInFiles, ExportedModel):
     """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
 
-    The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave
-    padding (id 0) out. For training a model may return more: see `t2t_lite.training.objectives.named_outputs`; then
-    it overrides `compute_mask` and `compute_output_spec`.
+    The logits [B, T, target_vocab_size], float32, carry the mask of the targets, so that Keras' losses and metrics
+    ignore padding (id 0). A model may return more for training: see `t2t_lite.models.outputs.named_outputs`; then it
+    overrides `compute_mask` and `compute_output_spec`.
 
-    What the commands say about a model, and do with its weights, follows from `stacks`, `token_embeddings`, `softmax`
-    and `config`. All four may be left out: then `--describe` estimates no memory, `save_run` needs the hyperparameters,
-    and `--warm_start_from` the same vocabulary.
+    The commands use `stacks`, `token_embeddings`, `softmax` and `config` to describe a model and to handle its weights.
+    All four are optional: without them `--describe` estimates no memory, `save_run` needs the hyperparameters, and
+    `--warm_start_from` the same vocabulary.
 
-    Two further methods are optional, and no model of the package has them: `extras/baselines/kermit.py` shows both.
+    Two further methods are optional; `extras/baselines/kermit.py` has an example of both.
 
-        corrupt(batch, seeds, hparams)            a class method: draws from a batch of {"inputs", "targets"}, int32
-                                                  [B, length], what the model reads and predicts, all of `features`;
-                                                  TensorFlow code without state: see `Problem.corrupt`
-        search(inputs, limit, max_length=None)    decodes by itself, instead of one id after the other: returns (ids
+        corrupt(batch, seeds, hparams)            a class method: samples all `features`, what the model reads and
+                                                  predicts, from a batch of {"inputs", "targets"}, int32 [B, length];
+                                                  stateless TensorFlow code: see `Problem.corrupt`
+        search(inputs, limit, max_length=None)    decodes in another way than one id after the other: returns (ids
                                                   [B, 1, T], scores [B, 1], ended [B, 1]) and more: see `beam_search`
 
     Attributes:
         HPARAMS: dict of the settings that only this model has, {name: `ranges.setting(…)`}; its sets add them
             by `HParams.of_model`.
-        IDLE: names of hyperparameters that mean something to a base and nothing to this model: refused where a user
-            sets them.
+        IDLE: names of hyperparameters that a base uses but this model does not: refused if a user sets them.
         features: {feature: rank} of the dict: 2 for [B, length], 1 for [B]. A subclass may have others.
         vocab_size, target_vocab_size: int, ids of the inputs and of the targets, which a subclass sets.
-        config: dict of the constructor's arguments, of which hyperparameters can be made; None: they can't.
-        softmax: `TokenEmbedding` that makes the logits of "targets"; None: something else makes them.
-        predicted_share: float, the share of positions that it makes logits of, for estimates of cost.
-        context_length: int, positions before a row's own that each layer sees in training, by a state.
+        config: dict of the constructor's arguments, from which hyperparameters can be made; None: this is impossible.
+        softmax: `TokenEmbedding` that computes the logits of "targets"; None: something else does.
+        predicted_share: float, the share of positions with logits, for estimates of cost.
+        context_length: int, positions before a row that each layer sees in training, by a state.
     """
 
     IDLE = ()
@@ -64,26 +63,26 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.softmax = None  # not of the class: with PyTorch that would hide a layer of the instance
+        self.softmax = None  # not of the class: with PyTorch that would hide a layer of an instance
 
     @property
     def needed_features(self):
-        """{feature: rank} of what a call reads; what else is in `features`, labels alone, may be left out of it."""
+        """{feature: rank} of the features that a call reads; others in `features` are labels, which may be missing."""
         return self.features
 
     def initial_state(self, rows, training=False):
-        """Returns what the model remembers before it reads a text; None: it carries no state from batch to batch.
+        """Returns the state of the model before it reads a text; None: it passes no state from batch to batch.
 
         A model that overrides this has a hyperparameter `segment_length` in its `HPARAMS`, and is trained and evaluated
         on segments of that many ids, in the order of the text. `call` reads {"targets" [rows, segment_length], "before"
-        [rows], the id before each segment or 0 where a text begins, "state"}, and returns {"targets": logits, "state":
-        the new one}, of the same structure and shapes. Where there is no "state" it begins with none, and need not
-        return one.
+        [rows], the id before each segment or 0 at the beginning of a text, "state"}, and returns {"targets": logits,
+        "state": the new state}, with the same structure and shapes. Without "state" it starts with no state, and need
+        not return one.
 
         Args:
-            rows: int, of a batch.
-            training: bool. In evaluation the state may be larger, as a setting of the model says whose name begins
-                with `eval_`: t2t-eval may change it.
+            rows: int, the rows of a batch.
+            training: bool. In evaluation the state may be larger, according to a setting of the model whose name begins
+                with `eval_`, which t2t-eval may change.
 
         Returns:
             A structure of tensors whose first axis is the rows.
@@ -91,25 +90,25 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return None
 
     def stacks(self):
-        """Returns {feature: `TransformerStack`}, of the features over whose positions a stack runs.
+        """Returns {feature: `TransformerStack`} of the features over whose positions a stack runs.
 
-        Where its layers have a `cross_attention`, that attends to the positions of "inputs".
+        If its layers have a `cross_attention`, they attend to the positions of "inputs".
         """
         return {}
 
     def token_embeddings(self):
-        """Returns {feature: `TokenEmbedding`}, which looks the ids of a feature up; two features may share one."""
+        """Returns {feature: `TokenEmbedding`} that look up the ids of features; two features may share one."""
         return {}
 
     def head_weights(self):
-        """Returns the weights that only a prediction needs, which a model that goes on from this one may lack."""
+        """Returns the weights that only a prediction needs, which a model fine-tuned from this one may lack."""
         return []
 
     def build_if_needed(self):
-        """Creates all weights, unless they are there: for methods that are called without the model.
+        """Creates all weights if they do not exist, for methods that are called without calling the model.
 
-        Inside of a call of the model `build` must not come again. In it weights are seen in the compute dtype, and with
-        PyTorch, Keras would take these copies for the model's parameters, whose gradients it clears before a step.
+        Inside a call of the model `build` must not be called again: weights have the compute dtype there, and with
+        PyTorch, Keras would mistake these copies for the model's parameters, whose gradients it clears before a step.
         """
         if not self.built:
             self.build()
@@ -121,9 +120,9 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return super().__call__(inputs, **kwargs)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Has Keras' `fit` in a strategy's scope build the model on one replica's batch.
+        """Lets Keras' `fit` in a strategy's scope build the model on one replica's batch.
 
-        Keras takes the mean of all: ids of float64, and an error if one has a row more than another.
+        Keras would take the mean over replicas, which gives float64 ids, and fails if one has more rows than another.
         """
         strategy = self._distribute_strategy
         if iterator is not None and strategy is not None:
@@ -132,10 +131,10 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         super()._maybe_symbolic_build(data_batch=data_batch)
 
     def _make_function(self, step_function, *args, **kwargs):
-        """Makes what Keras runs a step with: in TensorFlow another function for each set of ranks in a batch.
+        """Makes the function that Keras runs for a step: in TensorFlow one for each combination of ranks in a batch.
 
-        The same one would forget ranks that change, as those of `sample_weight` do from one `fit` to the next, and
-        losses and metrics ask for them.
+        A single one would forget ranks that change, as the rank of `sample_weight` may from one `fit` to the next, but
+        losses and metrics need them.
         """
         if keras.backend.backend() != "tensorflow":
             return super()._make_function(step_function, *args, **kwargs)
@@ -144,7 +143,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         functions = {}
 
         def function(iterator):
-            if not hasattr(iterator, "element_spec"):  # of a method `…_on_batch`: it holds one batch
+            if not hasattr(iterator, "element_spec"):  # methods `…_on_batch` give an iterator over one batch
                 iterator = list(iterator)
             leaves = tf.nest.flatten(getattr(iterator, "element_spec", iterator), expand_composites=True)
             ranks = tuple(tf.TensorShape(getattr(leaf, "shape", None)).rank for leaf in leaves)
@@ -164,16 +163,16 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         self._check_class_weight(super().train_on_batch, args, kwargs)
         return super().train_on_batch(*args, **kwargs)
 
-    fit.__wrapped__, train_on_batch.__wrapped__ = keras.Model.fit, keras.Model.train_on_batch  # their arguments
+    fit.__wrapped__, train_on_batch.__wrapped__ = keras.Model.fit, keras.Model.train_on_batch  # for their signatures
 
     def _check_class_weight(self, method, args, kwargs):
-        """Raises `ValueError` for `class_weight` where labels have two axes: Keras takes them for one-hot classes."""
+        """Raises `ValueError` for `class_weight` if labels have two axes, which Keras mistakes for one-hot classes."""
         if inspect.signature(method).bind(*args, **kwargs).arguments.get("class_weight") is None:
             return
         features = {f: keras.Input((None,) * (rank - 1), dtype="int32") for f, rank in self.features.items()}
         if any(len(logits.shape) > 2 for logits in keras.tree.flatten(self.compute_output_spec(features))):
             raise ValueError(
-                f"{type(self).__name__}: `class_weight` is of labels [batch], a class of each row; these are ids "
+                f"{type(self).__name__}: `class_weight` needs labels [batch], one class per row, but these are ids "
                 "[batch, length]. Expected `sample_weight` [batch, length], such as weights[labels] of an array."
             )
 
@@ -182,7 +181,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return ops.not_equal(inputs["targets"], 0)
 
     def compute_output_shape(self, input_shape):
-        """Returns the shapes of what `call` returns, of a dict of shapes."""
+        """Returns the shapes of the outputs for a dict of shapes."""
         inputs = {name: keras.KerasTensor(shape, dtype="int32") for name, shape in input_shape.items()}
         return keras.tree.map_structure(lambda output: output.shape, self.compute_output_spec(inputs))
 
@@ -191,7 +190,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return keras.KerasTensor((*inputs["targets"].shape, self.target_vocab_size), dtype="float32")
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Returns the loss of `compile`, and the model's own costs, each a mean over the ids of its feature."""
+        """Returns the loss of `compile` plus the model's costs, each a mean over the ids of its feature."""
         costs = y_pred.get(COSTS, {}) if isinstance(y_pred, dict) else {}
         loss = super().compute_loss(x, *self._scored(y, y_pred, sample_weight), training)
         for feature, cost in costs.items():
@@ -200,11 +199,11 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Updates the metrics of `compile`, to which the model's own costs say nothing, and returns their results."""
+        """Updates the metrics of `compile`, to which costs are not passed, and returns their results."""
         return super().compute_metrics(x, *self._scored(y, y_pred, sample_weight))
 
     def _scored(self, y, y_pred, sample_weight):
-        """Returns (labels, logits, weights) of features; of one feature alone in a dict if the losses are in one."""
+        """Returns (labels, logits, weights) of features; of a single one in dicts only if the losses are a dict."""
         if not isinstance(y_pred, dict) or y_pred.keys().isdisjoint(RESERVED):
             return y, y_pred, sample_weight
         features = [feature for feature in y_pred if feature not in RESERVED]
@@ -221,13 +220,13 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     def quantize(self, mode: str | None = None, config=None, filters=None, **kwargs) -> None:
         """Quantizes matrices of dense layers and embeddings for inference: see `keras.Model.quantize`.
 
-        `fit` afterwards trains only what is left in floats, such as biases and normalizations. ("float8" is for
-        training, on hardware that has it; token embeddings stay as they are.)
+        Afterwards `fit` only trains weights that are still floats, such as biases and normalizations. ("float8" is for
+        training on hardware that supports it; token embeddings stay as they are.)
 
         Args:
             mode: "int8", "int4" or "float8".
-            config: `keras.quantizers.QuantizationConfig`, instead of `mode`. A model quantized with quantizers of your
-                own can be called, but not saved.
+            config: `keras.quantizers.QuantizationConfig`, instead of `mode`. A model with custom quantizers can be
+                called, but not saved.
             filters, kwargs: see `keras.Model.quantize`.
 
         Raises:
@@ -235,11 +234,11 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         """
         wanted = getattr(config, "mode", None) or mode
         if wanted not in (None, "int8", "int4", "float8"):
-            raise ValueError(f"{type(self).__name__}: can't be quantized to {wanted}. Expected int8, int4 or float8.")
+            raise ValueError(f"{type(self).__name__}: cannot be quantized to {wanted}. Expected int8, int4 or float8.")
         keras.Model.quantize(self, mode, config=config, filters=filters, **kwargs)
 
     def enable_lora(self, rank: int, lora_alpha: float | None = None) -> None:
-        """Gives a built model LoRA, and freezes all else but heads: see `t2t_lite.models.fine_tuning.enable_lora`."""
+        """Gives a built model LoRA and freezes all else except heads: see `t2t_lite.models.fine_tuning.enable_lora`."""
         enable_lora(self, rank, lora_alpha)
 
     def merge_lora(self) -> None:
@@ -250,7 +249,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     def from_hparams(
         cls, hparams: HParams | str, vocab_size: int, target_vocab_size: int | None = None, **kwargs
     ) -> Self:
-        """Makes a built model of a hyperparameter set: see `t2t_lite.models.arguments.constructor_arguments`.
+        """Makes a built model from a hyperparameter set: see `t2t_lite.models.arguments.constructor_arguments`.
 
         Args:
             hparams: HParams, or the name of a set.
@@ -259,7 +258,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             **kwargs: further arguments of the constructor.
 
         Raises:
-            UserError: a value that has no meaning here; the message names the hyperparameter.
+            UserError: a value is not supported; the message names the hyperparameter.
         """
         hparams = t2t_lite.registry.hparams(hparams)
         try:
@@ -275,23 +274,23 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     @classmethod
     def reads_any(cls) -> bool:
-        """Returns whether any hyperparameter may mean something to this model, by a `from_hparams` of its own."""
+        """Returns whether this model may use any hyperparameter, because it overrides `from_hparams`."""
         return getattr(cls.from_hparams, "__func__", None) is not SequenceModel.from_hparams.__func__
 
     @classmethod
     def check_has(cls, names, hparams: HParams | None = None) -> None:
-        """Checks that hyperparameters mean something to this model; one with a `from_hparams` of its own reads any.
+        """Checks that this model uses some hyperparameters; one that overrides `from_hparams` may use any.
 
         Args:
             names: iterable of str.
             hparams: HParams with all values, for models whose settings depend on one another; None: not known.
 
         Raises:
-            UserError: one is of another model.
+            UserError: one belongs to another model.
         """
         unused = set() if cls.reads_any() else settings_without_effect(cls)
         if found := [name for name in names if name in unused]:
-            raise UserError(f"{found[0]} means nothing to the model {cls.__name__}. Leave it out.")
+            raise UserError(f"{found[0]} has no effect on the model {cls.__name__}. Remove it.")
 
     @classmethod
     def from_run(cls, path: str | os.PathLike, data_dir: str | None = None) -> Self:
@@ -300,10 +299,10 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         Args:
             path: an output_dir (its newest checkpoint), a checkpoint or an export: see
                 `t2t_lite.runs.opening.open_run`.
-            data_dir: where the vocabulary is, if it is not beside the checkpoint.
+            data_dir: where the vocabulary is, if it is not in the folder of the checkpoint.
 
         Raises:
-            UserError: nothing there, or a model of another class.
+            UserError: nothing is there, or a model of another class.
         """
         check_tensorflow("from_run")
         model = t2t_lite.runs.open_run(path, data_dir).model
@@ -340,22 +339,22 @@ class SequenceModel(SettingsInFiles, ExportedModel):
                 raise ValueError(f"{name}: {feature!r} is missing: {expected}; received the keys {[*inputs]}.")
             ids = inputs[feature]
             if not hasattr(ids, "dtype"):
-                raise ValueError(f"{name}: {feature!r} is a {type(ids).__name__}, no array: {expected}.")
+                raise ValueError(f"{name}: {feature!r} is a {type(ids).__name__}, not an array: {expected}.")
             if "int" not in str(ids.dtype):  # Keras has no dtype for strings
-                raise ValueError(f"{name}: {feature!r} is of dtype {ids.dtype}: {expected}.")
+                raise ValueError(f"{name}: {feature!r} has dtype {ids.dtype}: {expected}.")
             if len(ids.shape) != rank:
-                raise ValueError(f"{name}: {feature!r} is of shape {tuple(ids.shape)}: {expected}.")
+                raise ValueError(f"{name}: {feature!r} has shape {tuple(ids.shape)}: {expected}.")
             rows[feature] = ids.shape[0]
-        if len({size for size in rows.values() if isinstance(size, int)}) > 1:  # None, and tensors, are not known
+        if len({size for size in rows.values() if isinstance(size, int)}) > 1:  # others are unknown
             raise ValueError(f"{name}: the numbers of rows are {rows}: expected the same for all features.")
 
 
 def call_on_ones(model, features):
-    """Gives a model its weights, where it has them only once it is called.
+    """Creates the weights of a model that only has them once it is called.
 
     Args:
         model: keras.Model.
-        features: {feature: rank}, for a model without `features` of its own.
+        features: {feature: rank}, for a model without the attribute `features`.
     """
     features = getattr(model, "features", None) or features
     model({name: ops.ones((1, 2)[:rank], "int32") for name, rank in features.items()}, training=False)

@@ -27,15 +27,15 @@ from t2t_lite.registry import register_model
 class Transformer(TransformerModel):
     """Maps {"inputs", "targets"} ids to logits of the next target token.
 
-    The arguments' defaults are the paper's base model. Id 0 is padding, 1 ends a sentence; the decoder's first
-    input is the zero vector (targets shifted right, as in tensor2tensor).
+    The defaults are the paper's base model. Id 0 is padding, 1 ends a sentence; the decoder's first input is the zero
+    vector (targets shifted right, as in tensor2tensor).
 
     Args:
         vocab_size: int, ids of the inputs, and of the targets when shared.
         target_vocab_size: int, ids of the targets; None: one vocabulary for both.
         {options}
 
-    Another kind of self-attention: add it to `layers.SELF_ATTENTION`. Other attention: override `attention`.
+    To use another kind of self-attention, add it to `layers.SELF_ATTENTION`; for other attention override `attention`.
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -54,7 +54,7 @@ class Transformer(TransformerModel):
         self.make_parts()
 
     def make_parts(self):
-        """Makes embeddings, positions and stacks of the `config`: the last line of a constructor."""
+        """Makes embeddings, positions and stacks from `config`: the last line of a constructor."""
         c = self.config
         vocab_sizes, dropout = (c["vocab_size"], c["target_vocab_size"]), c["dropout"]
         self.input_embedding, self.target_embedding, self.softmax = tied_embeddings(
@@ -67,12 +67,12 @@ class Transformer(TransformerModel):
         encoder_layers, decoder_layers = self.depths()
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, encoder_layers)
         self.decoder = self.make_stack("decoder", TransformerDecoderLayer, decoder_layers, True)
-        # After both stacks: checkpoints know the optimizer's variables by their order.
+        # After both stacks, because checkpoints identify the optimizer's variables by their order.
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.decoder_norm = self.make_final_norm("decoder_norm")
 
     def depths(self):
-        """Returns the numbers of layers that are made for encoder and decoder."""
+        """Returns the numbers of layers of encoder and decoder."""
         return self.config["num_encoder_layers"], self.config["num_decoder_layers"]
 
     def stacks(self):
@@ -107,8 +107,8 @@ class Transformer(TransformerModel):
             training: bool.
 
         Returns:
-            float32 logits [B, T, target_vocab_size]; those at position t see targets before t. Of a model with costs a
-            dict: see `TransformerModel.outputs`.
+            float32 logits [B, T, target_vocab_size]; those at position t see targets before t. A model with costs
+            returns a dict: see `TransformerModel.outputs`.
         """
         self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
         results = {feature: Results() for feature in self.cost_features}
@@ -126,7 +126,7 @@ class Transformer(TransformerModel):
             inputs: int ids [B, S].
             training: bool.
             return_attention_scores: bool.
-            results: `Results`, to which layers add; None: what they add is dropped.
+            results: `Results`, to which layers add; None: their results are dropped.
 
         Returns:
             memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}; with
@@ -137,7 +137,7 @@ class Transformer(TransformerModel):
         mask = inputs != 0
         x = self.input_embedding(inputs)
         if self.config["target_space_embedding"]:
-            x = x + ops.cast(self.target_space, x.dtype)  # at padding too, which is masked
+            x = x + ops.cast(self.target_space, x.dtype)  # also at padding, which is masked
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
         options = {"attention_mask": ops.expand_dims(mask, 1), "training": training}
@@ -158,7 +158,7 @@ class Transformer(TransformerModel):
             results: as in `encode`.
 
         Returns:
-            (hidden [B, T, hidden], scores: a list, one {"self", "memory"} per layer; empty when not asked for).
+            (hidden [B, T, hidden], scores: a list of {"self", "memory"} per layer, empty unless requested).
         """
         x = shifted_right(self.target_embedding(targets))
         x = positioned(self.decoder_position, x)
@@ -190,11 +190,11 @@ class Transformer(TransformerModel):
     # Decoding, one step at a time: see `t2t_lite.layers.cache`.
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for decoding that has not started.
+        """Returns the cache before decoding starts.
 
         Args:
             memory: from `encode`, batch B.
-            max_length: int T, positions there is room for; padded with zeros it is the cache for more.
+            max_length: int T, positions to make room for; a cache padded with zeros has room for more.
             beam_size: int K.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Encoders that read a text, or a pair, in both directions: BERT (Devlin et al. 2019) and what grew out of it."""
+"""Encoders that read a text or a pair in both directions: BERT (Devlin et al. 2019) and its successors."""
 
 import numbers
 import types
@@ -35,12 +35,12 @@ POOLER_ACTIVATIONS = ("tanh", "relu", "gelu")
 class TransformerEncoder(EncoderModel):
     """Maps ids to hidden states, and these to the logits of one head.
 
-    A row of `inputs` is a text, or several, each ending in id 1 (BERT's [SEP]); the number of 1s before an id is its
-    segment. One position comes before all of them (BERT's [CLS]): what is said of the whole row is read from it.
+    A row of `inputs` is one or more texts, each ending in id 1 (BERT's [SEP]); the number of 1s before an id is its
+    segment. One position comes before all of them (BERT's [CLS]); predictions for the whole row are made from it.
 
     Args:
         vocab_size: int, ids of the inputs.
-        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None: of masked ids.
+        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None for masked ids.
         {options}
 
     Sources: the pooling mean_max is ULMFiT's (Howard and Ruder 2018, section 3.3), match_embedding "exact match" (Chen
@@ -61,7 +61,7 @@ class TransformerEncoder(EncoderModel):
         **EncoderModel.HPARAMS,
         "sentence_classes": setting(
             0, 0, 2**16, argument="sentence_classes", fixed=True,
-            meaning='Classes of a second feature "sentence", such as whether it follows the first; 0: none.',
+            meaning='Classes of a second feature "sentence", such as whether it follows the first; 0: no such feature.',
         ),
         "first_id": setting(
             0, 0, 2**24, argument="first_id", fixed=True,
@@ -69,8 +69,8 @@ class TransformerEncoder(EncoderModel):
         ),
         "pooling": setting(
             "first", choices=POOLINGS, argument="pooling", fixed=True,
-            meaning="What a class or number of a row is read from: the first position, or all positions' mean and "
-            "maximum.",
+            meaning="State from which a row's class or number is predicted: that of the first position, or mean and "
+            "maximum over all positions.",
         ),
         "pooler_activation": setting(
             "tanh", choices=POOLER_ACTIVATIONS, argument="pooler_activation", fixed=True,
@@ -82,7 +82,7 @@ class TransformerEncoder(EncoderModel):
         ),
         "match_embedding": setting(
             False, argument="match_embedding", fixed=True,
-            meaning="Whether a position's embedding says if its id occurs in another segment, too.",
+            meaning="Whether an embedding marks ids that also occur in another segment.",
         ),
         "embedding_norm": setting(
             True, argument="embedding_norm", fixed=True, meaning="Whether the sum of embeddings is normalized."
@@ -113,7 +113,7 @@ class TransformerEncoder(EncoderModel):
             raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={c.first_id!r}.")
         self.check_classes()
         counts = {name: getattr(c, name) for name in ("num_segments", "num_task_types", "sentence_classes")}
-        check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0: there is none
+        check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0: no such table or head
         if c.num_hidden_groups is not None and c.num_hidden_groups > c.num_layers:
             raise ValueError(
                 f"`num_hidden_groups` must be at most num_layers={c.num_layers}: received "
@@ -143,7 +143,7 @@ class TransformerEncoder(EncoderModel):
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = None
         if c.head == "masked_lm":
-            self.supports_jit = False  # for `fit`: XLA has no logits whose number depends on the targets
+            self.supports_jit = False  # for `fit`: XLA cannot compute logits whose number depends on the targets
             self.softmax = self.embedding
             self.masked_ids_head = MaskedIdsHead(
                 self.width, c.activation, c.norm_epsilon, matrices, name="ids_head", **own
@@ -170,7 +170,7 @@ class TransformerEncoder(EncoderModel):
 
     @property
     def max_length(self):
-        """The longest row that the table of positions has room for, int; None: no limit."""
+        """The length of the longest row that fits the table of positions, int; None: no limit."""
         longest = super().max_length
         return None if longest is None else longest - 1
 
@@ -200,11 +200,11 @@ class TransformerEncoder(EncoderModel):
             inputs: int ids [B, S], padded with 0.
             training: bool.
             return_hidden_states, return_attention_scores: bool.
-            results: `Results`, to which layers add; None: what they add is dropped.
+            results: `Results`, to which layers add; None: their results are dropped.
 
         Returns:
-            {"hidden" [B, 1 + S, hidden], the first position's before those of the ids; "mask" bool [B, 1 + S]}; and
-            where asked for "states", a list of the embeddings and of each layer's output, [B, 1 + S, hidden] each, and
+            {"hidden" [B, 1 + S, hidden], the first position and those of the ids; "mask" bool [B, 1 + S]}; on request
+            also "states", a list of the embeddings and of each layer's output, [B, 1 + S, hidden] each, and
             "attention", a list, one [B, heads, 1 + S, 1 + S] per layer.
         """
         self.build_if_needed()
@@ -224,20 +224,20 @@ class TransformerEncoder(EncoderModel):
         return self.read(x, mask, training, return_hidden_states, return_attention_scores, results)
 
     def of_ids(self, states):
-        """See `EncoderModel`: all but the first position's."""
+        """See `EncoderModel`: the states of all positions except the first."""
         return states[:, 1:]
 
     def of_row(self, states, inputs):
-        """See `EncoderModel`: those of the first position."""
+        """See `EncoderModel`: the states of the first position."""
         return states[:, 0]
 
     def ids_logits(self, hidden):
-        """[..., hidden] -> float32 [..., vocab_size], what the id at a position may be."""
+        """[..., hidden] -> float32 [..., vocab_size], logits of the id at a position."""
         return self.embedding(self.masked_ids_head(hidden), reverse=True)
 
 
 def _in_another_segment(row, segments):
-    """int [B, T] each -> bool [B, T]: whether an id, but for the special ones, occurs in another segment of its row."""
+    """int [B, T] each -> bool [B, T]: whether an id that is not special also occurs in another segment of its row."""
     same = ops.expand_dims(row, 2) == ops.expand_dims(row, 1)
     same = same & (ops.expand_dims(segments, 2) != ops.expand_dims(segments, 1))
     return ops.any(same, axis=2) & (row > UNK_ID)

@@ -20,7 +20,7 @@ from t2t_lite.settings.ranges import setting
 from t2t_lite.settings.reserved_names import BEFORE
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Added to logits of unused ids: their probability is 0 in float32, and label smoothing, which spreads over all ids,
+# Added to logits of unused ids: their probability is 0 in float32, but label smoothing, which spreads over all ids,
 # stays finite.
 _NEVER = -1e4
 
@@ -39,10 +39,10 @@ class TransformerLM(TransformerModel):
         target_vocab_size: None, or vocab_size: inputs and targets have one vocabulary.
         {options}
 
-    With begin "zero" the zero vector comes at the beginning of every row, inputs included (tensor2tensor); with "end"
-    the embedding of id 1 where there are no inputs (GPT-2, whose prompts are read without it). Unless `unconditional`,
-    the embedding of a prompt's first id is added to what is read at all positions, as tensor2tensor's Image Transformer
-    adds a class, which attention to neighbours would not see.
+    With begin "zero" each row, including its inputs, begins with the zero vector (tensor2tensor); with "end" a row
+    without inputs begins with the embedding of id 1 (GPT-2, which reads prompts without it). Unless `unconditional`,
+    the embedding of a prompt's first id is added at all positions, as tensor2tensor's Image Transformer adds a class,
+    which local attention would not see.
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -54,22 +54,22 @@ class TransformerLM(TransformerModel):
     """
 
     features = types.MappingProxyType({"targets": 2})
-    joins_inputs = True  # one row of positions is for inputs and targets together
+    joins_inputs = True  # inputs and targets share one row of positions
     HPARAMS: ClassVar = {
         "begin": setting(
             "zero", choices=("zero", "end"), argument="begin", fixed=True,
-            meaning="What is read before there is a token: the zero vector, or, without a prompt, id 1 (GPT-2).",
+            meaning="The first input: the zero vector, or, without a prompt, id 1 (GPT-2).",
         ),
         "unused_ids": setting(
             [], argument="unused_ids", fixed=True, meaning="Ids that are never predicted, for imported models."
         ),
         "scale_residuals": setting(
             False, argument="scale_residuals",
-            meaning="Whether what is added to the residual stream begins smaller, by the square root of 2 N (GPT-2).",
+            meaning="Whether sub-layers' last matrices start smaller, by the square root of 2 N (GPT-2).",
         ),
         "unconditional": setting(
             True, argument="unconditional", fixed=True,
-            meaning="Whether a prompt is only read; False: its first id, an image's class, is added to all positions.",
+            meaning="Whether a prompt is only read; False: its first id, an image's class, is also added everywhere.",
         ),
     }  # fmt: skip
 
@@ -85,8 +85,8 @@ class TransformerLM(TransformerModel):
                 f"target_vocab_size={target_vocab_size}, vocab_size={vocab_size}."
             )
         if c["begin"] == "zero" and POSITIONS[c["position"]].embedding is None:
-            # Where a normalization reads the zero vector, its variance is 0, and it multiplies the gradient by
-            # norm_epsilon^-0.5: 1000 for 1e-6. All 2 N + 1 of them (post-norm: 2 N) do so, until float32 overflows.
+            # The variance of the zero vector is 0, so that a normalization multiplies the gradient by
+            # norm_epsilon^-0.5: 1000 for 1e-6. All 2 N + 1 of them (post-norm: 2 N) do, until float32 overflows.
             raise ValueError(
                 f"`begin` must be end with position={c['position']}, which adds nothing to the zero vector: received "
                 "begin=zero."
@@ -110,7 +110,7 @@ class TransformerLM(TransformerModel):
         return {"targets": self.decoder}
 
     def token_embeddings(self):
-        """Returns the look-up of the targets, and of inputs if there are any."""
+        """Returns the look-up of the targets, which is also that of inputs."""
         return {"targets": self.target_embedding}
 
     def build(self, input_shape=None):
@@ -129,13 +129,13 @@ class TransformerLM(TransformerModel):
         """Teacher-forced pass.
 
         Args:
-            inputs: dict of int ids "targets" [B, T], and "inputs" [B, S] if there are any, padded with 0. Without the
-                latter "before" [B] may be there, the ids that are read before the targets; 0: as at a text's beginning.
+            inputs: dict of int ids, padded with 0: "targets" [B, T] and optionally "inputs" [B, S]. Without "inputs"
+                it may have "before" [B], the ids to read before the targets; 0: as at the beginning of a text.
             training: bool.
 
         Returns:
-            float32 logits [B, T, vocab_size]; those at position t see the inputs, and targets before t. Of a model with
-            costs a dict: see `TransformerModel.outputs`. These are of the targets' positions alone.
+            float32 logits [B, T, vocab_size]; those at position t see the inputs and targets before t. A model with
+            costs, those of the targets' positions, returns a dict: see `TransformerModel.outputs`.
         """
         self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
         hidden, _, *beside = self._read(inputs, training)
@@ -144,7 +144,7 @@ class TransformerLM(TransformerModel):
     def _read(self, features, training=None, states=None, **options):
         """Returns (hidden [B, T, hidden] of the targets, further results of the stack, costs and `Results` by feature).
 
-        `states`: None, or those before the positions that are read, as arguments of the `Context` of each layer.
+        `states`: None, or the earlier states, as arguments of the `Context` of each layer.
         """
         self.build_if_needed()
         targets, condition = ops.convert_to_tensor(features["targets"]), None
@@ -174,10 +174,10 @@ class TransformerLM(TransformerModel):
         return normalized(x, self.decoder_norm), rest, costs, dict.fromkeys(costs, results)
 
     def _prompts(self, inputs):
-        """Puts before inputs [B, P] what is read first.
+        """Puts the first input of a text before inputs [B, P].
 
         Returns:
-            (ids [B, P + 1], or [B, P] if a prompt needs nothing before it, number of each row's ids, int32 [B] from 1).
+            (ids [B, P + 1], or [B, P] if prompts are read without it; ids in each row, int32 [B], at least 1).
         """
         lengths = ops.sum(ops.cast(inputs != PAD_ID, "int32"), axis=1)
         if self.config["begin"] == "zero":
@@ -187,8 +187,10 @@ class TransformerLM(TransformerModel):
         return prompts, ops.maximum(lengths, 1)
 
     def _condition(self, inputs):
-        """Returns what is added to all positions of the rows of prompts [B, P], [B, 1] of ids; None: nothing."""
-        return None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]  # 0 of an empty one
+        """Returns the ids [B, 1] whose embeddings are added at all positions of prompts [B, P], or None."""
+        return (
+            None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]
+        )  # 0 for an empty prompt
 
     def _embedded(self, ids, position=None, condition=None):
         x = self.target_embedding(ids)
@@ -212,8 +214,8 @@ class TransformerLM(TransformerModel):
             inputs: as `call`.
 
         Returns:
-            {"decoder": list, one [B, heads, T, T] per layer}; where there are "inputs", of all that is read, inputs and
-            targets without a gap.
+            {"decoder": list, one [B, heads, T, T] per layer}; with "inputs", T counts inputs and targets, which are
+            read without a gap.
         """
         return {"decoder": [scores["self"] for scores in self._read(inputs, return_attention_scores=True)[1][0]]}
 
@@ -226,27 +228,29 @@ class TransformerLM(TransformerModel):
             inputs: int ids [B, P], padded with 0 on the right; a prompt may be empty.
 
         Returns:
-            memory: {"prompts": keys and values of `TransformerStack.prefill`, "length" int32 [B], how many positions
-            were read, "last" [B, 1], the id that the first step reads}; unless the model is `unconditional` also
-            "condition" [B, 1], the first id of each.
+            memory: {"prompts": keys and values of `TransformerStack.prefill`, "length" int32 [B], the number of
+            positions that were read, "last" [B, 1], the id that the first step reads}; unless the model is
+            `unconditional` also "condition" [B, 1], the first id of each prompt.
         """
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         (prompts, lengths), condition = self._prompts(inputs), self._condition(inputs)
         read = prompts[:, :-1]
         if is_quantized(self):
-            read = ops.pad(read, ((0, 0), (0, 1)))  # Keras can't quantize no activations, those of empty prompts
+            read = ops.pad(
+                read, ((0, 0), (0, 1))
+            )  # Keras cannot quantize empty tensors, the activations of empty prompts
         _, memories = self.decoder.prefill(self._embedded(read, condition=condition))
         last = ops.take_along_axis(prompts, ops.expand_dims(lengths, 1) - 1, axis=1)
         memory = {"prompts": memories, "length": lengths - 1, "last": last}
         return memory if condition is None else {**memory, "condition": condition}
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for decoding that has not started, in which all beams share the slots of their prompt.
+        """Returns the cache before decoding starts; all beams share the slots of their prompt.
 
         Args:
             memory: from `encode`, batch B.
-            max_length: int T, positions there is room for; padded with zeros it is the cache for more.
+            max_length: int T, positions to make room for; a cache padded with zeros has room for more.
             beam_size: int K.
 
         Returns:
@@ -287,7 +291,7 @@ class TransformerLM(TransformerModel):
 
 
 def join_prompts(prompts, lengths, targets):
-    """Returns rows of a prompt's ids [B, P], `lengths` [B] of them, and then the targets' [B, T]: [B, P + T]."""
+    """Returns rows [B, P + T] of the first `lengths` [B] ids of prompts [B, P], followed by targets [B, T]."""
     row = ops.concatenate([prompts, targets], axis=1)
     width, lengths = shape_of(row)[1], ops.expand_dims(lengths, 1)
     at = ops.arange(width, dtype="int32")
@@ -296,14 +300,14 @@ def join_prompts(prompts, lengths, targets):
 
 
 def take_positions(x, at):
-    """Returns of x [B, T, …] the positions `at`, int32 [B, n], of each row: [B, n, …], in one gather from a matrix."""
+    """Returns the positions `at`, int32 [B, n], of the rows of x [B, T, …]: [B, n, …], by one gather from a matrix."""
     batch, length = shape_of(x)[:2]
     first = ops.expand_dims(ops.arange(batch, dtype="int32"), 1) * length
     return ops.take(ops.reshape(x, (-1, *x.shape[2:])), first + at, axis=0)
 
 
 def _ids(given, vocab_size):
-    """Returns `unused_ids` as a list of int. Raises `ValueError` for one that is not in the vocabulary."""
+    """Returns `unused_ids` as a list of int. Raises `ValueError` for an id outside the vocabulary."""
     try:
         ids = [int(i) for i in given]
     except (TypeError, ValueError):

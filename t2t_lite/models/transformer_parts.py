@@ -1,4 +1,4 @@
-"""The parts that models of Transformer layers are made of, by the arguments of their constructors."""
+"""The parts of models of Transformer layers, made from the arguments of their constructors."""
 
 import inspect
 from typing import ClassVar
@@ -33,11 +33,11 @@ class TransformerModel(SequenceModel):
     """Makes embeddings, positions and stacks of layers: base of `Transformer`, `TransformerLM`, `TransformerEncoder`.
 
     A subclass declares `OPTIONS`, see `shared_options`, to which those of its `HPARAMS` are added. Its constructor gets
-    all of them by name, and hands them on before it makes parts of the `config`.
+    all of them by name, and passes them on before it makes parts from `config`.
     """
 
     OPTIONS: ClassVar = {}
-    context_class = Context  # what stacks are given
+    context_class = Context  # the class of the context of stacks
 
     def __init_subclass__(cls, **kwargs):
         if {"OPTIONS", "__init__"} <= vars(cls).keys():
@@ -46,7 +46,7 @@ class TransformerModel(SequenceModel):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, vocab_size, target_vocab_size, **options):
-        """Keeps the arguments in `config`. Raises `ValueError` for one out of its range."""
+        """Keeps the arguments in `config`. Raises `ValueError` if one is out of its range."""
         own = {name: options.pop(name) for name in self.OPTIONS}
         super().__init__(**options)
         check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size)
@@ -59,10 +59,10 @@ class TransformerModel(SequenceModel):
 
     @classmethod
     def kind_hparams(cls, self_attention_type, ffn_layer):
-        """Returns {name: setting} of what kinds of layers declare.
+        """Returns {name: setting} of the settings that kinds of layers declare.
 
         Raises:
-            UserError: an unknown kind, or one that cannot be read.
+            UserError: a kind is unknown or cannot be read.
         """
         settings = {}
         for kinds, text in ((attentions, self_attention_type), (networks, ffn_layer)):
@@ -80,9 +80,9 @@ class TransformerModel(SequenceModel):
         return TokenEmbedding(size, c["hidden_size"], **options, dtype=self.dtype_policy, name=name)
 
     def embeddings_initializer(self):
-        """Returns the initializer of tables of embeddings; None: the layers' own.
+        """Returns the initializer of tables of embeddings; None: the layers' default.
 
-        The initializer "normal" is that of all weights, as in GPT-2 and BERT; the others are of the layers' matrices.
+        The initializer "normal" is used for all weights, as in GPT-2 and BERT; others only for the layers' matrices.
         """
         c = self.config
         return matrix_initializer("normal", c["initializer_gain"]) if c["initializer"] == "normal" else None
@@ -102,26 +102,26 @@ class TransformerModel(SequenceModel):
             layer_class: `TransformerEncoderLayer` or `TransformerDecoderLayer`.
             num_layers: int.
             attends_to_memory: bool, whether the decoder's layers have cross-attention.
-            num_groups: int, groups of neighbouring layers that share their weights; None: no layers share any.
+            num_groups: int, groups of neighbouring layers that share their weights; None: no sharing.
         """
         c = {**self.config, "output_initializer": self._output_initializer(num_layers)}
         c["kernel_initializer"] = self.kernel_initializer()
         options = _taken(MultiHeadAttention, c) | {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
-        positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # of self-attention alone
-        of_network = _taken(FeedForward, c) | {"dropout": c["relu_dropout"], "dtype": self.dtype_policy}
+        positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # only for self-attention
+        network = _taken(FeedForward, c) | {"dropout": c["relu_dropout"], "dtype": self.dtype_policy}
         layers = []
         for i in range(num_groups or num_layers):
             own = _taken(layer_class, c) | {"self_attention": self.attention(name, i, **options, **positions)}
             if attends_to_memory:
                 own["cross_attention"] = self.attention("memory", i, **options)
-            own["feed_forward"] = self.feed_forward(name, i, **of_network, name="network")
+            own["feed_forward"] = self.feed_forward(name, i, **network, name="network")
             layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
         layers = [layers[i * len(layers) // num_layers] for i in range(num_layers)]
         return self.stack_of(layers, recompute=c["recompute_grad"], dtype=self.dtype_policy, name=name)
 
     def stack_of(self, layers, **options):
-        """Makes a stack of layers, a `TransformerStack`. Override it for stacks of your own.
+        """Makes a stack of layers, a `TransformerStack`. Override it for your own stacks.
 
         Args:
             layers: list of layers.
@@ -135,7 +135,7 @@ class TransformerModel(SequenceModel):
         return c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
 
     def _output_initializer(self, num_layers):
-        """Returns the initializer of what is added to the residual stream; None: that of all matrices."""
+        """Returns the initializer of the matrices that write to the residual stream; None: the usual one."""
         c = self.config
         if not c.get("scale_residuals") or c["kernel_initializer"]:
             return None
@@ -150,15 +150,15 @@ class TransformerModel(SequenceModel):
         return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
     def attention(self, role, index, **options):
-        """Makes the attention of one layer. Override it for kinds of your own.
+        """Makes the attention of one layer. Override it for your own kinds.
 
         Args:
-            role: "encoder" or "decoder", self-attention there, or "memory", from the decoder to the encoder's output.
+            role: "encoder" or "decoder" for self-attention, or "memory", from the decoder to the encoder's output.
             index: int, number of the layer in its stack.
             **options: arguments of `MultiHeadAttention`.
 
         Returns:
-            A layer called as `MultiHeadAttention` is.
+            A layer with the calls of `MultiHeadAttention`.
         """
         if role == "memory":
             return MultiHeadAttention(**options)
@@ -166,15 +166,15 @@ class TransformerModel(SequenceModel):
         return make_self_attention(self.config["self_attention"], index, **options)
 
     def feed_forward(self, role, index, **options):
-        """Makes the feed-forward network of one layer. Override it for kinds of your own.
+        """Makes the feed-forward network of one layer. Override it for your own kinds.
 
         Args:
-            role, index: as of `attention`.
+            role, index: as in `attention`.
             **options: arguments of `FeedForward`.
 
         Returns:
-            A layer called with [B, T, hidden] and `training`, and a `context` if its `call` takes one; None: the
-            layer's own `FeedForward`.
+            A layer called with [B, T, hidden] and `training`, and with `context` if its `call` takes one; None: the
+            usual `FeedForward`.
         """
         kinds = networks.kinds_of(self.config["feed_forward"])
         is_plain = kinds[index % len(kinds)][0] == PLAIN
@@ -182,17 +182,17 @@ class TransformerModel(SequenceModel):
 
     @property
     def cost_features(self):
-        """List of the features of whose positions a stack has costs, "inputs" or "targets"."""
+        """List of the features whose stacks have costs, "inputs" or "targets"."""
         return [feature for feature, stack in self.stacks().items() if stack.has_costs]
 
     def outputs(self, logits, costs, results=None, **others):
-        """Returns what a call does: the logits alone if there is nothing else.
+        """Returns the outputs of a call: only the logits if there is nothing else.
 
         Args:
-            logits: of the targets.
-            costs: {feature: float32 [B, length]}, of `cost_features`.
-            results: {feature: Results} in training, whose shares are counted.
-            **others: further outputs by their names.
+            logits: the logits of the targets.
+            costs: {feature: float32 [B, length]} for `cost_features`.
+            results: {feature: Results} in training, which have the shares.
+            **others: further outputs by name.
 
         Returns:
             The logits, or {"targets": logits, **others}, with "costs" and "shares" if there are any: see
@@ -208,7 +208,7 @@ class TransformerModel(SequenceModel):
         return {"targets": logits, **others} if others else logits
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [B, T]: True where the target is not padding; None of a dict, whose logits carry their own."""
+        """Returns bool [B, T], True where the target is not padding; None for a dict, whose logits carry masks."""
         return None if self.has_costs else super().compute_mask(inputs)
 
     def compute_output_spec(self, inputs, training=None):
@@ -216,7 +216,7 @@ class TransformerModel(SequenceModel):
         return self.outputs(super().compute_output_spec(inputs, training), self.cost_specs(inputs))
 
     def cost_specs(self, inputs):
-        """Returns symbolic costs of a dict of symbolic inputs."""
+        """Returns symbolic costs for a dict of symbolic inputs."""
         return {f: keras.KerasTensor(inputs[f].shape, dtype="float32") for f in self.cost_features}
 
     def logits(self, hidden, matrix=None):
@@ -225,17 +225,17 @@ class TransformerModel(SequenceModel):
 
     @property
     def max_length(self):
-        """The number of positions that a table has, int; None: no limit."""
+        """The number of positions in a table, int; None: no limit."""
         return self.position_limit
 
 
 def _taken(layer_class, config):
-    """Returns those of a model's options that are arguments of a layer, too."""
+    """Returns the options of a model that are also arguments of a layer."""
     return {name: config[name] for name in inspect.signature(layer_class).parameters if name in config}
 
 
 def build_embeddings(*layers):
-    """Builds look-ups and softmax, of which several may be one layer."""
+    """Builds look-ups and softmax, which may share layers."""
     for layer in layers:
         if not layer.built:
             layer.build((None, None))
@@ -247,10 +247,10 @@ def is_token(ids):
 
 
 def positioned(layer, x, position=None):
-    """Adds positions to embeddings `x` by a layer, or none if it is None."""
+    """Adds positions to embeddings `x` by a layer; returns `x` if the layer is None."""
     return x if layer is None else layer(x, position=position)
 
 
 def normalized(x, norm):
-    """Returns `norm(x)`, or `x` if there is no final normalization."""
+    """Returns `norm(x)`, or `x` if `norm` is None."""
     return x if norm is None else norm(x)

@@ -14,27 +14,27 @@ from t2t_lite.settings.declared_hparams import DeclaredHParams
 from t2t_lite.settings.ranges import Setting, own_settings, settings_of
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-KINDS = ("self_attention_type", "ffn_layer")  # settings that name kinds of layers, which declare further settings
+KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layers, which declare further settings
 
 
 @dataclasses.dataclass(eq=False)
 class HParams(DeclaredHParams):
     """Hyperparameters. Assigning a name that is not declared here is an error: see `add_hparam`.
 
-    Values keep the type of their declaration, and stay in its range (ranges.py); an int accepts `1e3`, a float
-    `1`. What models, runs, exporters and docs do with a setting follows from its `Setting`; a model has own `HPARAMS`.
-    `said` has the names that were given or assigned, even if to the default: unless `dtype_policy` is among them, a
-    model has Keras' global one.
+    Values keep the type of their declaration and stay in its range (ranges.py); an int accepts `1e3`, a float `1`.
+    Models, runs, exporters and docs handle a setting according to its `Setting`; a model has further `HPARAMS`. `said`
+    has the names that were given or assigned, even with the default value: unless `dtype_policy` is among them, a model
+    uses Keras' global policy.
     """
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Notes which settings are given, for `said`."""
+        """Records which settings are given, for `said`."""
         made = super().__new__(cls)
         vars(made)["_given"] = {*given}
         return made
 
     def __post_init__(self):
-        # `_declared`: {name: Setting} of `_own`; `model_class`: the one whose settings are declared, see `of_model`
+        # `_declared`: {name: Setting} of `_own`; `model_class`: the class whose settings are declared: see `of_model`
         vars(self).update(_own={}, _declared={}, model_class=None, said=vars(self).pop("_given"))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -42,16 +42,18 @@ class HParams(DeclaredHParams):
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
             vars(self).get("said", set()).add(name)
             if name == "lora_rank" and not self.lora_rank:
-                object.__setattr__(self, "lora_alpha", 0.0)  # what a set, or a run, had for its LoRA
+                object.__setattr__(self, "lora_alpha", 0.0)  # which a set or a run had for its LoRA
             if name in KINDS and self.__dict__.get("model_class"):
                 self._declare(self.model_class)
         elif name in self.__dict__.get("_own", {}):
             self._own[name] = storable(name, self._declared[name].typed(value))
         else:
-            raise UserError(f"hparam {shown(name)} is not declared. {self._nearest(name)} For your own: add_hparam().")
+            raise UserError(
+                f"hparam {shown(name)} is not declared. {self._nearest(name)} To add your own: add_hparam()."
+            )
 
     def __getattr__(self, name: str) -> Any:  # only reached when the dataclass has no such attribute
-        if name.startswith("_"):  # copy and pickle probe for these before there is any state
+        if name.startswith("_"):  # copy and pickle ask for these before there is any state
             raise AttributeError(name)
         if name in self._own:
             return self._own[name]
@@ -61,10 +63,10 @@ class HParams(DeclaredHParams):
         return hparam_answer(name) or nearest(name, self.values())
 
     def add_hparam(self, name: str, value: object) -> None:
-        """Declares a hyperparameter of the user's own; its type is the value's.
+        """Declares a user's own hyperparameter; its type is that of the value.
 
         Raises:
-            UserError: it exists, or the value is not a bool, int, float, str or list that JSON can hold (no NaN).
+            UserError: the name exists, or the value is not a bool, int, float, str or list that JSON can hold (no NaN).
         """
         if name in self:
             raise UserError(f"hparam {shown(name)} exists already; assign to it instead of adding it.")
@@ -74,22 +76,22 @@ class HParams(DeclaredHParams):
     def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
-        They have their defaults, or the values here. Those of kinds of attention and of feed-forward layers come with
-        `self_attention_type` and `ffn_layer`.
+        They have their defaults, or the values in this object. The settings of kinds of attention and of feed-forward
+        layers follow from `self_attention_type` and `ffn_layer`.
 
         Raises:
-            UserError: such a value is of another type or out of range, or a name is one of `HParams` itself.
+            UserError: a value has another type or is out of range, or a name is one of `HParams`.
         """
         made = self.copy()
         made._declare(model_class)
         return made
 
     def kinds(self) -> dict[str, str]:
-        """Returns {name: value} of the settings that name kinds of layers, which have settings of their own."""
+        """Returns {name: value} of the settings that name kinds of layers, which have further settings."""
         return {name: getattr(self, name) for name in KINDS}
 
     def _declare(self, model_class):
-        """Adds the settings that a model declares, and those of its kinds of layers."""
+        """Adds the settings of a model and of its kinds of layers."""
         object.__setattr__(self, "model_class", model_class)
         for name, declared in own_settings(model_class, **self.kinds()).items():
             if name in _SETTINGS:
@@ -102,15 +104,15 @@ class HParams(DeclaredHParams):
         setattr(self, name, value)
 
     def values(self) -> dict[str, Any]:
-        """Returns a dict of all names and values, the user's own included."""
+        """Returns a dict of all names and values, including the user's own."""
         return {**{f: getattr(self, f) for f in _SETTINGS}, **self._own}
 
     def settings(self) -> dict[str, Setting]:
-        """Returns {name: Setting} of all declarations, in the order of `values`."""
+        """Returns {name: Setting} of all declarations in the order of `values`."""
         return {**_SETTINGS, **self._declared}
 
     def get(self, name: str, default: object = None) -> Any:
-        """Returns the value, or `default` where the name is not declared."""
+        """Returns the value, or `default` if the name is not declared."""
         return self.values().get(name, default)
 
     def __eq__(self, other: object) -> bool:
@@ -139,8 +141,8 @@ class HParams(DeclaredHParams):
         """Returns a new HParams changed by `name=value,name=[1,2],…` (tensor2tensor's `--hparams` grammar).
 
         Raises:
-            UserError: unknown name (the nearest ones are named) that `skips` does not skip, a value of another type, a
-                name given twice, or text that is not of this form.
+            UserError: a name is unknown (the message has the nearest names) and `skips(name)` is not true, or given
+                twice; a value has another type; or the text does not have this form.
         """
         made = self.copy()
         for name, value in _kinds_first(parse_assignments(text, "--hparams")):
@@ -152,7 +154,7 @@ class HParams(DeclaredHParams):
         return made
 
     def to_json(self) -> str:
-        """Returns sorted JSON, one value a line. Raises `UserError` for NaN in a list of the user's own."""
+        """Returns sorted JSON, one value per line. Raises `UserError` for NaN in a user's own list."""
         for name, value in self._own.items():
             storable(name, value)
         return json.dumps(self.values(), indent=1, sort_keys=True, allow_nan=False)
@@ -181,21 +183,21 @@ _SETTINGS = settings_of(HParams)
 
 
 def _kinds_first(values):
-    """Returns the items of a dict, that one first by which others may come to be declared."""
+    """Returns the items of a dict, those first that may declare others."""
     return sorted(values.items(), key=lambda item: item[0] not in KINDS)
 
 
 def parse_assignments(text, where):
-    """Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; blanks are ignored.
+    """Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; spaces are ignored.
 
-    A value that is JSON and begins with { or [{ is a string, whatever commas are in it.
+    A value that is JSON and begins with { or [{ is one string, including its commas.
 
     Args:
         text: the assignments; "" gives {}.
-        where: what to call the text in errors, such as "--decode_hparams".
+        where: the name of the text in errors, such as "--decode_hparams".
 
     Raises:
-        UserError: not of that form, or a name given twice.
+        UserError: the text does not have this form, or a name is given twice.
     """
     found, rest = {}, text.strip()
     while rest:
@@ -207,7 +209,7 @@ def parse_assignments(text, where):
 
 
 def _assignment(text, where):
-    """Returns (name, value, what follows) of the first assignment."""
+    """Returns (name, value, rest of the text) of the first assignment."""
     match = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(\[[^\]]*\]|[^,\[]*)\s*(?:,|$)", text)
     if not match:
         raise UserError(f"{where}: cannot read {shown(text)}. Expected name=value,name=value.")
@@ -218,7 +220,7 @@ def _assignment(text, where):
 
 
 def _json_assignment(text):
-    """Returns (name, value, what follows) of a first assignment whose value is JSON with braces; else None."""
+    """Returns (name, value, rest of the text) if the first assignment has JSON with braces, otherwise None."""
     begin = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(?=\[?\s*\{)", text)
     try:
         _, end = json.JSONDecoder().raw_decode(text, begin.end()) if begin else (None, 0)

@@ -1,4 +1,4 @@
-"""The declarations of all hyperparameters that models share, each with its type, default, range and meaning."""
+"""The hyperparameters that models share, each with its type, default, range and meaning."""
 
 import dataclasses
 
@@ -41,11 +41,11 @@ class DeclaredHParams:
     # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
     layer_preprocess_sequence: str = setting(
         "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
-        meaning="What precedes each sub-layer: nothing (the paper) or a normalization (n).",
+        meaning="Before each sub-layer: nothing (the paper) or a normalization (n).",
     )  # fmt: skip
     layer_postprocess_sequence: str = setting(
         "dan", choices={"dan": "post", "da": "pre"}, argument="norm", fixed=True,
-        meaning="What follows each sub-layer: dropout (d), addition (a) and, in the paper, normalization (n).",
+        meaning="After each sub-layer: dropout (d), addition (a) and, in the paper, normalization (n).",
     )  # fmt: skip
     norm_epsilon: float = setting(
         1e-5, 1e-20, 1, argument="norm_epsilon", fixed=True, meaning="Added to the variance in normalizations."
@@ -93,19 +93,19 @@ class DeclaredHParams:
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
-        meaning="Of dot_product_relative: the distance at which distances are clipped; of v2: how many have a vector.",
+        meaning="For dot_product_relative: largest distance with its own vector; for v2: number of distances with one.",
     )  # fmt: skip
     add_relative_to_values: bool = setting(
         False, argument="self_attention.add_relative_to_values", fixed=True,
-        meaning="Of dot_product_relative: whether values have vectors for distances, too.",
+        meaning="For dot_product_relative: whether distances also have vectors for values.",
     )  # fmt: skip
     heads_share_relative_embedding: bool = setting(
         False, argument="self_attention.heads_share_relative_embedding", fixed=True,
-        meaning="Of dot_product_relative_v2: whether all heads have the same vectors.",
+        meaning="For dot_product_relative_v2: whether all heads share the vectors.",
     )  # fmt: skip
     attention_neighborhood: int = setting(
         0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,
-        meaning="Of restricted: r, how many positions each one sees.",
+        meaning="For restricted: r, the number of positions that each position sees.",
     )  # fmt: skip
     ffn_layer: str = setting(
         "dense_relu_dense", argument="feed_forward", fixed=True,
@@ -114,123 +114,131 @@ class DeclaredHParams:
     )  # fmt: skip
     initializer: str = setting(
         "uniform_unit_scaling", argument="initializer",
-        meaning="Initial values of the layers' matrices, see Initialization below.",
+        meaning="Initial values of the layers' matrices: see Initialization below.",
     )  # fmt: skip
     initializer_gain: float = setting(1.0, above=0, most=100, argument="initializer_gain", meaning="Its gain.")
 
     # Regularisation.
     layer_prepostprocess_dropout: float = setting(
-        0.1, 0, below=1, argument="dropout", meaning="Dropout of sub-layers' outputs and of embeddings."
+        0.1, 0, below=1, argument="dropout", meaning="Dropout rate of sub-layers' outputs and of embeddings."
     )
     attention_dropout: float = setting(
-        0.0, 0, below=1, argument="attention_dropout", meaning="Dropout of attention weights."
+        0.0, 0, below=1, argument="attention_dropout", meaning="Dropout rate of attention weights."
     )
     relu_dropout: float = setting(
-        0.0, 0, below=1, argument="relu_dropout", meaning="Dropout inside the feed-forward networks."
+        0.0, 0, below=1, argument="relu_dropout", meaning="Dropout rate inside the feed-forward networks."
     )
-    label_smoothing: float = setting(0.1, 0, below=1, meaning="Probability spread over the wrong ids.")
+    label_smoothing: float = setting(0.1, 0, below=1, meaning="Probability that is spread over the wrong ids.")
 
     # Batches.
     batch_size: int = setting(
-        4096, 1, 2**24, meaning="Tokens per replica: rows x the longest of either side, padding counted."
+        4096, 1, 2**24, meaning="Tokens per replica: rows x the longest row of either side, including padding."
     )
     max_length: int = setting(256, 0, 2**24, meaning="Longer training examples are dropped and counted; 0: batch_size.")
     min_length: int = setting(0, 0, 2**24, meaning="Shorter training examples are dropped and counted.")
     bpe_dropout: float = setting(
-        0.0, 0, 1, meaning="Chance of leaving a merge out of a training sentence, on both sides (text/bpe_dropout.py)."
+        0.0,
+        0,
+        1,
+        meaning="Probability of skipping a merge in a training sentence, on both sides (text/bpe_dropout.py).",
     )
-    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Batches per replica in one step.")
+    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Batches per replica and step.")
 
     # Optimizer (paper, 5.3).
     optimizer: str = setting(
         "adam", choices=("adam", "true_adam", "adam_w", "lamb", "adafactor", "sgd", "multistep_adam"), fixed=True,
-        meaning="The optimizer; true_adam and adam_w are adam, multistep_adam accumulates.",
+        meaning="The optimizer; true_adam and adam_w mean adam, multistep_adam accumulates gradients.",
     )  # fmt: skip
-    optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="Of Adam: decay of the first moment.")
-    optimizer_adam_beta2: float = setting(0.98, 0, below=1, meaning="Of Adam: decay of the second moment.")
-    optimizer_adam_epsilon: float = setting(1e-9, 1e-20, 1, meaning="Of Adam: added to the second moment's root.")
+    optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="For Adam: decay of the first moment.")
+    optimizer_adam_beta2: float = setting(0.98, 0, below=1, meaning="For Adam: decay of the second moment.")
+    optimizer_adam_epsilon: float = setting(1e-9, 1e-20, 1, meaning="For Adam: added to the root of the second moment.")
     optimizer_adafactor_beta1: float = setting(
-        0.0, 0, below=1, fixed=True, meaning="Of Adafactor: decay of the first moment; 0: none is kept."
+        0.0, 0, below=1, fixed=True, meaning="For Adafactor: decay of the first moment; 0: no first moment."
     )
     optimizer_adafactor_beta2: float = setting(
-        0.999, above=0, below=1, meaning="Of Adafactor: decay of the second moment, with decay type adam."
+        0.999, above=0, below=1, meaning="For Adafactor: decay of the second moment, with decay type adam."
     )
     optimizer_adafactor_factored: bool = setting(
-        True, fixed=True, meaning="Of Adafactor: whether a matrix's second moments are kept by row and column."
+        True, fixed=True, meaning="For Adafactor: whether a matrix's second moments are stored by row and column."
     )
     optimizer_adafactor_decay_type: str = setting(
-        "pow", choices=("pow", "adam"), meaning="Of Adafactor: decay of the second moment."
+        "pow", choices=("pow", "adam"), meaning="For Adafactor: type of the second moment's decay."
     )
     optimizer_adafactor_memory_exponent: float = setting(
-        0.8, above=0, most=10, meaning="Of Adafactor: the exponent of decay type pow."
+        0.8, above=0, most=10, meaning="For Adafactor: the exponent of decay type pow."
     )
     optimizer_adafactor_clipping_threshold: float = setting(
-        1.0, 0, 10**6, meaning="Of Adafactor: root mean square at which an update is clipped; 0: never."
+        1.0, 0, 10**6, meaning="For Adafactor: root mean square at which an update is clipped; 0: never."
     )
     optimizer_adafactor_multiply_by_parameter_scale: bool = setting(
-        True, meaning="Of Adafactor: whether an update is relative to the size of its weights."
+        True, meaning="For Adafactor: whether an update is relative to the size of its weights."
     )
     optimizer_multistep_accumulate_steps: int = setting(
-        0, 0, 256, meaning="Of multistep_adam: another name of gradient_accumulation_steps."
+        0, 0, 256, meaning="For multistep_adam: another name of gradient_accumulation_steps."
     )
     weight_decay: float = setting(
-        0.0, 0, 1, meaning="Share of the matrices that each step subtracts, times the learning rate; 0: off."
+        0.0, 0, 1, meaning="Share of the matrices, times the learning rate, that each step subtracts; 0: off."
     )
     ema_decay: float = setting(
         0.0, 0, below=1, fixed=True,
-        meaning="Decay of a moving average of the weights, which is evaluated, saved and used; 0: off.",
+        meaning="Decay of a moving average of the weights, which is evaluated and saved; 0: off.",
     )  # fmt: skip
     learning_rate_schedule: str = setting(
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
-        meaning="Product of factors, see training/optimization/schedules.py.",
+        meaning="Product of factors: see training/optimization/schedules.py.",
     )
     learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="The factor constant.")
     learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Steps of the warm-up.")
     learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1, meaning="Steps of the decay factors.")
     learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Rate of exponential decay.")
-    learning_rate_decay_staircase: bool = setting(False, meaning="Whether exponential decay goes in stairs.")
+    learning_rate_decay_staircase: bool = setting(
+        False, meaning="Whether exponential decay is applied in discrete steps."
+    )
     learning_rate_layer_decay: float = setting(
-        1.0, above=0, most=1, meaning="Factor of the rate from a layer to the one below; embeddings are lowest; 1: off."
+        1.0,
+        above=0,
+        most=1,
+        meaning="Factor of the rate from a layer to the layer below; embeddings are the lowest; 1: off.",
     )
     unfreeze_steps: int = setting(
         0, limits=COUNT,
-        meaning="Steps after which one more layer is trained, from the top; embeddings are lowest; 0: all at once.",
+        meaning="Steps after which one more layer is trained, from the top down to the embeddings; 0: all at once.",
     )  # fmt: skip
     frozen: str = setting("", fixed=True, meaning="Parts that are not trained, such as embedding/encoder_0-3.")
-    lora_rank: int = setting(0, 0, 2**12, fixed=True, meaning="r of LoRA, beside which only heads are trained; 0: off.")
-    lora_alpha: float = setting(0.0, 0, 10**6, fixed=True, meaning="LoRA counts lora_alpha / lora_rank times; 0: once.")
+    lora_rank: int = setting(0, 0, 2**12, fixed=True, meaning="LoRA rank; only LoRA and heads are trained; 0: off.")
+    lora_alpha: float = setting(0.0, 0, 10**6, fixed=True, meaning="LoRA is scaled by lora_alpha / lora_rank; 0: by 1.")
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
-        10, limits=COUNT, meaning="Steps in a row with a loss or gradient that is not finite, before training stops."
+        10, limits=COUNT, meaning="Consecutive steps with a loss or gradient that is not finite before training stops."
     )
 
     # The machine.
     dtype_policy: str = setting(
         "float32", choices=("float32", "mixed_bfloat16", "bfloat16", "mixed_float16", "float16", "float64"),
-        argument="dtype", meaning="The types of computations and weights.",
+        argument="dtype", meaning="The dtypes of computations and weights.",
     )  # fmt: skip
     mixed_precision_optimizer_init_loss_scale: float = setting(
-        2.0**15, limits=LOSS_SCALE, meaning="Of float16: the first scale of the loss."
+        2.0**15, limits=LOSS_SCALE, meaning="For float16: initial loss scale."
     )
     loss_scale_growth_steps: int = setting(
-        2000, 1, 2**31 - 1, meaning="Of float16: good steps after which the scale of the loss doubles."
+        2000, 1, 2**31 - 1, meaning="For float16: steps with finite gradients after which the loss scale doubles."
     )
     recompute_grad: bool = setting(
         False, argument="recompute_grad",
-        meaning="Whether activations inside the layers are computed again for their gradients, to save memory.",
+        meaning="Whether activations inside the layers are recomputed for their gradients, to save memory.",
     )  # fmt: skip
     random_seed: int = setting(429459, limits=SEED, meaning="Seed of initial weights, order of the data and dropout.")
 
     # Evaluation during training.
     eval_metrics: str = setting(
-        "", meaning="Metrics beside those of the problem, with / between them, such as f1_macro/mcc or ter."
+        "", meaning="Metrics in addition to those of the problem, separated by /, such as f1_macro/mcc or ter."
     )
     eval_decode_examples: int = setting(
-        200, limits=COUNT, meaning="Dev sentences that each evaluation translates; 0: none."
+        200, limits=COUNT, meaning="Dev sentences to translate in each evaluation; 0: none."
     )
-    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Their beam size.")
-    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Their length penalty.")
+    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Beam size of these translations.")
+    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Length penalty of these translations.")
     eval_tokenization: str = setting(
         "",
-        meaning="BLEU's tokenization, such as zh or char; empty: that of the target language, 13a where it has spaces.",
+        meaning="BLEU's tokenization, such as zh or char; empty: by the target language, 13a if it has spaces.",
     )

@@ -1,4 +1,4 @@
-"""What a setting may be: its type, and the numbers or words allowed. Declared with the setting, checked here alone."""
+"""The type of a setting and the numbers or words that it may be; declared with the setting, only checked here."""
 
 import ctypes
 import dataclasses
@@ -13,13 +13,13 @@ from t2t_lite.errors import UserError, nearest
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The finite numbers that a setting may have; as text, `from 1 to 4,096`.
+    """The finite numbers that a setting may be; as text, `from 1 to 4,096`.
 
     Attributes:
-        least, most: the smallest and the largest one.
-        above, below: bounds that do not belong to the range. They hold for the number rounded to float32, which is
-            what computes with it: 0.99999999 is not below 1.
-        also: single numbers beside the range, such as -1 for "off".
+        least, most: the smallest and the largest number.
+        above, below: exclusive bounds. They apply to the number rounded to float32, in which it is computed with:
+            0.99999999 is not below 1.
+        also: further numbers, such as -1 for "off".
     """
 
     least: float | None = None
@@ -65,43 +65,43 @@ class Choices:
         return ", ".join(self.words)
 
 
-# Ranges of what is set in several places. Each bound is far beyond any real use; what is larger is a mistake, and most
-# often one that fills the memory or never ends.
-ALPHA = Range(0, 5)  # of the longest outputs, the fifth power is still a finite float32
+# Ranges of settings that exist in several places. Each bound is far beyond any real use; larger values are mistakes,
+# which usually fill the memory or never finish.
+ALPHA = Range(0, 5)  # the fifth power of the longest length is still a finite float32
 BEAM_SIZE = Range(1, 1024)
-COUNT = Range(0, 2**31 - 1)  # of sentences, steps, examples; 0: none, or all
+COUNT = Range(0, 2**31 - 1)  # sentences, steps, examples; 0: none, or all
 DECODE_BATCH = Range(1, 4096)
 EXTRA_LENGTH = Range(0, 10_000)
 NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
-JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # of hidden states
-PATTERN_LENGTH = Range(2, 2048)  # positions in a picture of which see which: a matrix of as many squared
-SHAPES = Range(1, 64)  # of batches that XLA compiles, a program each
-LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph
-LOSS_SCALE = Range(1, 2**24)  # more than any gradient in float16 needs; the bound of NVIDIA's Apex, too
+JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # for hidden states
+PATTERN_LENGTH = Range(2, 2048)  # positions in a picture of a pattern, a matrix with as many rows and columns
+SHAPES = Range(1, 64)  # shapes of batches, for each of which XLA compiles a program
+LOGICAL_CPUS = Range(0, 64)  # each is a replica with a copy of the graph
+LOSS_SCALE = Range(1, 2**24)  # more than any gradient in float16 needs; also the bound of NVIDIA's Apex
 MINUTES = Range(0, 10**7)  # 19 years
 SECONDS = Range(0, 10**8)  # 3 years
 HOURS = Range(most=10**6, above=0)
 STEPS_BETWEEN = Range(1, 10**9)
 CHARACTER_COVERAGE = Range(0.98, 1)  # what SentencePiece accepts
 CHECKPOINTS_KEPT = Range(0, 10**6)
-COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
+COMPUTE_DTYPES = ("float32", "bfloat16")  # for decoding
 LONG_INPUTS = ("split", "truncate", "refuse")  # what is done with a text that is too long
 SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is translated
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # of cells
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # between cells
 NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names
-PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
+PAIRS = Range(1, 10**9)  # pairs of sentences, at least one
 MASK_RATE = Range(0.001, 0.999)
-SLOT_ORDERS = ("binary_tree", "uniform")  # which missing ids of a slot an insertion model predicts first
-MASK_UNITS = ("token", "word", "ngram", "phrase")  # what a masked language model guesses as a whole
+SLOT_ORDERS = ("binary_tree", "uniform")  # the order in which an insertion model predicts the ids of a slot
+MASK_UNITS = ("token", "word", "ngram", "phrase")  # units that a masked language model predicts as a whole
 METRIC_MOVE = Range(0, 10**6)
-SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or from a row's start to that of the next one
-MODEL_VERSION = Range(0, 2**63 - 1)  # on a server
+SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or between the starts of two rows
+MODEL_VERSION = Range(0, 2**63 - 1)  # of a model on a server
 REQUEST_TIMEOUT = Range(0.001, 10**6)  # seconds
 RETRIES = Range(0, 20)
 SHARDS = Range(1, 10**6)
-SAMPLING_SEED = Range(0, 2**31 - 1)  # what an export's int32 input can hold
+SAMPLING_SEED = Range(0, 2**31 - 1)  # an export's int32 input can hold it
 SEED = Range(-(2**31), 2**32 - 1)
 VOCAB_SIZE = Range(1, 2**24)
 
@@ -153,8 +153,8 @@ def setting(default, least=None, most=None, *, above=None, below=None, also=(), 
 
     Args:
         default: value.
-        least, most, above, below, also: its range, as `Range` takes it.
-        choices: words it may be, or a dict {word: value of the constructor's argument}.
+        least, most, above, below, also: its range, as arguments of `Range`.
+        choices: the words that it may be, or a dict {word: value of the constructor's argument}.
         limits: Range or Choices, instead of these.
         facts: other attributes of `Setting`, such as its meaning.
     """
@@ -166,15 +166,15 @@ def setting(default, least=None, most=None, *, above=None, below=None, also=(), 
 
 @functools.cache
 def settings_of(cls):
-    """Returns {name: Setting} of a dataclass whose fields `setting` declares."""
+    """Returns {name: Setting} of a dataclass whose fields are declared by `setting`."""
     kinds = typing.get_type_hints(cls)
     return {f.name: Setting(f.name, kinds[f.name], f.default, **f.metadata) for f in dataclasses.fields(cls)}
 
 
 def own_settings(model_class, **kinds):
-    """Returns {name: Setting} of what a model declares in its `HPARAMS`, {name: setting(…)}.
+    """Returns {name: Setting} of the settings in a model's `HPARAMS`, {name: setting(…)}.
 
-    With `kinds`, {name of a setting that names kinds of layers: value}, those that these declare are among them: see
+    With `kinds`, {name of a setting that names kinds of layers: value}, the settings of these kinds are included: see
     `TransformerModel.kind_hparams`.
     """
     fields = getattr(model_class, "HPARAMS", {})
@@ -184,11 +184,11 @@ def own_settings(model_class, **kinds):
 
 
 def check_settings(instance, limited_only=False):
-    """Gives each field of a dataclass the type that is declared. Raises `UserError` for a value out of range.
+    """Converts each field of a dataclass to its declared type. Raises `UserError` for a value out of range.
 
     Args:
-        instance: of a dataclass.
-        limited_only: bool, leave fields without limits as they are: they may be of any type.
+        instance: an instance of a dataclass.
+        limited_only: bool, leave fields without limits as they are: they may have any type.
     """
     for name, declared in settings_of(type(instance)).items():
         if limited_only and declared.limits is None:
@@ -197,16 +197,16 @@ def check_settings(instance, limited_only=False):
 
 
 def typed_value(name, value, kind, limits=None):
-    """Returns `value` as a type, within limits; strings are parsed: an int accepts `1e3`, a float `1`.
+    """Converts a value to a type and checks its limits; strings are parsed: an int accepts `1e3`, a float `1`.
 
     Args:
-        name: what to call it in the error.
-        value: of that type, or text.
-        kind: bool, int, float, str or list, or one of them or None.
-        limits: Range, Choices or None. Floats are finite in any case.
+        name: the name of the value in errors.
+        value: a value of that type, or text.
+        kind: bool, int, float, str or list, or the union of one of them and None.
+        limits: Range, Choices or None. Floats must be finite in any case.
 
     Raises:
-        UserError: another type, or a value out of range.
+        UserError: the value has another type or is out of range.
     """
     if isinstance(kind, types.UnionType):
         if value is None or value == "None":
@@ -223,7 +223,7 @@ def typed_value(name, value, kind, limits=None):
 
 
 def typed_text(value):
-    """Returns a value as its user would type it, cut after 80 characters."""
+    """Returns a value as a user would type it, truncated to 80 characters."""
     if isinstance(value, int) and value.bit_length() >= 400:
         return "a huge number"
     text = value if isinstance(value, str) else repr(value)
@@ -232,15 +232,15 @@ def typed_text(value):
 
 def _converted(value, kind):
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()  # a scalar of NumPy's
+        value = value.item()  # a NumPy scalar
     if kind is bool and isinstance(value, str):
         return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
     if kind in (list, str, bool):
         if not isinstance(value, kind):
             raise ValueError
-        return [*value] if kind is list else value  # a list of its own, not that of the declaration
+        return [*value] if kind is list else value  # a copy, not the list of the declaration
     if isinstance(value, bool | bytes) or value is None or (not isinstance(value, str) and hasattr(value, "__len__")):
-        raise ValueError  # of an array of one number, too, `float` would be a number
+        raise ValueError  # `float` would accept an array with one number
     number = float(value)
     if kind is float:
         return number

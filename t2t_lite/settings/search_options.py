@@ -91,25 +91,25 @@ class SearchOptions:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")
 
     def traced(self):
-        """Returns the options that are Python values in a search's graph; all others are the defaults."""
+        """Returns the options that are Python values in the graph of a search; all others have their defaults."""
         own = ("top_k",) if self.sampling else ("beam_size", "length_penalty", "ends")
         names = ("sampling", "n_best", "no_repeat_ngram_size", *own)
         return SearchOptions(**{name: getattr(self, name) for name in names})
 
     def numbers(self):
-        """Returns {name: value} of the options that a graph gets as tensors; some that are off are left out."""
+        """Returns {name: value} of the options that a graph gets as tensors, without some that are off."""
         names = ["temperature"] + ["top_p"] * (self.top_p < 1) if self.sampling else ["alpha"]
         names += ["repetition_penalty"] * (self.repetition_penalty != 1)
         return {name: getattr(self, name) for name in names}
 
     def changes(self):
-        """Returns {name: value} of the options that are not the defaults."""
+        """Returns {name: value} of the options that differ from the defaults."""
         fields = dataclasses.fields(self)
         return {f.name: value for f in fields if (value := getattr(self, f.name)) != f.default}
 
 
 def kept_settings(options, names):
-    """Returns {name: value} of the settings that an export keeps; without banned texts, as in earlier ones, if none."""
+    """Returns {name: value} of the settings that an export keeps; empty banned texts are left out, as before."""
     return {name: getattr(options, name) for name in names if name != "banned_texts" or options.banned_texts}
 
 

@@ -1,4 +1,4 @@
-"""Names of tensor2tensor that do not exist here, with what to use instead: for error messages and tables of the docs.
+"""Names of tensor2tensor that do not exist here, and their replacements: for error messages and tables of the docs.
 
 Each answer is one or two sentences. `make docs` writes them into docs/coming_from_tensor2tensor.md.
 """
@@ -10,16 +10,16 @@ from t2t_lite.errors import UserError
 
 
 def _rows(kind):
-    """Returns [(names, their value in tensor2tensor, the answer)] of a kind in the table."""
+    """Returns [(names, value in tensor2tensor, answer)] of one kind from the table."""
     lines = pathlib.Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
     return [tuple(cells) for first, *cells in (line.split("\t") for line in lines) if first == kind]
 
 
 # Hyperparameters of tensor2tensor's Transformer sets (`basic_1` in layers/common_hparams.py; models/transformer.py):
-# names, which may end in *, the value in tensor2tensor, and the answer.
+# (names, which may end in *; the value in tensor2tensor; the answer).
 HPARAMS = _rows("hparam")
 
-# Metrics of its evaluations (utils/metrics.py) and those here; neg_log_perplexity is the loss times -1.
+# {metric of its evaluations (utils/metrics.py): metric here}; neg_log_perplexity is the loss times -1.
 METRICS = {
     "accuracy": "token_accuracy",
     "accuracy_per_sequence": "exact_sequence_accuracy",
@@ -27,21 +27,21 @@ METRICS = {
     "neg_log_perplexity": "loss",
 }
 
-# Options of tensor2tensor's --decode_hparams (utils/decoding.py) that exist here, too.
+# Options of tensor2tensor's --decode_hparams (utils/decoding.py) that also exist here.
 DECODING = (
     "alpha", "batch_size", "beam_size", "delimiter", "extra_length", "identity_output", "log_results", "max_input_size",
     "num_decodes", "num_samples", "return_beams", "shard_google_format", "shard_id", "shards", "shards_start_offset",
     "write_beam_scores",
 )  # fmt: skip
 
-# Flags that every trainer, decoder and exporter accepts with a warning: the switches, then those with a value.
+# Flags that trainer, decoder and exporter accept with a warning: switches, and flags with a value.
 TF1_SWITCHES = {name: answer for name, _, answer in _rows("switch")}
 TF1_VALUES = {name: answer for name, _, answer in _rows("option")}
-# Flags of tensor2tensor's commands and modules, also of older versions, that are errors here: names and the answer.
+# Flags of tensor2tensor's commands and modules, including older versions, that are errors here: (names, answer).
 FLAGS = [(names, answer) for names, _, answer in _rows("flag")]
-# Modules that users' folders import, and that `t2t_lite.extras.tensor2tensor` does not have.
+# Modules that users' code imports and that `t2t_lite.extras.tensor2tensor` lacks.
 _MODULES = {name: answer for name, _, answer in _rows("module")}
-# Settings of a run that are flags but that users look for among the hyperparameters.
+# Settings of a run that are flags, but that users expect among the hyperparameters.
 _NO_HPARAMS = ("data_dir", "eval_steps", "model", "output_dir", "problem", "schedule", "train_steps", "worker_gpu")
 
 
@@ -65,7 +65,7 @@ def flag_answer(name):
 
 
 def module_answer(name):
-    """Returns what to use instead of a module of tensor2tensor, one line without a full stop."""
+    """Returns advice on what replaces a module of tensor2tensor, one line without a full stop."""
     instead = f": {_MODULES[name]}" if name in _MODULES else ""
     return f"tensor2tensor's {name} is not here{instead}. docs/coming_from_tensor2tensor.md has a table of imports"
 
@@ -78,8 +78,8 @@ def without_multistep(hparams):
     """Returns the hyperparameters with tensor2tensor's multi-step Adam expressed as Adam with accumulation.
 
     `optimizer=multistep_adam,optimizer_multistep_accumulate_steps=n` is Adam with `gradient_accumulation_steps=n`.
-    tensor2tensor averages the gradients of n batches, whatever their numbers of tokens, and counts n steps. Here the
-    n batches are one step, and each token has the same weight.
+    tensor2tensor averages the gradients of n batches, regardless of their numbers of tokens, and counts n steps. Here
+    the n batches are one step, and each token has the same weight.
 
     Raises:
         UserError: the two settings give different numbers of batches.

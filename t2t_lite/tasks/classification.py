@@ -1,4 +1,4 @@
-"""The tasks of choosing one of some classes for a text, and of giving it a number."""
+"""The tasks of classifying texts, and of predicting a number for a text."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ class Prediction:
 
     Attributes:
         label: str, the most probable class.
-        probabilities: {label: float}, of all classes; they sum up to 1.
+        probabilities: {label: float} of all classes; they sum up to 1.
         truncated: bool, whether the text was longer than the model's longest input and therefore truncated.
     """
 
@@ -29,7 +29,7 @@ class Prediction:
 
 
 class LabelTask(EncoderTask):
-    """Labels of texts or of their words. `scores` are probabilities, float32 [rows, …, labels]; id 0 is no label."""
+    """Labels of texts or words. `scores` are probabilities, float32 [rows, …, labels]; id 0 is not a label."""
 
     def __init__(self, problem, encoders):
         super().__init__(problem, encoders)
@@ -50,7 +50,7 @@ class LabelTask(EncoderTask):
 
 @registry.register_task("classification")
 class ClassificationTask(LabelTask):
-    """Classes of texts, or of pairs."""
+    """Classes of texts or of pairs."""
 
     eval_metrics = ("accuracy",)
     head = "class"
@@ -88,7 +88,7 @@ class ClassificationTask(LabelTask):
         if not {*answers} & {*reference.answers}:
             raise UserError(
                 f"{path}: no line begins with a label of {reference.path}, such as {shown(reference.answers[0])}. "
-                "Expected the label in the first column of both files."
+                "Expected the labels in the first column of both files."
             )
         answer_scores.warn_of_forms(path, answers, reference.answers)
         return answers
@@ -105,10 +105,10 @@ class ClassificationTask(LabelTask):
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """The number that belongs to one text.
+    """The predicted number of one text.
 
     Attributes:
-        value: float. It may lie a little outside of the training files' numbers.
+        value: float. It may be slightly outside the range of the training files.
         truncated: bool, whether the text was longer than the model's longest input and therefore truncated.
     """
 
@@ -118,7 +118,7 @@ class Value:
 
 @registry.register_task("regression")
 class RegressionTask(EncoderTask):
-    """Numbers of texts, or of pairs. `scores` are places in the range of the training files' numbers [rows, 1]."""
+    """Numbers of texts or of pairs. `scores` are positions in the range of the training files, [rows, 1]."""
 
     eval_metrics = ("pearson", "spearman")
     head = "real"
@@ -130,7 +130,7 @@ class RegressionTask(EncoderTask):
 
     @staticmethod
     def fit_labels(batch, features):
-        """See `Task`: places between the lowest number, 0, and the highest, 1."""
+        """See `Task`: positions between the lowest number, 0, and the highest, 1."""
         return RealEncoder.place(tf.cast(batch["targets"], tf.float32))
 
     def scores(self, logits):

@@ -1,4 +1,4 @@
-"""EncoderTask: what an encoder reads of texts, and what its logits say of them, in Python and in an export's graph."""
+"""EncoderTask: from texts to the rows of an encoder, and from its logits to answers, in Python and in graphs."""
 
 import dataclasses
 import functools
@@ -13,17 +13,17 @@ from t2t_lite.text.reading_graph import encoding, longest_input, row_reader
 from t2t_lite.text.rows import cut_texts, encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
-_POSITIONS = 4096  # that are computed at a time of texts of many rows
+_POSITIONS = 4096  # computed at a time for texts of many rows
 
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """What a model reads of one text.
+    """The rows that a model reads for one text.
 
     Attributes:
         rows: list of one or more rows, each a list of int.
-        truncated: bool, whether some of the text is in no row.
-        source: what the answer needs of the text beside the model's output.
+        truncated: bool, whether part of the text is missing in the rows.
+        source: what the answer needs in addition to the model's output, such as the text.
     """
 
     rows: list
@@ -35,19 +35,19 @@ class Reading:
 
 
 class EncoderTask(Task):
-    """What a `Predictor` answers. Subclasses say what the logits of "targets" mean.
+    """A task that a `Predictor` answers. Subclasses define the meaning of the logits of "targets".
 
-    `scores` is that meaning: what users are answered (`answer`), what evaluations compare (`choose`, `compared`) and
-    what an export returns (`outputs`) is computed from it.
+    `scores` is that meaning, from which follow the answers for users (`answer`), the comparisons of evaluations
+    (`choose`, `compared`) and the outputs of an export (`outputs`).
 
     Attributes:
-        method, count: str, of Predictor what answers, and its argument that says how many hypotheses there are.
-        labels: list of str, the classes or tags, if there are such.
-        num_texts: int, the texts of a row, unless the problem says it.
-        has_hypotheses: bool, whether an answer has several.
-        long_input: tuple of the values of --long_input that a long text has a choice of.
-        columns: tuple of str, the names of the columns of a labelled file that are read; (): it has none.
-        unit: str, what an answer is about, in reports.
+        method, count: str, the method of Predictor that answers, and its argument for the number of hypotheses.
+        labels: list of str, the classes or tags, if any.
+        num_texts: int, the number of texts in a row, unless the problem has it.
+        has_hypotheses: bool, whether an answer has several hypotheses.
+        long_input: tuple, the values of --long_input that are allowed for a long text.
+        columns: tuple of str, the names of the columns that are read from a labelled file; (): no labelled files.
+        unit: str, what an answer is about, for reports.
     """
 
     answered_by = "Predictor"
@@ -70,7 +70,7 @@ class EncoderTask(Task):
     # Texts -> rows.
 
     def read(self, text, longest):
-        """Returns the Reading of a text for an answer; the arguments and errors are those of `whole`."""
+        """Returns the Reading of a text to be answered; arguments and errors are those of `whole`."""
         return self.whole(text, longest)
 
     def whole(self, text, longest):
@@ -78,10 +78,10 @@ class EncoderTask(Task):
 
         Args:
             text: str, or a tuple of `num_texts` str.
-            longest: int, the most ids of a row; of longer ones the end is not read, of a pair that of the longer text.
+            longest: int, the most ids in a row; longer rows lose their end, pairs the end of the longer text.
 
         Raises:
-            UserError: another number of texts, or the vocabulary cannot encode one.
+            UserError: the number of texts is wrong, or the vocabulary cannot encode one.
         """
         prepare = self.problem.input_text
         ids = [i for text in self.texts(text) for i in (*encode_beginning(self, text, longest, prepare), EOS_ID)]
@@ -90,68 +90,68 @@ class EncoderTask(Task):
         return Reading([cut_texts(tf.constant(ids), longest).numpy().tolist()], True)
 
     def encode(self, text):
-        """Returns the ids of a text, without its end."""
+        """Returns the ids of a text, without the id of its end."""
         return self.encoder.encode(text)
 
     def texts(self, text):
-        """Returns the tuple of a row's texts. Raises `UserError` for another number of them than the problem has."""
+        """Returns the tuple of a row's texts. Raises `UserError` if their number is not that of the problem."""
         texts = text if isinstance(text, tuple) else (text,)
         if len(texts) != self.num_texts:
             raise UserError(
-                f"{counted(len(texts), 'text')}. Expected {self.num_texts}, as {self.problem.full_name} has in a row."
+                f"{counted(len(texts), 'text')}. Expected {self.num_texts}, as in a row of {self.problem.full_name}."
             )
         return texts
 
-    # What the logits mean.
+    # The meaning of the logits.
 
     def scores(self, logits):
-        """Returns what the logits of a batch say, float32 [rows, …]; in a graph."""
+        """Returns the meaning of the logits of a batch, float32 [rows, …]; in a graph."""
         raise NotImplementedError
 
     def answer(self, reading, scores, n_best):
-        """Returns what `Predictor.predict` returns of a text.
+        """Returns the result of `Predictor.predict` for a text.
 
         Args:
             reading: Reading.
-            scores: list of arrays, those of its rows.
-            n_best: int, how many hypotheses there may be at most, where there are several.
+            scores: list of arrays, the scores of its rows.
+            n_best: int, the most hypotheses, if the task has several.
         """
         raise NotImplementedError
 
     def choose(self, logits, inputs):
-        """Returns what a batch's logits of the targets choose, [rows, …]; in a graph. `inputs` are int32 [rows, …]."""
+        """Returns the best targets of a batch, [rows, …], by their logits and int32 `inputs` [rows, …]; in a graph."""
         raise NotImplementedError
 
     def compared(self, inputs, targets, chosen):
-        """Returns (the answer chosen, the one expected) of a row, as metrics compare them; arguments are arrays."""
+        """Returns (chosen answer, expected answer) of a row, as metrics compare them; arguments are arrays."""
         raise NotImplementedError
 
     # Files.
 
     @staticmethod
     def as_line(answer):
-        """Returns an answer as a line of t2t-decoder's output, its fields divided by tabs; None: always as JSON."""
+        """Returns an answer as a line of t2t-decoder's output with tab-separated fields; None: always as JSON."""
         return None
 
     @staticmethod
     def as_json(answer):
-        """Returns an answer as a JSON object, without `truncated` where it is False."""
+        """Returns an answer as a JSON object, without `truncated` if it is False."""
         found = dataclasses.asdict(answer)
         return {name: value for name, value in found.items() if name != "truncated" or value}
 
     @classmethod
     def shown(cls, answer):
-        """Returns (text, lists of (text, probability)), which a page shows of an answer."""
+        """Returns (text, lists of (text, probability)), which a web page shows for an answer."""
         return cls.as_line(answer).replace("\t", " "), []
 
     @classmethod
     def file_reader(cls, ending, problem, folder):
-        """Returns a function of a path that reads what is to be answered of a file in a format of the task's own.
+        """Returns a function of a path that reads inputs in a format that only this task has.
 
-        It returns a list of lines, see `decoding.command.lines`. None: the file has lines of text.
+        The function returns a list of lines, see `decoding.command.lines`. None: the file has lines of text.
 
         Args:
-            ending: str, of the file's name, in lower case, such as "json".
+            ending: str, extension of the file in lower case, such as "json".
             problem: Problem.
             folder: str, where the problem's configuration is.
         """
@@ -159,12 +159,12 @@ class EncoderTask(Task):
 
     @staticmethod
     def as_label(cell):
-        """Returns the answer that is written in a column of a file, or None if it is none."""
+        """Returns the answer in a cell of a labelled file, or None if the cell does not hold one."""
         return cell
 
     @classmethod
     def references(cls, path, layout):
-        """Returns (the answers expected in a labelled file, their keys), see `evaluation.answer_scores.Reference`.
+        """Returns (expected answers in a labelled file, their keys), see `evaluation.answer_scores.Reference`.
 
         Args:
             path: str.
@@ -185,24 +185,24 @@ class EncoderTask(Task):
         return ("inputs",) if self.num_texts == 1 else ("first", "second")
 
     def export_settings(self):
-        """Returns {name: value} of further settings of an export, after checking them: the arguments."""
+        """Checks the arguments, further settings of an export, and returns them as {name: value}."""
         return {}
 
     def export_length(self, max_input_length, most):
-        """Returns the most ids that an export reads of an input.
+        """Returns the most ids that an export reads from an input.
 
         Args:
             max_input_length: int; None: the task's default.
             most: int, the most ids of a row.
 
         Raises:
-            UserError: it is out of range, or no export can read the vocabulary.
+            UserError: it is out of range, or exports cannot read the vocabulary.
         """
         found = longest_input(max_input_length, most)
         return typed_value("max_input_length", found, int, Range(2 * len(self.inputs) - 1, most))
 
     def features_length(self, longest, most):
-        """Returns the most ids of which an export gives features; `longest` is the result of `export_length`."""
+        """Returns the most ids for which an export gives features; `longest` is the result of `export_length`."""
         return longest
 
     @functools.cached_property
@@ -227,20 +227,20 @@ class EncoderTask(Task):
         return {**self.outputs(predictor.probabilities(ids)), "truncated": truncated}
 
     def outputs(self, scores):
-        """Returns what an export answers of a batch's `scores`, {name: tensor [batch, …]}; in a graph."""
+        """Returns an export's outputs from the `scores` of a batch, {name: tensor [batch, …]}; in a graph."""
         raise NotImplementedError
 
     def card(self, **settings):
-        """Returns ({title: text}, the outputs of an export in Markdown) for its model card."""
+        """Returns ({title: text}, a description of the outputs in Markdown) for the model card of an export."""
         raise NotImplementedError
 
     def warmup_text(self, text):
-        """Returns a text, bytes, that a server may read before the first user's, made of an arbitrary one."""
+        """Returns a text, bytes, with which a server may warm up, made from an arbitrary text."""
         return text
 
 
 def by_rows(function, ids):
-    """Applies a function, some rows at a time, in a graph, so that long texts of many rows take little memory.
+    """Applies a function to some rows at a time, in a graph, so that long texts of many rows take little memory.
 
     Args:
         function: int32 [some rows, width] -> tensor [some rows, …].

@@ -1,4 +1,4 @@
-"""The task of guessing masked pieces of texts."""
+"""The task of predicting masked pieces of texts."""
 
 import dataclasses
 import functools
@@ -13,12 +13,12 @@ from t2t_lite.text.encoder_parts import blank_before_mask, mask_of
 from t2t_lite.text.reading_graph import beginnings, valid
 from t2t_lite.text.vocabulary import EOS_ID
 
-_MASKS = 1024  # that are computed at a time: the logits of each need 4 bytes per entry of the vocabulary
+_MASKS = 1024  # computed at a time: the logits of each need 4 bytes per entry of the vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """What may stand at a mask.
+    """A prediction for a mask.
 
     Attributes:
         token: str, the vocabulary's piece.
@@ -31,7 +31,7 @@ class Candidate:
 
 @registry.register_task("masked_language_model")
 class MaskedLanguageModelTask(EncoderTask):
-    """Masked words. Texts in which nothing is masked, and pairs, are read only for features."""
+    """Masked words. Texts without masks, and pairs, are only read for features."""
 
     head = "masked_lm"
     sparse_targets = True
@@ -42,7 +42,7 @@ class MaskedLanguageModelTask(EncoderTask):
 
     @staticmethod
     def fit_labels(batch, features):
-        """See `Task`: the masked ids, of which models give the logits."""
+        """See `Task`: the masked ids, for which models compute logits."""
         guessed = tf.boolean_mask(batch["targets"], batch["targets"] != 0)
         further = {feature: batch[feature] for feature in features if feature not in ("inputs", "targets")}
         return {"targets": guessed, **further} if further else guessed
@@ -64,21 +64,21 @@ class MaskedLanguageModelTask(EncoderTask):
         """Returns the Reading of a text with masks.
 
         Raises:
-            UserError: there is no mask, or the text is too long.
+            UserError: the text has no mask or is too long.
         """
         (text,) = super().texts(text)
         if self.mask[1] not in text:
-            raise UserError(f"there is no {self.mask[1]} in it. Expected one where something is to be guessed.")
+            raise UserError(f"has no {self.mask[1]}. Expected one in the place of each piece to predict.")
         row = [*self.encode(text), EOS_ID]
         if len(row) > longest:
-            raise UserError(f"it has {len(row):,} ids, and the model reads {longest:,}.")
+            raise UserError(f"has {len(row):,} ids, but the model reads at most {longest:,}.")
         return Reading([row])
 
     def encode(self, text):
-        """Returns the ids of a text, without its end; what stands beside a mask is encoded for itself, if need be."""
+        """Returns the ids of a text, without the id of its end; parts between masks may be encoded separately."""
         try:
             mask_id, mask = self.mask
-        except UserError:  # features alone do not need one
+        except UserError:  # features do not need a mask
             return self.encoder.encode(text)
         if self._blank is None:
             *before, last = text.split(mask)
@@ -88,7 +88,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return [i for i, after in zip(ids, [*ids, None][1:], strict=True) if (i, after) != (self._blank, mask_id)]
 
     def guesses(self, model, ids, top):
-        """Returns the best candidates at all masks of a batch, in their order; in a graph, too.
+        """Returns the best candidates at all masks of a batch, in order; also in a graph.
 
         Args:
             model: `EncoderModel`.
@@ -115,7 +115,7 @@ class MaskedLanguageModelTask(EncoderTask):
         )[1:]
 
     def candidates(self, probabilities, ids):
-        """Returns the list of `Candidate` of one mask, of arrays [top]."""
+        """Returns the list of `Candidate` of one mask from arrays [top]."""
         pairs = zip(self.encoder.pieces(ids.tolist()), probabilities.tolist(), strict=True)
         return [Candidate(piece, probability) for piece, probability in pairs]
 
@@ -135,7 +135,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return {"top": typed_value("top", top, int, Range(1, self.encoder.vocab_size))}
 
     def whole_rows(self, texts, longest):
-        """See `EncoderTask`; a mask in a text is one here, too."""
+        """See `EncoderTask`; masks in texts become masks."""
         texts, is_cut = beginnings(valid(texts[0]), longest)
         ids = self._ids_of_parts(texts) if self._blank is None else self._ids_of_whole(texts)
         kept = ids[:, : longest - 1]
@@ -150,7 +150,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return tf.ragged.boolean_mask(ids, ids.with_flat_values(~goes))
 
     def _ids_of_parts(self, texts):
-        """string [batch] -> int32 ragged [batch, (length)]; what stands beside a mask is encoded for itself."""
+        """string [batch] -> int32 ragged [batch, (length)]; the parts between masks are encoded separately."""
         mask_id, mask = self.mask
         parts = tf.strings.split(texts, mask)  # ragged [batch, (parts)]
         rows = parts.value_rowids()
@@ -164,7 +164,7 @@ class MaskedLanguageModelTask(EncoderTask):
 
         Returns:
             {"candidates" string, the vocabulary's pieces, the most probable first, and "probabilities" float32, [batch,
-            masks, top] each, behind the last mask "" and 0; "truncated" bool [batch]}.
+            masks, top] each, padded with "" and 0; "truncated" bool [batch]}.
         """
         ids, truncated = self.whole_rows(texts, longest)
         probabilities, found = self.guesses(predictor.model, ids, top)
@@ -179,8 +179,8 @@ class MaskedLanguageModelTask(EncoderTask):
     def card(self, *, top):
         """See `EncoderTask`."""
         outputs = f"`candidates` string and `probabilities` float32, [batch, masks, {top}]"
-        return {"mask": f"{self.mask[1]} in a text; the blank before it belongs to what is masked"}, outputs
+        return {"mask": f"{self.mask[1]} in a text; the space before it is masked, too"}, outputs
 
     def warmup_text(self, text):
-        """See `EncoderTask`; a mask stands at the beginning, which is not cut off."""
+        """See `EncoderTask`; the mask is at the beginning, which is never truncated."""
         return f"{self.mask[1]} ".encode() + text

@@ -1,4 +1,4 @@
-"""Task: what is learned from a problem, and which public class answers; the tasks that make texts."""
+"""Task: what is learned from a problem, and which public class answers; the tasks that generate texts."""
 
 import types
 
@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 
 
 class Task:
-    """What is learned from a problem. The class tells what all problems of a task share; an instance belongs to one.
+    """What is learned from a problem. A class describes all problems of a task; an instance belongs to one problem.
 
     Subclasses are registered by `registry.register_task`, and `Problem.task` is the registered name.
 
@@ -18,24 +18,24 @@ class Task:
 
     Attributes:
         name: str, set by the registry.
-        answered_by: str, the public name of a class with a `load(path, …)`, which `t2t_lite.load` returns.
+        answered_by: str, the public name of a class with a method `load(path, …)`, which `t2t_lite.load` calls.
         eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
-        model: str, name of the model that `--model=transformer` means.
-        head: str, the `head` of a model that has several; None: the task knows no such model.
-        problems: tuple of str, the problems that hold an imported model with this head, the usual one first.
+        model: str, name of the model for `--model=transformer`.
+        head: str, the `head` of a model with several heads; None: the task has no such model.
+        problems: tuple of str, the problems for an imported model with this head, the usual one first.
         has_perplexity: bool, whether the loss is a mean in nats, whose exponential is shown.
-        sparse_targets: bool, whether `targets` stand at the positions of the inputs, and 0 is no padding but a position
-            where nothing is predicted.
-        smooths_labels: bool, whether targets are ids of a vocabulary, which may be smoothed.
-        labels_are_of_all_rows: bool, whether `fit_labels` are not one for each row of a batch.
-        needed_features: tuple of str, the features that a model must read for its loss to mean anything.
-        is_text: bool, whether each id of the targets is predicted from those before it, so that windows may slide over
-            them.
+        sparse_targets: bool, whether `targets` are at the positions of the inputs, and 0 means that nothing is
+            predicted there, not padding.
+        smooths_labels: bool, whether targets are ids of a vocabulary, to which label smoothing may be applied.
+        labels_are_of_all_rows: bool, whether `fit_labels` does not return one label per row of a batch.
+        needed_features: tuple of str, the features that a model must read for a meaningful loss.
+        is_text: bool, whether each id of the targets is predicted from the ids before it, so that sliding windows are
+            possible.
         hub_task: str, the task's name on Hugging Face's Hub.
         export_name: str, an example of a model's name on a server.
-        unit: str, what an input is called, in messages.
+        unit: str, the name of an input in messages.
         inputs, output: the names of an export's inputs, a tuple, and of its main output.
-        metrics: {name: AnswerMetric}, in the order in which t2t-score prints them; {}: no answers are compared.
+        metrics: {name: AnswerMetric} in the order in which t2t-score prints them; {}: answers are not compared.
     """
 
     name = None
@@ -61,29 +61,29 @@ class Task:
 
     @staticmethod
     def fit_labels(batch, features):
-        """Returns the labels that Keras' `fit` gets beside a batch, a tensor or a dict of those of each feature.
+        """Returns the labels of a batch for Keras' `fit`, a tensor or a dict with those of each feature.
 
         Args:
             batch: {feature: int32 ids}.
-            features: names of those that the model is called with.
+            features: names of the features that the model is called with.
         """
         return batch["targets"]
 
 
 def unit_of(problem):
-    """Returns what an input of a problem is called, such as "sentence" or "image"."""
+    """Returns the name of an input of a problem in messages, such as "sentence" or "image"."""
     return problem.unit or registry.task_of(problem).unit
 
 
 def answering_class(problem):
-    """Returns the class whose `load` answers for a problem: `Problem.answered_by`, or that of its task."""
+    """Returns the class that answers for a problem: `Problem.answered_by`, or that of its task."""
     if problem.answered_by is not None:
         return problem.answered_by
     return getattr(t2t_lite, registry.task_of(problem).answered_by)
 
 
 def check_answered_by(problem, name, where):
-    """Raises `UserError`, whose message begins with `where`, unless a class answers for a problem's task.
+    """Raises `UserError`, with a message that begins with `where`, unless a class answers for a problem's task.
 
     Args:
         problem: Problem.
@@ -113,7 +113,7 @@ class LanguageModelTask(Task):
 
 @registry.register_task("sequence_to_sequence")
 class SequenceToSequenceTask(Task):
-    """Texts of texts."""
+    """Texts from texts."""
 
     answered_by = "Translator"
     hub_task, export_name = "translation", "translate"

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.card import cases, jax_step
 from benchmarks.harness.turns import ROOT
 from t2t_lite.models import Transformer
-from tests.backends.test_without_tensorflow import BLOCK_TENSORFLOW
+from tests.backends.blocked import BLOCK_TENSORFLOW
 
 pytestmark = pytest.mark.skipif(keras.backend.backend() != "jax", reason="for JAX")
 TOY, HALF = (cases.Training("toy", 4, 8, dtype, 2, 100) for dtype in ("float32", "bfloat16"))

@@ -7,14 +7,9 @@ import sys
 import keras
 import pytest
 
-pytestmark = pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="for the other backends")
+from tests.backends.blocked import BLOCK_TENSORFLOW
 
-# In a process of its own, where TensorFlow cannot be imported even if it is installed: for an entry None Python raises
-# ImportError. (A finder that raises would stop PyTorch, which asks whether there is TensorFlow.)
-BLOCK_TENSORFLOW = """
-import sys
-sys.modules.update(dict.fromkeys(["tensorflow", "tensorflow_datasets", "tensorflow_text"]))
-"""
+pytestmark = pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="for the other backends")
 
 USE_THE_MODEL = """
 import sys

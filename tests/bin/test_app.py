@@ -1,5 +1,5 @@
 """The wrapper of all commands: flags, messages, exit statuses."""
-# Nearest tests of: t2t_lite/cli/flags.py
+# Nearest tests of: t2t_lite/cli/flags.py, t2t_lite/cli/commands.py, t2t_lite/cli/console.py
 
 import errno
 import logging

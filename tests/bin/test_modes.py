@@ -1,4 +1,5 @@
 """Flags that only other modes of a command read are refused, of every command that has a table of modes."""
+# Nearest tests of: t2t_lite/cli/commands.py
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What extras add to commands, by a module in_<command>.py."""
+"""Modes of commands, what a mode reads and needs, and what extras add by a module in_<command>.py."""
 
 import sys
 
@@ -7,7 +7,9 @@ import pytest
 import t2t_lite.extras
 from t2t_lite.bin import _app
 from t2t_lite.cli import commands, usr_dirs
-from t2t_lite.cli.commands import Mode, check_mode, chosen_mode
+from t2t_lite.cli.commands import Mode, check_mode, chosen_mode, description, module_of_user, require
+from t2t_lite.cli.flags import Flags
+from t2t_lite.errors import UserError
 from t2t_lite.process import lazy
 
 PART = """
@@ -95,3 +97,81 @@ def test_without_extras_nothing_is_added(folder, capsys):
     commands.parts.cache_clear()
     assert run_x() == 0 and capsys.readouterr().out == "working\n"
     assert run_x("--sing") == 2 and "--sing: unknown flag" in capsys.readouterr().err
+
+
+MODES = {
+    "sing": Mode(
+        "--sing", ("song", "loud"), ("song",), instead={"hours": "Sing it twice."}, asked=lambda flags: flags.sing
+    ),
+    "rest": Mode("--rest", ("hours", "loud"), asked=lambda flags: flags.rest),
+    "work": Mode("work", ("hours", "tool")),
+}
+
+
+def flags_of(*words):
+    flags = Flags()
+    for name in ("sing", "rest", "loud"):
+        flags.DEFINE_bool(name, False, f"{name.capitalize()}.")
+    for name, help in (("song", "What to sing."), ("tool", "A tool.")):
+        flags.DEFINE_string(name, None, help)
+    flags.DEFINE_list("names", [], "Names.")
+    flags.DEFINE_integer("hours", 8, "How long.", 1, 24)
+    flags.parse(words)
+    return flags.values
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "message"),
+    [
+        ((), "work", None),
+        (("--hours=3", "--tool=x"), "work", None),
+        (("--rest", "--hours=3", "--loud"), "--rest", None),
+        (("--sing", "--song=a", "--loud"), "--sing", None),
+        (("--sing", "--rest", "--song=a"), "--sing", None),  # the first one
+        (("--sing",), "--sing", r"missing --song \(What to sing\)\."),
+        (("--sing", "--song="), "--sing", r"missing --song \(What to sing\)\."),
+        (("--song=a",), "work", r"--song: not with work, only with --sing\. Leave it out\.$"),
+        (("--loud",), "work", r"--loud: not with work, only with --sing or --rest\. Leave it out\.$"),
+        (("--song=a", "--loud"), "work", r"--(song|loud), --(song|loud): not with work, only with --sing\. Leave them"),
+        (("--noloud",), "work", None),  # says that nothing is asked for
+        (("--song=",), "work", None),
+        (
+            ("--sing", "--song=a", "--hours=3"),
+            "--sing",
+            r"--hours: not .* --rest or work\. Leave it out\. Sing it twice\.$",
+        ),
+        (("--sing", "--song=a", "--tool=x"), "--sing", r"--tool: not with --sing, only with work\. Leave it out\.$"),
+    ],
+)
+def test_what_a_mode_reads_and_needs(words, name, message):
+    flags = flags_of(*words)
+    mode = chosen_mode(flags, MODES)
+    assert mode.name == name
+    if message is None:
+        check_mode(flags, mode, MODES)
+        return
+    with pytest.raises(UserError, match=message):
+        check_mode(flags, mode, MODES)
+
+
+def test_flags_that_are_missing_are_named_with_their_meaning():
+    require(flags_of("--song=a"), "song", "hours")
+    with pytest.raises(
+        UserError, match=r"^missing --song \(What to sing\), --tool \(A tool\) and --names \(Names\)\.$"
+    ):
+        require(flags_of(), "song", "hours", "tool", "names")
+
+
+def test_the_description_of_a_command(folder):
+    (folder / "broken" / "in_t2t_x.py").unlink()
+    assert description("t2t-x", " It works. ") == "It works.\n\n--sing sings."
+    assert description("t2t-x", None) == "\n\n--sing sings." and description("t2t-y", "It rests.") == "It rests."
+
+
+def test_a_module_of_a_user_s_folder(tmp_path):
+    for name, text in (("__init__", ""), ("t2t_my_x", "NAME = 1"), ("t2t_bad", "NAME = 1\nundefined_name")):
+        (tmp_path / f"{name}.py").write_text(text)
+    assert module_of_user("t2t-my-x", str(tmp_path)).NAME == 1
+    assert module_of_user("t2t-other", str(tmp_path)) is None and module_of_user("t2t-my-x", "") is None
+    with pytest.raises(UserError, match=rf"--t2t_usr_dir={tmp_path}: {tmp_path}/t2t_bad\.py, line 2: NameError"):
+        module_of_user("t2t-bad", str(tmp_path))

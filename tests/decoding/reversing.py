@@ -48,7 +48,7 @@ class Reversing:
 
     def translate(self, sources, max_input_length, on_progress=None, prefixes=None, n_best=1, **options):
         self.prefixes = prefixes
-        self.given.append(options | {"n_best": n_best, "prefixes": prefixes})
+        self.given.append(options | {"n_best": n_best, "prefixes": prefixes, "count": len(sources)})
         longest = max_input_length - 1  # beside EOS
         texts = [source.text for source in sources]
         return [

@@ -55,9 +55,8 @@ def test_greedy_outputs_are_those_of_float32_where_they_are_decided(translators)
     assert same > len(SENTENCES) / 2
 
 
-@pytest.mark.few("graph")
 @pytest.mark.slow
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)], ids=["graph", "xla"])
 def test_a_batch_of_one_is_a_batch_of_many(translators, compiled):
     model, encoder = translators[0].model, translators[0].encoders["inputs"]
     sources = [[*encoder.encode(sentence), 1] for sentence in SENTENCES[:6]]

@@ -58,7 +58,7 @@ def log_probs(model, prompt, ids):
     return [log_softmax(row)[i] for row, i in zip(logits, ids, strict=True)]
 
 
-@pytest.mark.few("3-end")
+@pytest.mark.few("3-end", "1-zero")
 @pytest.mark.slow
 @pytest.mark.parametrize("begin", ["zero", "end"])
 @pytest.mark.parametrize("beam_size", [1, 3])

@@ -125,7 +125,6 @@ def test_the_search_is_that_of_full_passes_over_each_prompt_alone(request, kind,
     assert len(model.prompts_read) == 1, "the prompts were read more than once"
 
 
-@pytest.mark.few("False")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_samples_without_an_end_are_as_long_as_the_limit_and_have_the_scores_of_one_pass(request, compile):

@@ -54,7 +54,7 @@ def test_compiled_or_not_the_translations_are_equal(options):
 ERRORS = {"float32": 1e-5, "mixed_bfloat16": 0.05, "mixed_float16": 0.01}  # nats a token
 
 
-@pytest.mark.few("relative-mixed_bfloat16")
+@pytest.mark.few("learned-float32", "relative-mixed_bfloat16", "restricted-mixed_float16")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, dtype",

@@ -1,13 +1,15 @@
 """Texts that are translated sentence by sentence, and where the pieces of their translations stand."""
+# Nearest tests of: t2t_lite/decoding/translator.py
 
 import numpy as np
 import pytest
 
-from t2t_lite.data.problem import Problem
+from t2t_lite.data.problem import Problem, TranslateProblem
 from t2t_lite.decoding.alignment import word_alignment
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.lines import LineTranslator
-from t2t_lite.decoding.hypothesis import Hypothesis
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
+from t2t_lite.decoding.sentence_parts import joined, splits_sentences
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
@@ -161,3 +163,58 @@ def test_what_a_reader_reads_is_answered_like_its_text(translator):
     found = translator.translate(texts, split_sentences="always")
     assert [one.text for one in translator.answer(readings)] == [one.text for one in found]
     assert translator.translate(readings) == found and found[0].parts == 2
+
+
+def part(text, rows, **fields):
+    """A Translation of a part of two pieces; `rows` are the attention of its ids, EOS last."""
+    names = {name: fields.pop(name) for name in ("score", "ended", "lost", "token_scores") if name in fields}
+    spans = [(at, at + 1) for at in range(len(text))]
+    ids = [ord(letter) for letter in text]
+    attention = np.array(rows, "float32")
+    best = Hypothesis(text, tokens=[*text], ids=ids, attention=attention, spans=spans, **names)
+    return Translation((best,), source_tokens=["p", "q"], source_spans=[(0, 1), (1, 2)], **fields)
+
+
+def test_the_fields_of_a_joined_translation_are_those_of_its_parts():
+    """Of two letters each; what is only of one part is of the whole, but the end, which is that of all."""
+    one = part("x", [[0.5, 0.25, 0.25]], score=-1.5, token_scores=[-0.5, -1.0], lost=["<b>"])
+    two = part("yz", [[0.1, 0.2, 0.7], [0, 1, 0], [0, 0, 1]], score=-2.25, truncated=True, ended=False, parts=2)
+    three = part("w", [[0, 0.75, 0.25]], score=-4.0, token_scores=[-4.0], lost=["c", "d"], is_short=True)
+    found = joined("ab  cd ef", ["ab", "cd", "ef"], [one, two, three])
+    (best,) = found.hypotheses
+    assert (found.truncated, found.is_short, found.parts, best.ended) == (True, True, 4, False)
+    assert (best.text, best.tokens, best.ids) == ("x yz w", [*"xyzw"], [*map(ord, "xyzw")])
+    assert (best.score, best.token_scores, best.lost) == (-7.75, [-0.5, -1.0, -4.0], ["<b>", "c", "d"])
+    assert found.source_tokens == ["p", "q"] * 3
+    assert found.source_spans == [(0, 1), (1, 2), (4, 5), (5, 6), (7, 8), (8, 9)]
+    assert best.spans == [(0, 1), (2, 3), (3, 4), (5, 6)]
+    expected = [
+        [0.5, 0.25, 0, 0, 0, 0, 0.25], [0, 0, 0.1, 0.2, 0, 0, 0.7], [0, 0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0.75, 0.25],
+    ]  # fmt: skip
+    np.testing.assert_allclose(best.attention, expected)
+    whole = joined("ab cd", ["ab", "cd"], [one, three])
+    assert (whole.truncated, whole.is_short, whole.hypotheses[0].ended) == (False, True, True)
+    assert joined("ab", ["ab"], [two]) is two
+
+
+@pytest.mark.parametrize("share, splits", [(None, True), (0.0, True), (0.099, True), (0.1, False), (0.5, False)])
+def test_a_model_of_several_sentences_translates_them_together(share, splits):
+    assert splits_sentences(None, TranslateProblem(), {"several_sentences": share}) is splits
+    assert splits_sentences("auto", Problem(), {"several_sentences": share}) is False
+    assert splits_sentences("always", Problem(), {}) and not splits_sentences("never", TranslateProblem(), {})
+
+
+@pytest.mark.parametrize("length, words", [(9, "9 pieces, more than 8"), (16, "16 pieces"), (17, "more pieces than 8")])
+def test_a_text_far_too_long_is_not_counted(translator, length, words):
+    """EOS is among its pieces."""
+    with pytest.raises(UserError, match=words):
+        translator.translate(["a" * (length - 1)], long_input="refuse", max_input_length=8)
+    assert translator.translate(["a" * 7], long_input="refuse", max_input_length=8)[0].text == "a" * 7
+
+
+@pytest.mark.parametrize(
+    "pieces, ids, is_short", [(29, 1, False), (30, 9, True), (30, 10, False), (33, 11, False), (34, 11, True)]
+)
+def test_less_than_a_third_of_thirty_pieces_is_short(translator, monkeypatch, pieces, ids, is_short):
+    monkeypatch.setattr(translator.searcher, "search", lambda *_: [[Hypothesis(ids=[5] * ids)]])
+    assert translator.translate(["a" * pieces])[0].is_short is is_short

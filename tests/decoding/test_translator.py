@@ -65,6 +65,13 @@ def test_blank_gives_blank(translator):
         assert len(translation.hypotheses) == 1 and not translation.truncated
 
 
+def test_stray_characters_are_dropped_from_what_is_translated_alone(translator):
+    stray, plain = "the\u00ad red\u00a0house", "the red house"
+    assert translator.read(stray).ids == translator.read(plain).ids
+    targets = translator.encoders["targets"]  # prefixes, and what is scored, are read as they are
+    assert targets.encode(stray) != targets.encode(plain)
+
+
 @pytest.mark.slow
 def test_a_translation_is_one_thing_in_three_forms(translator):
     encoder = translator.encoders["targets"]
@@ -101,9 +108,8 @@ def test_compiled_and_not_compiled_give_the_same():
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
 
 
-@pytest.mark.few("graph")
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.long)])
 def test_the_cached_search_equals_full_passes(mode):
     """The same search over a model whose cached step is hidden, and therefore not used."""
     translator = of_random_weights()
@@ -231,12 +237,14 @@ def test_long_inputs_are_cut_and_flagged():
     assert kept.text == cut.text
     assert len(cut.hypotheses[0].ids) <= 12
     assert translator.translate(["abcd"], max_input_length=3)[0].truncated
+    letter = translator.encoders["inputs"].encode("a")
+    whole, longer = (letter * count + [1] for count in (11, 30))
+    assert translator.translate_ids([longer, whole], extra_length=3) == [kept.hypotheses[0].ids] * 2
     with pytest.raises(UserError, match="table of positions ends at 12"):
         translator.translate(["a"], max_input_length=13)
 
 
 @pytest.mark.slow
-@pytest.mark.few("end")
 @pytest.mark.parametrize("begin", ["zero", "end"])
 def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
     encoder = ByteTextEncoder()

@@ -8,10 +8,17 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.layers.attention_kinds import (
+    make_self_attention,
+    pattern_name,
+    self_attention_config,
+    self_attention_names,
+)
+from t2t_lite.layers.layer_kinds import read_kinds, spell_kind
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.arguments import model_hparams
 from t2t_lite.settings.config import HParams
-from tests.layers.kinds import needs, registered
+from tests.layers.kinds import RELATIVE, RESTRICTED, needs, registered
 
 
 def lm_hparams(changes):
@@ -159,33 +166,28 @@ def test_an_encoder_refuses_patterns_that_need_an_order(kind):
 
 @pytest.mark.parametrize(
     "kind, words",
-    registered(
-        [
-            ("local_1d(block_length=3", r"cannot read '\(block_length=3'. Expected kinds such as"),
-            ("local_1d)", r"cannot read '\)'"),
-            ("local_1d(block_length=3)strided", "cannot read 'strided'"),
-            ("local_1d//strided", "cannot read '/strided'"),
-            ("local_1d+", "cannot read ''"),
-            ("local_1d(block_length)", "cannot read 'block_length' in the brackets of local_1d"),
-            ("local_1d(block_length=3;block_length=4)", "cannot read 'block_length=4' in the brackets"),
-            ("local_1d(stride=3)+strided", "local_1d has no option stride. Expected block_length."),
-            ("local_1d:strided(block_length=3):fixed", "strided has no option block_length. Expected stride."),
-            ("local_1d(stride=3)", "local_1d has no option stride. Expected block_length."),
-            ("dot_product(stride=3)", "dot_product has no option stride. Expected none."),
-            ("local_1d(block_length=3)+relative(block_length=4)", "block_length of local_1d is given twice"),
-            (
-                "loca_1d(block_length=3)",
-                "`self_attention_type` must be one of .* received self_attention_type='loca_1d'",
-            ),
-            ("strided:dot_product", "'dot_product' as the pattern of some heads"),
-            ("strided:fixed+local_1d", "`self_attention_type` local_1d has two scores or two patterns"),
-            ("strided:fixed+local_1d:full", "has two lists of patterns"),
-            ("strided:loca_1d", "received self_attention_type='loca_1d'"),
-            ("strided:", "cannot read ''"),
-            ("strided+fixed", r"`self_attention_type` strided\+fixed has two scores or two patterns"),
-        ]
-    ),
-)
+    registered([
+        ("local_1d(block_length=3", r"cannot read '\(block_length=3'. Expected kinds such as"),
+        ("local_1d)", r"cannot read '\)'"),
+        ("local_1d(block_length=3)strided", "cannot read 'strided'"),
+        ("local_1d//strided", "cannot read '/strided'"),
+        ("local_1d+", "cannot read ''"),
+        ("local_1d(block_length)", "cannot read 'block_length' in the brackets of local_1d"),
+        ("local_1d(block_length=3;block_length=4)", "cannot read 'block_length=4' in the brackets"),
+        ("local_1d(stride=3)+strided", "local_1d has no option stride. Expected block_length."),
+        ("local_1d:strided(block_length=3):fixed", "strided has no option block_length. Expected stride."),
+        ("local_1d(stride=3)", "local_1d has no option stride. Expected block_length."),
+        ("dot_product(stride=3)", "dot_product has no option stride. Expected none."),
+        ("local_1d(block_length=3)+relative(block_length=4)", "block_length of local_1d is given twice"),
+        ("loca_1d(block_length=3)", "`self_attention_type` must be one of .* received self_attention_type='loca_1d'"),
+        ("strided:dot_product", "'dot_product' as the pattern of some heads"),
+        ("strided:fixed+local_1d", "`self_attention_type` local_1d has two scores or two patterns"),
+        ("strided:fixed+local_1d:full", "has two lists of patterns"),
+        ("strided:loca_1d", "received self_attention_type='loca_1d'"),
+        ("strided:", "cannot read ''"),
+        ("strided+fixed", r"`self_attention_type` strided\+fixed has two scores or two patterns"),
+    ]),
+)  # fmt: skip
 def test_a_kind_that_cannot_be_read(kind, words):
     with pytest.raises(UserError, match=words):
         lm_hparams(f"self_attention_type={kind}")
@@ -193,25 +195,20 @@ def test_a_kind_that_cannot_be_read(kind, words):
 
 @pytest.mark.parametrize(
     "changes, words",
-    registered(
-        [
-            (
-                "=fixed,attention_stride=3,attention_summary=4",
-                "`attention_summary` must be at most `attention_stride`=3",
-            ),
-            (
-                "=fixed(summary=4),attention_stride=3",
-                "`summary` must be at most `attention_stride`=3: received summary=4",
-            ),
-            ("=local_2d,block_width=5", "`image_width` must be a multiple of `block_width`=5: received image_width=32"),
-            ("=restricted", "`attention_neighborhood` must be .* received attention_neighborhood=0"),
-            ("=strided:restricted(neighborhood=0)", "`neighborhood` must be a whole number of at least 1"),
-            ("=strided:strided:local_1d", "`self_attention_type` has 3 kinds, among which the heads cannot be divided"),
-            ("=strided(stride=0)", r"self_attention_type=strided\(stride=0\): stride=0: expected"),
-            ("=local_1d(block_length=x)", r"local_1d\(block_length=x\): block_length=.*x"),
-        ]
-    ),
-)
+    registered([
+        ("=fixed,attention_stride=3,attention_summary=4", "`attention_summary` must be at most `attention_stride`=3"),
+        (
+            "=fixed(summary=4),attention_stride=3",
+            "`summary` must be at most `attention_stride`=3: received summary=4",
+        ),
+        ("=local_2d,block_width=5", "`image_width` must be a multiple of `block_width`=5: received image_width=32"),
+        ("=restricted", "`attention_neighborhood` must be .* received attention_neighborhood=0"),
+        ("=strided:restricted(neighborhood=0)", "`neighborhood` must be a whole number of at least 1"),
+        ("=strided:strided:local_1d", "`self_attention_type` has 3 kinds, among which the heads cannot be divided"),
+        ("=strided(stride=0)", r"self_attention_type=strided\(stride=0\): stride=0: expected"),
+        ("=local_1d(block_length=x)", r"local_1d\(block_length=x\): block_length=.*x"),
+    ]),
+)  # fmt: skip
 def test_errors_name_the_hyperparameter_that_was_given(changes, words):
     with pytest.raises(UserError, match=words) as caught:
         registry.model("transformer_lm").from_hparams(lm_hparams(f"self_attention_type{changes}"), 20)
@@ -236,3 +233,41 @@ def test_errors_name_the_hyperparameter_that_was_given(changes, words):
 def test_errors_name_the_constructors_argument(kind, words):
     with pytest.raises(ValueError, match=words):
         TransformerLM(20, self_attention=kind, hidden_size=8, filter_size=8, num_heads=4, num_layers=1)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("a", [[[("a", {})]]]),
+        (" a / b(x=3) ", [[[("a", {})]], [[("b", {"x": "3"})]]]),
+        ("a:b(x=3;y=z)+c", [[[("a", {}), ("b", {"x": "3", "y": "z"})], [("c", {})]]]),
+        ('{"type": "a+b", "x": 3}', [[[("a", {})], [("b", {"x": 3})]]]),
+        ('["a", {"type": "b", "pattern": ["c", {"type": "d", "y": 5}]}]',
+         [[[("a", {})]], [[("c", {}), ("d", {"y": 5})], [("b", {})]]]),
+    ],
+)  # fmt: skip
+def test_words_of_a_text(text, words):
+    found = read_kinds(text)
+    assert [[[tuple(word) for word in group] for group in kind] for kind in found] == words
+    if text[0] not in "[{":
+        spelled = "/".join(spell_kind(kind, {"x": "other", "y": "other"}) for kind in found)
+        assert spelled == text.replace(" ", "")
+        same = "/".join(spell_kind(kind, {"x": "3", "y": "other"}) for kind in found)
+        assert same == text.replace(" ", "").replace("x=3;", "").replace("(x=3)", "")
+
+
+@pytest.mark.parametrize("text, words", [("[]", "a name, or a dict"), ("[[]]", "a name, or a dict"), ("{", "JSON")])
+def test_texts_without_words(text, words):
+    with pytest.raises(ValueError, match=words):
+        read_kinds(text)
+
+
+def test_kinds_take_turns_over_the_layers():
+    kinds = ["dot_product", RESTRICTED, RELATIVE]
+    made = [make_self_attention(kinds, i, num_heads=2) for i in range(5)]
+    assert [getattr(layer.pattern, "neighborhood", None) for layer in made] == [None, 3, None, None, 3]
+    assert [getattr(layer.score, "max_relative_position", None) for layer in made] == [None, None, 4, None, None]
+    assert self_attention_config(kinds) == ["dot_product", RESTRICTED, {**RELATIVE, "add_relative_to_values": False}]
+    assert self_attention_config([RESTRICTED]) == RESTRICTED
+    assert pattern_name(made[1].pattern) == "restricted(neighborhood=3)" and pattern_name(made[0].pattern) == "full"
+    assert "full" not in self_attention_names() and {"restricted", "window", "relative"} <= {*self_attention_names()}

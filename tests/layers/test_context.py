@@ -8,22 +8,9 @@ from keras import ops
 from t2t_lite import layers
 from tests.layers.equations import array
 from tests.layers.harness import X
+from tests.layers.priced import Priced
 
 NONPADDING = np.array([[True] * X.shape[1]] * (len(X) - 1) + [[True, True] + [False] * (X.shape[1] - 2)])
-
-
-class Priced(layers.FeedForward):
-    """A network each of whose outputs has a price: the mean of its squares, 0 at padding."""
-
-    has_costs = True
-
-    def call(self, inputs, context=None, training=None):
-        output = super().call(inputs, training=training)
-        if context is not None:
-            price = ops.mean(ops.square(ops.cast(output, "float32")), axis=-1)
-            context.results.add("cost", ops.where(context.nonpadding, price, 0.0))
-            context.results.add("first", output[:, 0])
-        return output
 
 
 def priced(count=2, norm="pre", layer=layers.TransformerEncoderLayer):

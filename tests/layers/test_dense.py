@@ -1,5 +1,7 @@
 """LoRA, which Keras' dense layers enable one by one, in files of layers and models."""
 
+# Nearest tests of: t2t_lite/layers/quantization.py
+
 import keras
 import numpy as np
 import pytest

@@ -238,21 +238,16 @@ def test_kinds_of_ones_own():
 
 @pytest.mark.parametrize(
     "options, words",
-    registered(
-        [
-            ({"pattern": "loca_1d"}, "`pattern` .*full, .*'loca_1d'"),
-            ({"pattern": "local_1d"}, r"`pattern` local_1d .*block_length.*{}"),
-            (
-                {"pattern": {"type": "window", "neighborhood": 3, "stride": 5}},
-                "`pattern` window .*neighborhood.*stride",
-            ),
-            ({"pattern": {"type": "strided", "stride": 0}}, "stride=0"),
-            ({"pattern": {"type": "fixed", "stride": 3, "summary": 4}}, "`summary`.*`stride`=3"),
-            ({"score": {"type": "memory", "clamp_length": -1}}, "`clamp_length`.*-1"),
-            ({"score": "mine"}, "`score` .*dot_product, .*relative, relative_v2.*mine"),
-        ]
-    ),
-)
+    registered([
+        ({"pattern": "loca_1d"}, "`pattern` .*full, .*'loca_1d'"),
+        ({"pattern": "local_1d"}, r"`pattern` local_1d .*block_length.*{}"),
+        ({"pattern": {"type": "window", "neighborhood": 3, "stride": 5}}, "`pattern` window .*neighborhood.*stride"),
+        ({"pattern": {"type": "strided", "stride": 0}}, "stride=0"),
+        ({"pattern": {"type": "fixed", "stride": 3, "summary": 4}}, "`summary`.*`stride`=3"),
+        ({"score": {"type": "memory", "clamp_length": -1}}, "`clamp_length`.*-1"),
+        ({"score": "mine"}, "`score` .*dot_product, .*relative, relative_v2.*mine"),
+    ]),
+)  # fmt: skip
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
         layers.MultiHeadAttention(2, **options)

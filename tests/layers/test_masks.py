@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import layers
+from t2t_lite.layers.masks import Visible, causal_mask
 from tests.layers.backend import compiled
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import MEMORY, X
@@ -65,6 +66,14 @@ def test_sizes_of_1_in_a_mask_broadcast(shape):
     np.testing.assert_allclose(output, array(layer(X, MEMORY, attention_mask=full)), atol=1e-5)
 
 
+def test_a_causal_mask_of_other_queries_than_keys():
+    assert array(causal_mask(2, 5, 1)).astype(int).tolist() == [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
+    assert array(causal_mask(3, 2)).astype(int).tolist() == [[1, 0], [1, 1], [1, 1]]
+    merged = Visible(True, np.array([[True, False, True]]), None, 1).merged(2, 3)
+    assert array(merged)[0, 0].astype(int).tolist() == [[1, 0, 0], [1, 0, 1]]
+    assert Visible().merged(2, 3) is None
+
+
 ADDITIVE = np.where(np.tril(np.ones((5, 5))), 0, -1e9).astype("float32")  # what other libraries add to scores
 
 
@@ -91,10 +100,11 @@ DOORS = {
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_mask_that_is_added_elsewhere_is_refused_by_name(door):
-    for mask, words in ((ADDITIVE, "is of dtype float32"), (ADDITIVE.astype("int32"), "numbers from -1000000000 to 0")):
-        with pytest.raises(ValueError, match=f"`{door.partition(' ')[0]}` .*{words}: expected bool"):
+    visible, integers = ADDITIVE == 0, ADDITIVE.astype("int32")
+    wrong = {"float32": ADDITIVE, "from -1000000000 to 0": integers, "from 0 to 2": 2 * visible.astype("int32")}
+    for words, mask in wrong.items():
+        with pytest.raises(ValueError, match=rf"`{door.partition(' ')[0]}` .*{words}: expected bool"):
             DOORS[door](mask)
-    visible = ADDITIVE == 0
     assert tuple(DOORS[door](visible.astype("int32")).shape) == tuple(DOORS[door](visible).shape)
 
 

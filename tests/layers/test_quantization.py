@@ -45,7 +45,7 @@ def quantized(model):
 
 
 @pytest.mark.slow
-@pytest.mark.few("language_model-int8", "transformer-int4")
+@pytest.mark.few("language_model-int8", "transformer-int4", instead="test_a_single_layer")
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 @pytest.mark.parametrize("name, mode", [*((name, "int8") for name in MODELS), ("transformer", "int4")])
 def test_a_quantized_model_is_near_and_survives_its_file(name, mode, tmp_path):
@@ -133,25 +133,28 @@ def test_a_single_layer(kind, arguments):
         layer.quantize("int8")
 
 
-@pytest.mark.parametrize("mode, bytes_per_row", [("int8", 40 + 4), ("int4", 20 + 3 * 4 + 3), ("whole", 20 + 4 + 1)])
-def test_rows_of_an_embedding(mode, bytes_per_row):
+@pytest.mark.parametrize(
+    "mode, size, bytes_per_row",
+    [("int8", 40, 40 + 4), ("int4", 16, 20 + 3 * 5), ("int4", 25, 20 + 2 * 5), ("int4", 40, 20 + 5)],
+)
+def test_rows_of_an_embedding(mode, size, bytes_per_row):
     """Each number is off by at most half a step of its row or block."""
     table = layers.TokenEmbedding(9, 40, scale=False)
     table.build()
     exact = array(table.embeddings)
-    if mode == "int8":
-        table.quantize("int8")
-    else:
-        config = keras.quantizers.Int4QuantizationConfig(block_size=16 if mode == "int4" else -1)
-        table.quantize("int4", config=config)
+    config = keras.quantizers.Int4QuantizationConfig(block_size=-1 if size == 40 else size) if mode == "int4" else None
+    table.quantize(mode, config=config)
     found = array(table(np.arange(9)))
-    size = 16 if mode == "int4" else 40
     for start in range(0, 40, size):
         block, rows = exact[1:, start : start + size], found[1:, start : start + size]
         low, high = np.minimum(block.min(1), 0), np.maximum(block.max(1), 0)  # a last block is filled with zeros
         step = np.abs(block).max(1) / 127 if mode == "int8" else (high - low) / 15
         assert (np.abs(rows - block).max(1) <= 1.01 * step).all()
     assert not found[0].any()  # padding
+    again = layers.TokenEmbedding.from_config(table.get_config())
+    again.build()
+    again.set_weights(table.get_weights())
+    np.testing.assert_array_equal(array(again(np.arange(9))), found)
     sizes = (np.prod(w.shape) * (1 if w.dtype == "int8" else 4) for w in table.weights)
     assert sum(sizes) == 9 * bytes_per_row
     hidden = RNG.normal(size=(3, 40)).astype("float32")
@@ -193,14 +196,20 @@ def test_modes_that_need_a_structure_are_refused_before_anything_changes():
     assert not quantized(model)
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
-def test_own_quantizers_are_not_lost_silently():
-    model, batch = made("transformer")
-    model.quantize(config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
-    assert np.isfinite(array(model(batch))).all()
+@pytest.mark.parametrize(
+    "own", [{"activation_quantizer": None}, {"weight_quantizer": keras.quantizers.AbsMaxQuantizer(axis=0)}]
+)
+def test_own_quantizers_are_not_lost_silently(own):
+    layer = layers.FeedForward(64)
+    layer.build((None, None, 32))
+    layer.quantize("int8", config=keras.quantizers.Int8QuantizationConfig(**own))
+    assert np.isfinite(array(layer(np.ones((1, 3, 32), "float32")))).all()
     with pytest.raises(ValueError, match=r"custom quantizers.*model\.quantize\('int8'\)"):
-        model.get_config()
+        layer.get_config()
+    plain = layers.FeedForward(64)
+    plain.build((None, None, 32))
+    plain.quantize("int8", config=keras.quantizers.Int8QuantizationConfig())
+    assert "dtype" in plain.get_config()
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """A stack is its layers one after another, with or without a cache, and is saved with them."""
 
+# Nearest tests of: t2t_lite/layers/dropout.py
+
 import keras
 import numpy as np
 import pytest

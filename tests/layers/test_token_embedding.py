@@ -86,7 +86,7 @@ def test_logits_carry_the_mask_of_what_they_are_made_of(dtype):
     np.testing.assert_allclose(array(total), expected, rtol=1e-5)
 
 
-@pytest.mark.few("mixed_bfloat16-float32")
+@pytest.mark.few("mixed_bfloat16-float32", instead="test_logits_carry_the_mask_of_what_they_are_made_of")
 @pytest.mark.slow
 @pytest.mark.parametrize("policy, dtype", [("float32", "int32"), ("mixed_bfloat16", "float32")])
 def test_a_tied_functional_encoder_decoder_is_fitted(policy, dtype):

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import keras
+import numpy as np
 
 from t2t_lite import registry
 from t2t_lite.layers import TokenEmbedding, TransformerEncoderLayer, TransformerStack, number_seeds
@@ -95,3 +96,27 @@ class OwnPlainModel(keras.Model):
 
     def call(self, inputs, training=None):
         return self.table(inputs["targets"])
+
+
+class Called(keras.Model):
+    """Has weights only once it is called."""
+
+    def __init__(self, hparams, vocab_size):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(vocab_size, hparams.hidden_size)
+        self.dense = keras.layers.Dense(vocab_size)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+        return cls(hparams, vocab_size)
+
+    def call(self, inputs, training=None):
+        return self.dense(self.embedding(inputs["targets"]))
+
+
+class WithValues(Called):
+    """Has a weight that can't be made without its value."""
+
+    def __init__(self, hparams, vocab_size):
+        super().__init__(hparams, vocab_size)
+        self.scale = keras.Variable(np.ones(3, "float32"))

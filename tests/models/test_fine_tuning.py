@@ -1,5 +1,7 @@
 """What `frozen` and `lora_rank` mean for a model: its parts, LoRA's equation, and files that keep both."""
 
+# Nearest tests of: t2t_lite/layers/dense.py
+
 import keras
 import numpy as np
 import pytest
@@ -7,33 +9,13 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.layers.dense import Dense
-from t2t_lite.models.fine_tuning import describe_frozen, fine_tune, parameters, parts_of
+from t2t_lite.models.fine_tuning import describe_frozen, fine_tune, parameters
 from t2t_lite.settings.config import HParams
 from tests.layers.equations import array
+from tests.models.fine_tuned import check_parts, made, randomized, trained
 
-SIZES = "num_hidden_layers=2,hidden_size=8,filter_size=16,num_heads=2,layer_prepostprocess_dropout=0,relu_dropout=0"
 IDS = np.array([[3, 4, 5, 1], [6, 7, 1, 0]], "int32")
 HEADS = ("class_head/dense/kernel", "class_head/pooler/bias")
-
-
-def made(name="transformer", more="", sizes=(20,), hparams_set=None):
-    model_class = registry.model(name)
-    sets = {"transformer_encoder": "bert_tiny", "transformer_lm": "transformer_lm_tiny"}
-    hparams = registry.hparams(hparams_set or sets.get(name, "transformer_tiny")).of_model(model_class)
-    return model_class.from_hparams(hparams.parse(SIZES + more), *sizes)
-
-
-def randomized(model):
-    """Gives weights that begin with zeros other values."""
-    rng = np.random.default_rng(0)
-    for weight in model.trainable_weights:
-        weight.assign(array(weight) + rng.normal(size=weight.shape, scale=0.1))
-    return model
-
-
-def trained(model):
-    """The names of what is trained, without the model's own."""
-    return {weight.path.partition("/")[2] for weight in model.trainable_weights}
 
 
 @pytest.mark.parametrize(
@@ -52,15 +34,6 @@ def trained(model):
 )  # fmt: skip
 def test_each_weight_is_of_one_part(name, sizes, more, expected):
     check_parts(name, sizes, more, expected)
-
-
-def check_parts(name, sizes, more, expected):
-    """Checks that each weight of a model is of one part, and what is in some parts."""
-    model = made(name, more, sizes)
-    parts = parts_of(model)
-    found = [id(weight) for layers in parts.values() for weights in layers.values() for weight in weights]
-    assert sorted(found) == sorted(map(id, model.weights))
-    assert {part: set(parts[part]) for part in expected} == expected
 
 
 @pytest.mark.slow
@@ -98,9 +71,9 @@ def test_what_a_model_has_not_is_refused_in_one_line():
     for nothing in ("/", "//"):
         with pytest.raises(UserError, match=rf"^hparams: frozen={nothing}: names no part\. Expected, .*{parts}"):
             made(more=f",frozen={nothing}")
-    with pytest.raises(UserError, match=r"^hparams: lora_alpha=2: means nothing without lora_rank"):
+    with pytest.raises(UserError, match=r"^hparams: lora_alpha=2: .*lora_rank"):
         made(more=",lora_alpha=2")
-    with pytest.raises(UserError, match="frozen: leaves nothing of the model Transformer to train"):
+    with pytest.raises(UserError, match=r"frozen: .*Transformer"):
         made(more=",frozen=embedding/encoder/decoder")
 
     class Plain(keras.Model):
@@ -144,11 +117,9 @@ def test_lora_adds_a_product_of_two_small_matrices_to_a_kernel():
 
 
 @pytest.mark.slow
-@pytest.mark.few("transformer", "transformer_lm")
-@pytest.mark.parametrize("name", ["transformer", "transformer_lm", "transformer_moe"])
+@pytest.mark.parametrize("name", ["transformer", "transformer_lm"])
 def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_model(name):
-    more = ",ffn_layer=local_moe,moe_num_experts=2,moe_k=1" if name == "transformer_moe" else ""
-    model = randomized(made(name, f"{more},lora_rank=2,lora_alpha=4"))
+    model = randomized(made(name, ",lora_rank=2,lora_alpha=3"))
     assert all("/lora_kernel_" in path for path in trained(model))
     batch = {"inputs": IDS, "targets": np.array([[5, 6, 7], [8, 9, 4]], "int32")}
 
@@ -163,7 +134,7 @@ def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_
         np.testing.assert_allclose(array(step), expected[:, position], atol=1e-5)
     model.merge_lora()
     np.testing.assert_allclose(logits(), expected, atol=1e-5)
-    assert trained(model) == trained(made(name, more))
+    assert trained(model) == trained(made(name))
 
 
 def test_what_is_frozen_has_no_lora():
@@ -173,7 +144,7 @@ def test_what_is_frozen_has_no_lora():
     assert not [path for path in trained(model) if path.startswith(("encoder", "decoder/decoder_0"))]
     fine_tune(model, registry.hparams("transformer_tiny").parse("frozen=encoder/decoder_0,lora_rank=2"))
     assert [weight.path for weight in model.weights if "/lora_" in weight.path] == with_lora
-    with pytest.raises(UserError, match=r"lora_rank=2: every layer of the model Transformer that could have LoRA is"):
+    with pytest.raises(UserError, match=r"lora_rank=2: .*Transformer.*frozen"):
         made(more=",frozen=encoder/decoder,lora_rank=2")
 
     tied = made("transformer_lm", ",frozen=embedding,lora_rank=2", (20,))  # the embedding is the softmax, too
@@ -194,7 +165,7 @@ def test_layers_that_keras_freezes_have_no_lora_that_is_trained(tmp_path):
 
     model = made()
     model.trainable = False
-    with pytest.raises(UserError, match="every layer of the model Transformer that could have LoRA is frozen"):
+    with pytest.raises(UserError, match=r"lora_rank=2: .*Transformer.*frozen"):
         model.enable_lora(2)
     layer = Dense(3, trainable=False)
     layer.build((None, 2))

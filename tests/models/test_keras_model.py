@@ -1,5 +1,7 @@
 """The Transformer as a model of Keras: its masks, what it refuses, shapes, fit; on every backend."""
 
+# Nearest tests of: t2t_lite/models/sequence_model.py, t2t_lite/models/exported_model.py
+
 import keras
 import numpy as np
 import pytest
@@ -8,16 +10,8 @@ from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
+from tests.models.in_keras import BATCH, EAGER, INPUTS, RNG, SMALL, TARGETS, check_fit, check_without_targets
 
-SMALL = {
-    "vocab_size": 20, "hidden_size": 16, "filter_size": 32, "num_heads": 4, "num_encoder_layers": 1,
-    "num_decoder_layers": 1, "dropout": 0.0,
-}  # fmt: skip
-RNG = np.random.default_rng(0)
-INPUTS, TARGETS = RNG.integers(3, 20, (5, 7)).astype("int32"), RNG.integers(3, 20, (5, 6)).astype("int32")
-INPUTS[1, 4:] = TARGETS[2, 3:] = TARGETS[0, 5:] = 0
-BATCH = {"inputs": INPUTS, "targets": TARGETS}
-EAGER = {"run_eagerly": True} if BACKEND == "tensorflow" else {}  # for tests that do not ask for the graph of a step
 # For two devices. Keras counts the mean loss of each replica alike: theirs are of as many ids each here.
 BATCH_OF_FOUR = {"inputs": INPUTS[1:], "targets": np.maximum(TARGETS[1:], 3)}
 
@@ -77,12 +71,12 @@ def test_predict_gives_all_rows(model):
         ([INPUTS, TARGETS], "expected a dict .*; received list"),
         ({"inputs": INPUTS}, "'targets' is missing: expected a dict"),
         ({"targets": TARGETS}, "'inputs' is missing: expected a dict"),
-        ({"inputs": INPUTS, "targets": TARGETS[0]}, r"'targets' is of shape \(6,\): expected"),
-        ({"inputs": INPUTS[..., None], "targets": TARGETS}, r"'inputs' is of shape \(5, 7, 1\): expected"),
-        ({"inputs": INPUTS.astype("float32"), "targets": TARGETS}, "'inputs' is of dtype float32: expected"),
-        ({"inputs": INPUTS != 0, "targets": TARGETS}, "'inputs' is of dtype bool: expected"),
-        ({"inputs": np.array([["a"]]), "targets": TARGETS}, "'inputs' is of dtype <U1: expected"),
-        ({"inputs": INPUTS.tolist(), "targets": TARGETS}, "'inputs' is a list, no array: expected"),
+        ({"inputs": INPUTS, "targets": TARGETS[0]}, r"'targets' .*\(6,\): expected"),
+        ({"inputs": INPUTS[..., None], "targets": TARGETS}, r"'inputs' .*\(5, 7, 1\): expected"),
+        ({"inputs": INPUTS.astype("float32"), "targets": TARGETS}, r"'inputs' .*float32: expected"),
+        ({"inputs": INPUTS != 0, "targets": TARGETS}, r"'inputs' .*bool: expected"),
+        ({"inputs": np.array([["a"]]), "targets": TARGETS}, r"'inputs' .*<U1: expected"),
+        ({"inputs": INPUTS.tolist(), "targets": TARGETS}, r"'inputs' .*list.*: expected"),
         ({"inputs": INPUTS[:2], "targets": TARGETS}, "rows are {'inputs': 2, 'targets': 5}: expected the same"),
     ],
 )
@@ -96,7 +90,7 @@ def test_prompts_of_a_language_model_are_checked_where_given():
     model = TransformerLM(20, num_layers=1, hidden_size=8, num_heads=2, filter_size=8)
     model({"targets": TARGETS}), model({"targets": TARGETS, "inputs": None}), model(BATCH)
     for inputs, words in (
-        (INPUTS + 0.7, "'inputs' is of dtype float64"),
+        (INPUTS + 0.7, r"'inputs' .*float64"),
         (INPUTS[:2], "rows are {'inputs': 2, 'targets': 5}"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -104,7 +98,7 @@ def test_prompts_of_a_language_model_are_checked_where_given():
 
 
 @pytest.mark.slow
-@pytest.mark.few("translation")
+@pytest.mark.few("translation", instead="test_weights_may_have_another_rank_in_each_fit")
 @pytest.mark.parametrize("kind", ["translation", "language model"])
 def test_fit_trains_every_weight(kind):
     small = {"hidden_size": 8, "dropout": 0.0}
@@ -113,16 +107,6 @@ def test_fit_trains_every_weight(kind):
         "language model": lambda: TransformerLM(20, num_heads=2, filter_size=8, unused_ids=[2], **small),
     }[kind]()
     check_fit(model, BATCH if kind == "translation" else {"targets": TARGETS}, TARGETS, SmoothedCrossEntropy(0.0))
-
-
-def check_fit(model, batch, labels, loss):
-    """Checks that a step of `fit` changes every weight of a model."""
-    model.build()
-    before = [array(weight) for weight in model.trainable_weights]
-    model.compile(keras.optimizers.SGD(1.0), loss)
-    model.fit(batch, labels, batch_size=5, verbose=0)
-    same = [w.path for w, old in zip(model.trainable_weights, before, strict=True) if np.array_equal(array(w), old)]
-    assert same == []
 
 
 @pytest.mark.long
@@ -242,9 +226,7 @@ def test_weights_may_have_another_rank_in_each_fit(language_model):
 @pytest.mark.slow
 def test_weights_of_classes_are_of_one_label_a_row(language_model):
     for train in (language_model.fit, language_model.train_on_batch):
-        with pytest.raises(
-            ValueError, match=r"TransformerLM: `class_weight` is of labels \[batch\], .* Expected `sample_weig"
-        ):
+        with pytest.raises(ValueError, match=r"TransformerLM: `class_weight` .*\[batch\].*`sample_weight`"):
             train({"targets": TARGETS}, TARGETS, class_weight=dict.fromkeys(range(20), 2.0))
     model = TransformerEncoder(
         20, 4, head="class", num_layers=1, hidden_size=8, num_heads=2, filter_size=8, dropout=0.0
@@ -268,19 +250,6 @@ def test_predictions_of_an_encoder_need_no_targets(head):
         20, None if head == "masked_lm" else 5, sentence_classes=2, num_layers=1, num_heads=2, filter_size=8, **options
     )
     check_without_targets(model, head)
-
-
-def check_without_targets(model, head):
-    def of_targets(outputs):
-        return outputs["targets"] if isinstance(outputs, dict) else outputs
-
-    model.run_eagerly = True
-    given = {name: INPUTS if rank == 2 else INPUTS[:, 0] for name, rank in model.features.items()}
-    expected, found = array(of_targets(model(given))), of_targets(model.predict({"inputs": INPUTS}, verbose=0))
-    symbol = of_targets(model({"inputs": keras.Input((7,), dtype="int32")}))
-    assert symbol.shape == (None, *found.shape[1:])
-    # With targets, masked ids are those of the positions that have one, in order.
-    np.testing.assert_allclose(found[INPUTS != 0] if head == "masked_lm" else found, expected, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """What comes back from the files of a model: `.keras`, weights alone, a checkpoint of TensorFlow, an export."""
 
+# Nearest tests of: t2t_lite/models/exported_model.py, t2t_lite/layers/base.py
+
 import keras
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
-from tests.models.test_keras_model import BATCH, EAGER, INPUTS, RNG, SMALL, TARGETS
+from tests.models.in_keras import BATCH, EAGER, INPUTS, RNG, SMALL, TARGETS, check_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def test_a_compiled_model_is_saved_and_goes_on(model, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.few("model")
+@pytest.mark.few("model", instead="test_parts_frozen_before_they_are_built_are_frozen_whole")
 @pytest.mark.parametrize("kind", ["model", "functional"])
 def test_frozen_parts_are_frozen_in_the_file_and_training_goes_on(kind, tmp_path):
     if kind == "model":
@@ -147,22 +149,3 @@ def test_checkpoints_of_tensorflow_hold_every_weight(kind, builds_first, tmp_pat
         "own lists": lambda: layers.TransformerEncoderLayer(2, feed_forward=Own()),
     }[kind]
     check_checkpoint(make, builds_first, tmp_path)
-
-
-def check_checkpoint(make, builds_first, tmp_path):
-    """Checks that TensorFlow's checkpoint holds all weights; `make`: function that returns a model or layer."""
-    import tensorflow as tf
-
-    saved, restored = make(), make()
-    saved.build((None, None, 8))
-    path = tf.train.Checkpoint(model=saved).write(str(tmp_path / "checkpoint"))
-    names = [name for name, _ in tf.train.list_variables(path) if name.endswith("VARIABLE_VALUE")]
-    assert len(names) == len(saved.weights)
-    if builds_first:
-        restored.build((None, None, 8))
-        tf.train.Checkpoint(model=restored).read(path).assert_consumed()
-    else:
-        tf.train.Checkpoint(model=restored).read(path)
-        restored.build((None, None, 8))
-    for one, two in zip(saved.weights, restored.weights, strict=True):
-        np.testing.assert_array_equal(one, two, err_msg=one.path)

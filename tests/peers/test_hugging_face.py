@@ -1,13 +1,11 @@
 """The folder that `export_hugging_face` writes, loaded offline as its README says."""
 
-import collections
 import json
 import os
 
 import numpy as np
 import pytest
 import torch
-import transformers
 from keras import ops
 
 from t2t_lite import registry
@@ -17,34 +15,7 @@ from tests.decoding.runs import make_run
 from tests.export.models import translator_of
 from tests.peers.conftest import HOSTILE
 from tests.peers.models import shifted
-
-EXTRA = 20
-
-
-def load(path):
-    """Returns (model, tokenizer); nothing is asked of the network."""
-    options = {"local_files_only": True}
-    model, loading = transformers.AutoModelForSeq2SeqLM.from_pretrained(path, output_loading_info=True, **options)
-    assert type(model) in (transformers.MarianMTModel, transformers.BlenderbotForConditionalGeneration)
-    assert type(model).__name__ in model.config.architectures
-    assert not loading["missing_keys"] and not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
-    return model.eval(), transformers.AutoTokenizer.from_pretrained(path, **options)
-
-
-def generate(model, tokenizer, texts, **options):
-    """Returns ids without start and EOS, under our limits: an output's longest length depends on its own input's."""
-    by_length, found = collections.defaultdict(list), {}
-    for at, text in enumerate(texts):
-        by_length[len(tokenizer(text).input_ids)].append(at)
-    for length, places in by_length.items():
-        batch = tokenizer([texts[at] for at in places], return_tensors="pt")
-        with torch.inference_mode():
-            rows = model.generate(**batch, max_new_tokens=length + EXTRA, **options).tolist()
-        for at, (start, *ids) in zip(places, rows, strict=True):
-            assert start == model.config.pad_token_id
-            eos = model.config.eos_token_id
-            found[at] = [i for i in ids[: ids.index(eos) if eos in ids else None] if i != model.config.pad_token_id]
-    return [found[at] for at in range(len(texts))]
+from tests.peers.searches import EXTRA, generate, load
 
 
 @pytest.fixture(scope="module", params=["trained", *["pre_norm"] * ("blenderbot" in registry.list_families())])

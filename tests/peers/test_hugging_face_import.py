@@ -21,7 +21,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
 from t2t_lite.training.trainer import Trainer
-from tests.peers.test_hugging_face import EXTRA, generate, load
+from tests.peers.searches import EXTRA, generate, load
 
 ENGLISH = "the red house is old and a green tree was new . small birds sing in old trees while houses stand"
 GERMAN = "das rote Haus ist alt und ein grüner Baum war neu . kleine Vögel singen in alten Bäumen und Häuser stehen"

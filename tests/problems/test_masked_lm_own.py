@@ -99,7 +99,7 @@ def test_a_text_with_a_mask_is_not_cut_but_refused(folder):
     reader = MaskedLanguageModelTask(problem, problem.get_feature_encoders(folder))
     (row,) = reader.read("9 green [MASK].", 99).rows
     assert reader.read("9 green [MASK].", len(row)).rows == [row]
-    with pytest.raises(UserError, match=f"it has {len(row)} ids, and the model reads {len(row) - 1}"):
+    with pytest.raises(UserError, match=rf"{len(row)} ids.* {len(row) - 1}"):
         reader.read("9 green [MASK].", len(row) - 1)
 
 

@@ -1,4 +1,4 @@
-"""HParams: typed values, overrides, JSON."""
+"""HParams: typed values, overrides, JSON; the grammar of `--hparams` and `--decode_hparams`."""
 
 import copy
 import math
@@ -10,7 +10,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.settings.config import HParams
+from t2t_lite.settings.config import HParams, parse_assignments
 from t2t_lite.settings.ranges import setting
 
 
@@ -180,3 +180,36 @@ def test_what_was_said_be_it_the_default():
     assigned = HParams()
     assigned.dtype_policy = "float32"
     assert assigned.said == {"dtype_policy"}
+
+
+def test_assignments():
+    assert parse_assignments("", "--x") == {}
+    assert parse_assignments("a=1, b = x y ,c=[1, 2],d=[ ]", "--x") == {"a": "1", "b": "x y", "c": ["1", "2"], "d": []}
+    text = 'a=[{"k": 1, "of": [2, 3]}, "x"], b={"k": 1, "l": 2},c={x,d=[{1]'
+    json_texts = {"a": '[{"k": 1, "of": [2, 3]}, "x"]', "b": '{"k": 1, "l": 2}'}
+    assert parse_assignments(text, "--x") == {**json_texts, "c": "{x", "d": ["{1"]}
+
+
+@pytest.mark.parametrize(("text", "words"), [("=3", "--x: .*'=3'"), ("a=1,a=2", "--x: 'a'"), ("b=1,2", "--x: .*'2'")])
+def test_assignments_that_cannot_be_read(text, words):
+    with pytest.raises(UserError, match=words):
+        parse_assignments(text, "--x")
+
+
+def test_switching_lora_off_forgets_its_alpha_and_kinds_come_first():
+    hparams = HParams().parse("lora_rank=4,lora_alpha=12")
+    assert hparams.parse("lora_rank=8").lora_alpha == 12 and hparams.parse("lora_rank=0").lora_alpha == 0
+    changes = {"attention_stride": 5, "self_attention_type": "strided"}
+    lm = HParams().of_model(registry.model("transformer_lm"))
+    if "strided" in registry.Registries.patterns:
+        assert lm.override_from_dict(changes).attention_stride == 5
+        assert lm.parse("attention_stride=5,self_attention_type=strided").attention_stride == 5
+
+
+def test_unknown_names_may_be_skipped_and_settings_are_in_the_order_of_values():
+    hparams = HParams().parse("mine=3,num_heads=2", skips=lambda name: name == "mine")
+    assert hparams.num_heads == 2 and "mine" not in hparams
+    with pytest.raises(UserError, match="'other'"):
+        HParams().parse("other=3", skips=lambda name: name == "mine")
+    hparams.add_hparam("mine", 3)
+    assert [*hparams.settings()] == [*hparams.values()] and hparams.settings()["mine"].kind is int

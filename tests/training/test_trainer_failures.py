@@ -1,6 +1,6 @@
 """What a run does with data, checkpoints, disks and numbers that fail: a message, nothing lost, nothing begun."""
 
-# Nearest tests of: t2t_lite/training/trainer.py
+# Nearest tests of: t2t_lite/training/trainer.py, t2t_lite/training/run_context.py
 
 import os
 import shutil

@@ -1,4 +1,5 @@
 """Whole files through a stand-in for the model: chunks, parts, prefixes, references, and what is typed."""
+# Nearest tests of: t2t_lite/decoding/command/job.py
 
 import dataclasses
 import json
@@ -65,7 +66,7 @@ def test_bleu_is_of_the_first_output_of_each_line(tmp_path, capsys):
     settings = f"{SECOND},beam_size=2,n_best=2"
     references = [line[::-1] for line in LINES]
     translated(job_of(tmp_path, settings, tokenization="13a"), tmp_path, reference=references)
-    assert "sacreBLEU = 100.00" in capsys.readouterr().err
+    assert "sacreBLEU = 100.00 (nrefs:1|case:mixed|eff:no|tok:13a|" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"--decode_reference=reference: reference004 has 8 lines, in has 5"):
         write(tmp_path / "reference004", references[:8])
         translated(job_of(tmp_path, settings), tmp_path, reference=references)
@@ -82,13 +83,13 @@ def test_files_beside_the_output_are_parts_and_get_the_time_of_the_newest_checkp
 
 def test_pairs_of_a_part_are_scored_and_bad_ones_named_by_their_lines(tmp_path, caplog):
     lines = [f"{'s' * n}\t{'t' * (n % 3 + 1)}" for n in range(1, 10)]
-    lines[7] = "no tab"
+    lines[6], lines[7] = "%\tt", "no tab"
     write(tmp_path / "pairs", lines)
     score_file(job_of(tmp_path, SECOND, on_error="skip"), "pairs", "losses")
     # 0.25 for each letter of the text, divided by the letters of the target
-    expected = [f"{0.25 * n / (n % 3 + 1):.6f}" if n != 8 else "" for n in range(5, 10)]
+    expected = [f"{0.25 * n / (n % 3 + 1):.6f}" if n not in (7, 8) else "" for n in range(5, 10)]
     assert (tmp_path / "losses004").read_text().split("\n") == [*expected, ""]
-    assert "pairs, line 8: 1 column" in caplog.text
+    assert "pairs, line 7: '%'" in caplog.text and "pairs, line 8: 1 column" in caplog.text
 
 
 def test_what_is_typed_changes_settings_or_is_translated(tmp_path, monkeypatch, capsys):

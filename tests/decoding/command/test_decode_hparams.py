@@ -61,6 +61,20 @@ def test_a_problems_defaults_are_taken_where_nothing_is_given():
     assert found.search == SearchOptions(beam_size=21, alpha=1.0)
 
 
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ("", "out"),
+        ("shards=12,shard_id=3", "out003"),
+        ("shards=12,shard_id=3,shards_start_offset=5", "out008"),
+        ("shards=12,shard_id=3,shards_start_offset=5,shard_google_format=true", "out-00008-of-00012"),
+    ],
+)
+def test_the_name_of_a_part(settings, name):
+    found = DecodeHParams.parse(settings)
+    assert (found.shard_name("out"), found.shard_name("-"), found.shard_name("")) == (name, "-", "")
+
+
 def test_characters_of_a_delimiter():
     assert [DecodeHParams.parse(f"delimiter={text}").delimiter for text in (r"\n", r"\t", r"\0", "|")] == [
         "\n", "\t", "\0", "|"

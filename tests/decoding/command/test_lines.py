@@ -10,7 +10,7 @@ import pytest
 from t2t_lite.data.problem import Problem, TranslateProblem
 from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
-from t2t_lite.decoding.command.lines import LineTranslator
+from t2t_lite.decoding.command.lines import LineAnswer, LineTranslator
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.errors import UserError
 from tests.decoding.reversing import Characters, Reversing
@@ -26,6 +26,35 @@ def texts(lines, settings="", **options):
 
 def test_as_many_lines_come_out_in_order():
     assert texts(["abc", "", "de", " ", "x\u2028y"]) == ["cba", "", "ed", " ", "y\u2028x"]
+
+
+def test_ids_and_ends_are_counted():
+    """Of the first output; a part that is split has as many ids as its parts."""
+    found = make("beam_size=3,n_best=3").answer(["abc", "", "Ab. Cd. Ef."])
+    assert [line.tokens for line in found] == [1 + 1, 0, 3 + 1]
+
+
+def test_what_is_long_or_of_several_sentences_is_told_by_numbers(caplog):
+    caplog.set_level("INFO", "t2t_lite")
+    lines = ["y" * 11 if n % 2 else "ab" for n in range(24)] + ["Ab. Cd.", "Ef. Gh. I.", "Ab cd ef. Gh ij kl."]
+    make().outputs(lines, first=101)
+    numbers = ", ".join(f"{n} (2 parts)" for n in range(102, 121, 2))
+    assert f"in: split, being longer than 11 pieces: line {numbers}, … (13 lines)" in caplog.text
+    assert "in: 2 lines of several sentences" in caplog.text
+    caplog.clear()
+    make("max_input_size=5,log_results=true").outputs(["ab", "abcdefg", "a\tb"], first=7)
+    assert "in: cut off after 5 pieces: line 8" in caplog.text and "sentences" not in caplog.text
+    assert "INPUT: a b\nOUTPUT: b a" in caplog.text
+
+
+def test_short_outputs_and_lost_texts_are_told_by_numbers(caplog):
+    answers = [
+        LineAnswer(Translation((Hypothesis("x", lost=lost),), is_short=bool(lost))) for lost in ([], ["<b>", "c"])
+    ]
+    lines_of = make()
+    lines_of.answer = lambda *_: answers
+    assert lines_of.outputs(["a", "b"], first=5) == (["x", "x"], answers)
+    assert "output: line 6 (<b>, c)" in caplog.text and "not be translated: line 6" in caplog.text
 
 
 def test_long_lines_are_split_at_sentences_up_to_the_length_of_training():

@@ -1,4 +1,5 @@
 import gzip
+import json
 import os
 import threading
 import time
@@ -7,6 +8,8 @@ import pytest
 
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.lines import LineAnswer
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.errors import UserError
 
 
@@ -99,6 +102,48 @@ def test_a_stream_answers_line_by_line():
     os.close(write)
     assert list(lines) == [["last"]]
     os.close(read)
+
+
+def test_lines_of_standard_input_are_numbered_through_all_parts(monkeypatch):
+    read, write = os.pipe()
+    monkeypatch.setattr(text_files.console, "descriptor", lambda: read)
+    parts = text_files.stdin_lines("|")
+    for first, count, sizes in ((1, 600, [256, 256, 88]), (601, 3, [3]), (604, 257, [256, 1])):
+        lines = [f"{number}\n" for number in range(first, first + count)]
+        os.write(write, "".join(f"{line}|" for line in lines).encode())
+        for size in sizes:
+            assert next(parts) == (first, lines[:size])
+            first, lines = first + size, lines[size:]
+    os.close(write), os.close(read)
+
+
+def test_a_line_that_is_too_long_is_named_by_its_number(monkeypatch, tmp_path):
+    monkeypatch.setattr(text_files, "_BLOCK", 4)
+    monkeypatch.setattr(text_files.plain_text, "LONGEST_LINE", 9)
+    (tmp_path / "in").write_text("a|b|" + "c" * 20 + "|")
+    with pytest.raises(UserError, match=r"in, line 3: "):
+        text_files.input_lines(str(tmp_path / "in"), "|")
+
+
+def test_json_is_one_line_for_every_program():
+    text = "a\u2028\u2029\x7f\x85\x9f\n\u00a0é"
+    found = text_files.json_text({"a": text})
+    assert json.loads(found) == {"a": text} and len(found.splitlines()) == 1
+    assert not set(found) & {*"\u2028\u2029\x7f\x85\x9f\n"} and "\u00a0é" in found
+
+
+def test_every_field_of_a_line_of_json():
+    hypothesis = Hypothesis("b", -0.12345678, ["▁b"], [7], False, token_scores=[-0.1234567, -1 / 3], lost=["<b>"])
+    answer = Translation((hypothesis,), truncated=True, is_short=True)
+    found = json.loads(text_files.json_line(7, "a", LineAnswer(answer, truncated=True, parts=3)))
+    assert found == {
+        "line": 7, "input": "a", "parts": 3, "truncated": True, "short": True,
+        "hypotheses": [{
+            "text": "b", "score": -0.123457, "ended": False, "tokens": ["▁b"], "token_scores": [-0.123457, -0.333333],
+            "lost": ["<b>"],
+        }],
+    }  # fmt: skip
+    assert text_files.rounded({"a": [(1 / 3, 2)], "b": "x"}) == {"a": [[0.333333, 2]], "b": "x"}
 
 
 def test_a_stream_that_is_not_utf_8():

@@ -1,9 +1,12 @@
+import math
+
 import pytest
 
 from t2t_lite.decoding.command import tuning
 from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
 from t2t_lite.decoding.command.tuning import GridTrial, parse_grid
 from t2t_lite.errors import UserError
+from tests.decoding.reversing import job_of
 
 
 def test_every_combination_comes_once():
@@ -25,6 +28,37 @@ def test_mistakes_are_named(grid, word):
     with pytest.raises(UserError, match=word) as caught:
         parse_grid(grid)
     assert str(caught.value).startswith("--tune: ")
+
+
+def test_a_beam_of_one_has_no_length_penalty_either():
+    grid = "beam_size=1,2 alpha=0,1 length_penalty=gnmt,power"
+    assert parse_grid(grid)[0] == {"beam_size": 1} and len(parse_grid(grid)) == 5
+
+
+def test_a_dev_set_is_translated_with_each_combination(tmp_path, monkeypatch):
+    """Outputs are lines reversed; a reference is longer by a word, and of the second line in capitals."""
+    lines = ["a b c d", "e f g h", "i j k l"]
+    references = ["d c b a x", "H G F E x", "l k j i x"]
+    for name, texts in (("in", lines), ("ref", references)):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+    monkeypatch.chdir(tmp_path)
+    job = job_of(tmp_path, tokenization="13a")
+    found = tuning.tune_search(job, "beam_size=1,2;alpha=0,0.5", "dev", "in", "ref")
+    rows = [line.split() for line in found[3:]]  # behind three signatures
+    assert [row[:2] for row in rows[:4]] == [["beam_size", "alpha"], ["1", "-"], ["2", "0.0"], ["2", "0.5"]]
+    # 8 of 12 words are right, of 9 pairs 6, of 6 triples 4, of 3 quadruples 2: each 2/3; 12 words for 15
+    brevity = math.exp(1 - 15 / 12)
+    assert {tuple(row[2:3] + row[5:6]) for row in rows[1:4]} == {(f"{100 * brevity * 2 / 3:.2f}", f"{brevity:.3f}")}
+    assert rows[4] == ["best:", "--decode_hparams=beam_size=1"]
+    given = [(options["beam_size"], options["alpha"], options["count"]) for options in job.translator.given]
+    combinations = ((1, 0.6), (2, 0.0), (2, 0.5))
+    assert given == [(beam, alpha, count) for beam, alpha in combinations for count in (1, 3)]  # 1: to warm up
+
+
+@pytest.mark.parametrize(("settings", "fields"), [("sampling_method=random", {}), ("", {"mbr": "chrf"})])
+def test_samples_are_not_tuned(tmp_path, settings, fields):
+    with pytest.raises(UserError, match=r"--tune: .*sampling_method"):
+        tuning.tune_search(job_of(tmp_path, settings, **fields), "beam_size=1", "dev", "in", "ref")
 
 
 def test_the_table_and_the_best():

@@ -60,7 +60,7 @@ def assert_same(found, expected, places=None):
 
 
 @pytest.mark.slow
-@pytest.mark.few("graph")
+@pytest.mark.few("graph", instead="test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough")
 @graph_and_xla
 @pytest.mark.parametrize(
     "beam, alpha, kind, n_best",
@@ -77,7 +77,7 @@ def test_equals_the_plain_search(mode, beam, alpha, kind, n_best):
 
 
 @pytest.mark.slow
-@pytest.mark.few("graph")
+@pytest.mark.few("graph", instead="test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough")
 @graph_and_xla
 def test_only_the_top_candidates_may_end(mode):
     model, sources = ScriptedModel(spread=1.0), sources_of(6)
@@ -88,7 +88,7 @@ def test_only_the_top_candidates_may_end(mode):
 
 
 @pytest.mark.slow
-@pytest.mark.few("1-graph", "3-graph")
+@pytest.mark.few("3-graph", "1-xla")
 @graph_and_xla
 @pytest.mark.parametrize("beam", [1, 3])
 def test_outputs_begin_with_their_prefixes(mode, beam):
@@ -122,7 +122,6 @@ def test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough():
         assert_same(search(model, [source], [longest], mode, beam_size=8, alpha=0.6, n_best=8), [best[:8]])
 
 
-@pytest.mark.few("graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "static"])
 def test_neighbours_do_not_matter(mode):
@@ -202,7 +201,7 @@ def test_no_hypothesis_comes_twice_or_from_nowhere():
 
 
 @pytest.mark.slow
-@pytest.mark.few("graph")
+@pytest.mark.few("graph", instead="test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough")
 @graph_and_xla
 def test_a_model_without_the_interface_decodes_by_full_passes(mode, caplog):
     model, sources = ScriptedModel(spread=1.0), sources_of(4)

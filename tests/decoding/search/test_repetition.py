@@ -57,10 +57,13 @@ def test_what_is_forbidden_and_penalized_is_hugging_faces(request, beam, compile
     assert changed >= 4, "not a test otherwise"
 
 
-def test_a_prompts_ids_are_penalized(eager):
+@pytest.mark.parametrize("compile", [False, True], ids=["graph", "xla"])
+def test_a_prompts_ids_are_penalized(request, compile):
+    if not compile:
+        request.getfixturevalue("eager")
     model, source = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0), SOURCES[0]
     searcher = Searcher(model, lambda length, options: 6, continues_inputs=True)
-    ((found,),) = searcher.search([source], SearchOptions(beam_size=1, compile=False, repetition_penalty=1.5))
+    ((found,),) = searcher.search([source], SearchOptions(beam_size=1, compile=compile, repetition_penalty=1.5))
     (_, ids, _), (_, of_outputs, _) = (
         numpy_search(model, source, 6, 1, 0.6, change=rules_of(source, 0, 1.5, continues))[0]
         for continues in (True, False)

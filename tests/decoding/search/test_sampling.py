@@ -139,9 +139,8 @@ def test_each_sentence_has_draws_of_its_own_and_equal_ones_have_equal_ones():
     assert found[0] == found[2] != found[1]
 
 
-@pytest.mark.few("True")
 @pytest.mark.slow
-@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compile", [False, True])
 def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
     """Twelve are drawn in several groups. The scores are the model's own, whatever they were drawn by."""
     model = ScriptedModel(spread=1.0, end_bias=-1.0)

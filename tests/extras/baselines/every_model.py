@@ -10,7 +10,7 @@ ROWS = {
     },
     **rows_of("lstm_seq2seq_attention", {}, {"": {"num_layers": 3}, "luong": {"mechanism": "luong"}}, rounding=0),
     "conv_seq2seq": Row(
-        "conv_seq2seq", {"num_encoder_layers": 2, "num_decoder_layers": 2, "max_position": 64}, rounding=0
+        "conv_seq2seq", {"num_encoder_layers": 3, "num_decoder_layers": 2, "max_position": 64}, rounding=0
     ),
     "bytenet": Row("bytenet", {"num_layers": 2, "num_blocks": 1}),  # its reciprocal root depends on the packet
     "extended_neural_gpu": Row("extended_neural_gpu", {"num_layers": 1}, rounding=0),

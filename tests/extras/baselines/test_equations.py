@@ -1,5 +1,8 @@
 """The encoder-decoders of the baselines written plainly in NumPy, and which positions each convolution reaches."""
 
+# Nearest tests of: extras/baselines/bytenet.py, extras/baselines/conv_seq2seq.py
+# Nearest tests of: extras/baselines/extended_neural_gpu.py, extras/baselines/lstm_seq2seq_attention.py
+
 import keras
 import numpy as np
 import pytest
@@ -113,6 +116,33 @@ def test_convs2s():
         h = ((context + inner) * half + h) * half
     expected = dense(model.maps["decoder_out"], h) @ array(model.softmax.embeddings).T
     np.testing.assert_allclose(logits_of(model, INPUTS, TARGETS)[0], expected, atol=1e-4)
+
+
+def test_bytenet():
+    """Kalchbrenner et al. (2016) in tensor2tensor's form: x + block(norm(x)), where a block has rectifiers in front."""
+    model, end = make("bytenet", num_layers=2, num_blocks=2), 7 + 3  # the encoder runs on by half
+    rows = INPUTS[:, :7]
+
+    def norm(layer, x):
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+        return x * array(layer.gamma) + array(layer.beta)
+
+    def block(layers, x, causal):
+        for i, (convolution, normalization) in enumerate(zip(layers.convolutions, layers.norms, strict=True)):
+            kernels, far = array(convolution.windows.kernel).reshape(3, x.shape[1], -1), 2**i
+            padded = np.pad(np.maximum(x, 0), ((2 * far, 0) if causal else (far, far), (0, 0)))
+            x = norm(normalization, sum(padded[j * far : j * far + len(x)] @ kernels[j] for j in range(3)))
+        return x
+
+    memory = np.pad(embedded(model, rows[0], 4.0), ((0, end - 7), (0, 0)))
+    for layer in model.encoder:
+        memory = memory + block(layer.block, norm(layer.norm, memory), causal=False)
+    x = shifted(embedded(model, TARGETS[0], 4.0))
+    x = block(model.start, np.concatenate([memory[:6], x], axis=1), causal=True)
+    for layer in model.decoder:
+        x = x + block(layer.block, norm(layer.norm, x), causal=True)
+    expected = x @ array(model.softmax.embeddings).T
+    np.testing.assert_allclose(logits_of(model, rows, TARGETS)[0], expected, atol=1e-4)
 
 
 @pytest.mark.slow

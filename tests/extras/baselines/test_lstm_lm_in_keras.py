@@ -7,8 +7,7 @@ from t2t_lite.extras.baselines.lstm_lm import LSTMLanguageModel
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
-from tests.models.test_keras_model import EAGER, INPUTS, TARGETS, check_fit, check_without_targets
-from tests.models.test_keras_model_files import check_checkpoint
+from tests.models.in_keras import EAGER, INPUTS, TARGETS, check_checkpoint, check_fit, check_without_targets
 
 of_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow's files")
 CLASSES = (TARGETS[:, 0] % 3 + 1).astype("int32")

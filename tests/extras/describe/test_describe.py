@@ -12,9 +12,8 @@ from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.models import Transformer
 from t2t_lite.settings.config import HParams
 from t2t_lite.training.losses import cross_entropy
-from tests.models.own_model import OwnLanguageModel, OwnModel
+from tests.models.own_model import Called, OwnLanguageModel, OwnModel, WithValues
 from tests.models.products import matrix_product_flops
-from tests.models.test_shapes_only import Called, WithValues
 
 VOCAB, ROWS, LENGTH = 50, 7, 11  # a batch has 77 tokens: no weight has a multiple of it elements
 SENTENCES = {"inputs": 25, "targets": 25}
@@ -237,7 +236,26 @@ def test_the_schedule_counts_steps_replicas_and_accumulation():
     described = describe(model, hparams, train_steps=10, replicas=2)
     assert described.tokens_a_step == 600
     assert described.schedule_flops == 10 * 3 * 600 * sum(described.flops.per_token.values())
-    assert "600 source + 600 target tokens (2 replicas, accumulation 3)" in described.text()
+    text = " ".join(described.text().split())
+    source, target = described.flops.per_token.values()
+    for words, number in (
+        ("forward, per source token", source), ("forward, per target token", target),
+        ("training, per source and target token", 3 * (source + target)),
+        ("one step of 600 source + 600 target tokens (2 replicas, accumulation 3)", 1800 * (source + target)),
+        ("10 steps", 18_000 * (source + target)),
+    ):  # fmt: skip
+        assert f"{words} {number:.2e}".replace("e+", "e") in text, words
+    assert "sentences of 25 + 25 tokens" in text
+    sizes = {"weights": 4, "gradients": 8, "optimizer": 8}
+    counts = {
+        name: size * described.parameters + 4 * VOCAB * 32 * (name == "gradients") for name, size in sizes.items()
+    }
+    assert (
+        "memory per replica, estimated, 100 source + 100 target tokens weights {} gradients {} optimizer {}".format(
+            *(f"{count / 1e6:.1f} MB" for count in counts.values())
+        )
+        in text
+    )
 
 
 def test_a_users_setting_stands_with_its_meaning():

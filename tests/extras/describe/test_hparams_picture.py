@@ -6,6 +6,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.describe.hparams_picture import draw_hparams, position_encodings, schedule_points
+from t2t_lite.visualization import drawing
 
 
 def test_the_curve_is_the_papers_schedule():
@@ -31,6 +32,18 @@ def test_the_image_is_the_models_encoding(layout):
     sine, cosine = (0, 1) if layout == "interleaved" else (0, 64)
     np.testing.assert_allclose(found[:, sine], np.sin(np.arange(128)), atol=1e-4)
     np.testing.assert_allclose(found[:, cosine], np.cos(np.arange(128)), atol=1e-4)
+
+
+def test_the_highest_rate_is_named(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(drawing, "write_picture", lambda path, figure: drawn.append((path, figure)))
+    draw_hparams(registry.hparams("transformer_base_v1"), 20_000, "a.svg", "base")
+    ((path, figure),) = drawn
+    rates, image = figure.axes[:2]
+    assert path == "a.svg" and [text.get_text() for text in rates.texts] == ["6.99e-04 at step 4,000"]  # 2048000^-0.5
+    assert rates.texts[0].xy == pytest.approx((4000, 6.987e-4), rel=1e-3)
+    assert (rates.get_xlabel(), rates.get_ylabel(), image.get_xlabel()) == ("step", "learning rate", "position")
+    assert image.images[0].get_array().shape == (512, 128) and image.get_ylabel() == "dimension (interleaved)"
 
 
 @pytest.mark.slow

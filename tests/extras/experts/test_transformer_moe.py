@@ -19,8 +19,8 @@ from tests.decoding.runs import make_run
 from tests.decoding.search.test_every_model import assert_same_results, searched
 from tests.layers.equations import array
 from tests.models.every_model import ROWS
-from tests.models.test_fine_tuning import made as small
-from tests.models.test_fine_tuning import trained as names_of_trained
+from tests.models.fine_tuned import made as small
+from tests.models.fine_tuned import trained as names_of_trained
 
 SIZES = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "dropout": 0.0}
 EXPERTS = {"type": "local_moe", "num_experts": 4, "k": 2, "loss_coef": 0.1}

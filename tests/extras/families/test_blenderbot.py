@@ -173,7 +173,7 @@ def of_tensor2tensor(encoders, tmp_path_factory):
         ("config.json", json_with(model_type="marian"), "layer_norm.* has no place"),
         ("model.safetensors", tensors_with(lambda t: t.pop("model.encoder.layer_norm.bias")), "layer_norm.bias is mis"),
         ("model.safetensors", tensors_with(lambda t: spoil(t, "model.decoder.embed_positions.weight", np.nan)),
-         "embed_positions.weight holds numbers that are not finite"),
+         "embed_positions.weight contains numbers that are not finite"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )  # fmt: skip

@@ -1,8 +1,6 @@
 """The further families: their config.json both ways."""
 
-# Nearest tests of: extras/families/albert.py, extras/families/blenderbot.py, extras/families/distilbert.py
-# Nearest tests of: extras/families/electra.py, extras/families/ernie.py, extras/families/gpt.py
-# Nearest tests of: extras/families/xlm_roberta.py
+# Nearest tests of: extras/families/bert_relatives.py, extras/families/gpt.py, extras/families/blenderbot.py
 
 import pytest
 

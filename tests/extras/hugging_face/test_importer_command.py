@@ -32,7 +32,7 @@ def test_a_language_model(call_command, assert_user_error, tmp_path, monkeypatch
     write_gpt(tmp_path / "theirs")
     importer = ["t2t-importer", "--from=hugging_face", "--path=theirs"]
     assert call_command(*importer, "--output_dir=run").stdout == "run/model.ckpt-0\n"
-    assert_user_error(call_command(*importer, "--output_dir=x", "--languages=en,de"), "--languages", "Leave it out")
+    assert_user_error(call_command(*importer, "--output_dir=x", "--languages=en,de"), "--languages", "gpt2")
     back = call_command("t2t-exporter", "--output_dir=run", "--format=hugging_face", "--export_dir=back")
     assert back.stdout == "back\n", back
     assert json.loads((tmp_path / "back" / "config.json").read_text())["architectures"] == ["GPT2LMHeadModel"]

@@ -1,5 +1,7 @@
 """The user's own PNGs: records, what evaluations count, and what t2t-decoder reads and writes of them."""
 
+# Nearest tests of: extras/images/image_own.py
+
 import re
 import struct
 

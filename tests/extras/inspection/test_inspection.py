@@ -192,6 +192,20 @@ def test_the_batches_are_those_of_training(data_dir):
     assert f"a pass over the data: about {batches} batches, {-(-batches // 2)} steps of 2 batches" in text
 
 
+def test_the_numbers_of_batches_by_hand():
+    """Batches of 2 and 4 rows: 18 of 18 cells of inputs are filled, 28 of 10 + 24 of targets, 46 of 52."""
+    shapes = length_histogram.BatchShapes(np.array([[2, 3, 5], [4, 3, 6]]), np.array([[6, 8], [12, 20]]))
+    hparams = registry.hparams("transformer_tiny").parse("batch_size=36,gradient_accumulation_steps=2")
+    text = inspection._batches_text(["inputs (en)", "targets (de)"], shapes, 10, hparams, "the set")
+    assert [line.split() for line in text.splitlines()[1:]] == [
+        ["of", "2", "batches", "inputs", "(en)", "targets", "(de)", "both"], ["fill", "100.0%", "82.4%", "88.5%"],
+        ["tokens", "per", "batch", "9", "14", "23"], ["smallest", "width", "3", "5"], ["largest", "width", "3", "6"],
+        ["rows", "per", "batch:", "3", "(2", "to", "4);", "shapes", "that", "differ:", "2"],
+        ["a", "pass", "over", "the", "data:", "about", "4", "batches,", "2", "steps", "of", "2", "batches"],
+    ]  # fmt: skip
+    assert "batch_size=36 " in text.splitlines()[0] and "the set" in text.splitlines()[0]
+
+
 @pytest.mark.long
 def test_bpe_dropout_makes_longer_sentences(data_dir):
     sets = ("batch_size=64", "batch_size=64,bpe_dropout=1")

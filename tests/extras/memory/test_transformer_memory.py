@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerMemory
 from t2t_lite.models.outputs import shapes_only
 from tests.layers.equations import array
-from tests.models.test_costs import TARGETS, check_costs, layers_of, with_prices
+from tests.models.costly import TARGETS, check_costs, layers_of, with_prices
 
 VOCAB, LENGTH = 20, 24
 SIZES = {"hidden_size": 16, "filter_size": 24, "num_heads": 2, "num_layers": 2, "dropout": 0.0}

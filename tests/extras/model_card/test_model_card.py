@@ -96,6 +96,10 @@ def test_a_vocabulary_a_side_and_several_inputs(translator):
     assert """curl -d '{"inputs": {"question": ["…"], "context": ["…"]}}' localhost:8501/v1/models/answer:""" in text
     assert 'serve(question=tf.constant(["…"]), context=tf.constant(["…"]))["answers"]' in text
     assert yaml.safe_load(text.split("---\n")[1])["tags"] == ["x-y", "t2t_lite"]
+    other.problem, other.runs = None, []
+    text = card(other)
+    assert "language" not in yaml.safe_load(text.split("---\n")[1]) and "# a model, version 3\n" in text
+    assert (row(text, "languages"), row(text, "BLEU")) == ("not stated", "not recorded")
 
 
 @pytest.mark.parametrize("license", ["", "MIT", 'My own: "free" # for all', "no"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.extras.memory.transformer_memory import TransformerMemory
+from t2t_lite.extras.pictures import pattern_pictures
 from t2t_lite.extras.pictures.attention_patterns import attention_patterns
 from t2t_lite.extras.pictures.pattern_pictures import draw_patterns, has_patterns, usual_length
 from t2t_lite.models import Transformer, TransformerLM
@@ -58,6 +59,14 @@ def test_a_memory_has_positions_below_0():
 )
 def test_only_what_differs_from_full_attention_is_worth_a_picture(model, expected):
     assert has_patterns(model()) == expected
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [([2], "layer 2"), ([1, 2], "layers 1, 2"), ([3, 4, 5], "layers 3 to 5"), ([1, 3, 5], "layers 1, 3, 5")],
+)
+def test_layers_in_words(numbers, words):
+    assert pattern_pictures._layers(numbers) == words
 
 
 def test_as_many_positions_as_a_run_was_trained_on():

@@ -5,6 +5,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -67,13 +68,25 @@ DIR="{folder}"
     return run
 
 
-def test_commands_in_order_and_the_score_last(quickstart):
+def test_commands_in_order_and_the_score_last(quickstart, tmp_path):
     status, lines, err, calls = quickstart()
     assert (status, err) == (0, "")
     assert calls == ["t2t-datagen", "t2t-trainer", "t2t-avg-all", "t2t-decoder", "t2t-bleu", "t2t-exporter"]
     assert lines[-1] == "quickstart: test BLEU 83.21 (nrefs:1|tok:13a)"
-    echoed = [line.split()[1] for line in lines if line.startswith("$ ")]
-    assert echoed == [*calls, "python"]
+    typed = [shlex.split(line)[1:] for line in lines if line.startswith("$ ")]
+    assert [words[0] for words in typed] == [*calls, "python"]
+    at = str(tmp_path / "quick start")
+    problem, data, train = "--problem=translate_ende_phrasebook", f"--data_dir={at}/data", f"{at}/train"
+    assert [words[1:] for words in typed] == [
+        [problem, data],
+        [problem, data, f"--output_dir={train}", "--model=transformer", "--hparams_set=transformer_quickstart",
+         "--train_steps=50", "--local_eval_frequency=10"],
+        [f"--model_dir={train}", f"--output_dir={train}/avg", "--n=5", "--min_steps=10"],
+        [f"--output_dir={train}/avg", f"--decode_from_file={at}/test.en", f"--decode_to_file={at}/translation.de",
+         "--decode_hparams=beam_size=4,alpha=0.6"],
+        [f"--translation={at}/translation.de", f"--reference={at}/test.de"],
+        [f"--output_dir={train}/avg", f"--export_dir={at}/export"], [f"{at}/ask.py"],
+    ]  # fmt: skip
     assert "Das Haus ist alt." in lines
     # Three translations: the first, the middle and the last.
     at = lines.index("== Three translations")
@@ -162,8 +175,18 @@ def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
     typed = [line for line in lines if line.startswith("$ ")]
     assert [line.split()[1] for line in typed] == calls
     # Half a second per step would give 1,000 steps in ten minutes; but 40 passes over 360 pairs are 360 steps of 40.
-    assert "--train_steps=360 --local_eval_frequency=45" in typed[2]
-    assert "layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=72" in typed[2]
+    at = str(tmp_path / "quick start")
+    flags = ["--problem=translate_own", f"--data_dir={at}/data", "--hparams_set=transformer_cpu"]
+    assert [sorted(shlex.split(line)[2:]) for line in typed] == [sorted(words) for words in (
+        [*flags[:2], own[0]],
+        [*flags, f"--output_dir={at}/probe", "--train_steps=30", "--schedule=train", "--log_step_count_steps=10",
+         "--hparams=layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=6"],
+        [*flags, f"--output_dir={at}/train", "--train_steps=360", "--local_eval_frequency=45",
+         "--hparams=layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=72"],
+        [f"--output_dir={at}/train/best", f"--decode_from_file={at}/dev.en", f"--decode_to_file={at}/translation.de"],
+        [f"--translation={at}/translation.de", f"--reference={at}/dev.de"],
+        [f"--output_dir={at}/train/best", f"--export_dir={at}/export"],
+    )]  # fmt: skip
     assert not (tmp_path / "quick start/probe").exists()
     (told,) = [line for line in lines if "s per step" in line]
     assert told == "0.50 s per step of 40 pairs: 360 steps take about 3 minutes, 40 passes over the 360 pairs"

@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer, UniversalTransformer
 from t2t_lite.models.outputs import shapes_only
 from tests.layers.equations import array
-from tests.models.test_fine_tuning import check_parts
+from tests.models.fine_tuned import check_parts
 
 VOCAB = 20
 SMALL = {

@@ -1,14 +1,25 @@
 """Every declared setting has a range or words, and refuses what is outside, however it is set."""
 
+import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams, decode_settings
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
-from t2t_lite.settings.ranges import Choices, Range, own_settings, settings_of
+from t2t_lite.settings.ranges import (
+    Choices,
+    Range,
+    check_settings,
+    own_settings,
+    setting,
+    settings_of,
+    typed_text,
+    typed_value,
+)
 from t2t_lite.settings.search_options import SearchOptions
 
 
@@ -71,3 +82,71 @@ def test_what_is_outside_is_refused(owner, name):
             continue
         with pytest.raises(UserError, match=f"--(decode_)?hparams: {name}=.*expected"):
             parse(f"{name}={text}")
+
+
+@pytest.mark.parametrize(
+    ("limits", "inside", "outside", "text"),
+    [
+        (Range(3, 7), (3, 7, 5.5), (2, 8, 2.9, 7.1, math.nan), "from 3 to 7"),
+        (Range(3), (3, 10**9), (2, math.inf), "at least 3"),
+        (Range(most=7000), (7000, -1e9), (7001, -math.inf), "at most 7,000"),
+        (Range(above=3, below=7), (4, 6.999), (3, 7, 3.00000001, 6.99999999), "above 3 and below 7"),
+        (Range(1, 7, also=(-1, 20)), (-1, 20, 1), (0, 19), "from 1 to 7, or -1, or 20"),
+        (Choices(("a", "b")), ("a", "b"), ("c", ""), "a, b"),
+    ],
+    ids=str,
+)
+def test_what_is_in_a_range(limits, inside, outside, text):
+    assert all(value in limits for value in inside) and not any(value in limits for value in outside)
+    assert str(limits) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "typed"),
+    [
+        ("1e3", int, 1000), ("9007199254740993", int, 2**53 + 1), (" -7 ", int, -7), (3.0, int, 3),
+        (np.int64(3), int, 3), (np.True_, bool, True),
+        ("1", float, 1.0), (np.float32(0.5), float, 0.5), ("true", bool, True), ("0", bool, False),
+        ("x", str, "x"), ([1], list, [1]), (None, int | None, None), ("None", int | None, None), ("3", int | None, 3),
+    ],
+)  # fmt: skip
+def test_values_get_their_type(value, kind, typed):
+    found = typed_value("x", value, kind)
+    assert found == typed and type(found) is type(typed) and (found is not value or kind is not list)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "limits", "words"),
+    [
+        ("1.5", int, None, r"x=1\.5: .*whole number\.$"), (True, int, None, "x=True: .*whole number"),
+        (np.array([3]), int, None, r"x=array\(\[3\]\): .*whole number"), (b"3", float, None, "a number"),
+        ("nan", float, None, "x=nan: .*a number"), ("much", float, Range(0, 5), "x=much: .*a number from 0 to 5"),
+        (1, bool, None, "x=1: .*true or false"), ("yes", bool, None, "x=yes: .*true or false"), (3, str, None, "text"),
+        ((1,), list, None, r"x=\(1,\): .*a list, \[a,b\]"), (None, int, None, "x=None: .*whole number"),
+        ("nere", str, Choices(("near", "far")), "x=nere: .*near, far. Nearest: near"),
+        (10**200, float, Range(0, 5), "x=a huge number: .*from 0 to 5"),
+    ],
+)  # fmt: skip
+def test_values_of_another_type_are_named(value, kind, limits, words):
+    with pytest.raises(UserError, match=words):
+        typed_value("x", value, kind, limits)
+
+
+def test_a_long_value_is_cut():
+    assert typed_text("x" * 80) == "x" * 80 and typed_text("x" * 81) == "x" * 79 + "…"
+    assert typed_text([1]) == "[1]" and typed_text(10**100) == repr(10**100)[:79] + "…"
+
+
+def test_the_fields_of_a_dataclass_are_checked():
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        size: int = setting(3, 1, 7)
+        note: str = ""
+
+    options = Options(size="5", note=8)
+    check_settings(options, limited_only=True)
+    assert (options.size, options.note) == (5, 8)
+    with pytest.raises(UserError, match="note=8"):
+        check_settings(options)
+    with pytest.raises(UserError, match=r"size=8: .*from 1 to 7"):
+        check_settings(Options(size=8), limited_only=True)

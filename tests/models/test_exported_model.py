@@ -43,7 +43,7 @@ def test_lora_of_another_factor_or_rank_is_refused_and_the_same_is_loaded(tmp_pa
     np.testing.assert_array_equal(array(same(BATCH)), array(model(BATCH)))
     for rank, alpha in ((2, 2), (1, 4)):
         with pytest.raises(
-            ValueError, match=r"of rank 2 and lora_alpha 4, the layer's .*Expected enable_lora\(2, lora_a"
+            ValueError, match=r"rank 2 and lora_alpha 4, but the layer's .*Expected enable_lora\(2, lora_a"
         ):
             with_lora(rank, alpha).load_weights(path)
     merged = made()
@@ -54,7 +54,7 @@ def test_lora_of_another_factor_or_rank_is_refused_and_the_same_is_loaded(tmp_pa
 def test_other_heads_are_refused_and_other_settings_named(tmp_path, caplog):
     path = tmp_path / "model.weights.h5"
     made().save_weights(path)
-    with pytest.raises(ValueError, match=r"of a model with num_heads=2 \(here 4\)\. Its weights mean nothing"):
+    with pytest.raises(ValueError, match=r"num_heads=2 \(here 4\)"):
         made(num_heads=4).load_weights(path)
     made(dropout=0.3).load_weights(path)
     assert not caplog.text
