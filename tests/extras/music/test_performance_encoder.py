@@ -116,6 +116,7 @@ def test_held_notes_are_one_and_voices_are_tracks():
         ([Note(0.03, 0.12, 60), Note(0.13, 0.26, 62)], "60 - - - 62 - - -"),
         ([Note(0.0625, 0.19, 60)], "60 - - - 60 - - -"),
         ([Note(0.07, 0.18, 60)], "- - - -"),
+        ([Note(0, 0.0625, 60)], "- - - -"),
         ([Note(0, 0.1, 60 + n) for n in range(6)], "65 64 63 62"),  # the four highest
         ([], ""),
     ],
