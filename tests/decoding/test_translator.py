@@ -65,6 +65,13 @@ def test_blank_gives_blank(translator):
         assert len(translation.hypotheses) == 1 and not translation.truncated
 
 
+def test_stray_characters_are_dropped_from_what_is_translated_alone(translator):
+    stray, plain = "the\u00ad red\u00a0house", "the red house"
+    assert translator.read(stray).ids == translator.read(plain).ids
+    targets = translator.encoders["targets"]  # prefixes, and what is scored, are read as they are
+    assert targets.encode(stray) != targets.encode(plain)
+
+
 @pytest.mark.slow
 def test_a_translation_is_one_thing_in_three_forms(translator):
     encoder = translator.encoders["targets"]

@@ -153,6 +153,21 @@ def test_only_one_process_is_in(tmp_path):
     assert not path.exists()
 
 
+def test_a_lock_on_a_file_that_its_owner_has_just_removed_is_taken_again(tmp_path, monkeypatch):
+    path, lock_file, calls = tmp_path / "a.lock", folders.lock_file, []
+
+    def removed_once(path):
+        lock = lock_file(path)
+        calls.append(path)
+        if len(calls) == 1:
+            os.remove(path)
+        return lock
+
+    monkeypatch.setattr(folders, "lock_file", removed_once)
+    with held_lock(str(path), "d: another"):
+        assert path.read_text() == str(os.getpid()) and len(calls) == 2
+
+
 def test_there_are_no_locks_in_a_bucket():
     with held_lock("gs://bucket/lock", "x"):
         pass

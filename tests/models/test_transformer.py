@@ -86,6 +86,16 @@ def test_trains_through_compile_and_fit(rng):
     assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
 
 
+def test_steps_of_decoding_are_the_pass_over_all(rng):
+    (inputs, targets), model = example(rng), Transformer(**SMALL, dropout=0.0)
+    logits = logits_of(model, inputs, targets)
+    cache, before = model.init_cache(model.encode(inputs), 6), np.full(len(targets), 5, "int32")  # the first: not read
+    for position in range(6):
+        step, cache = model.decode_step(ops.convert_to_tensor(before), ops.convert_to_tensor(position), cache)
+        np.testing.assert_allclose(ops.convert_to_numpy(step), logits[:, position], atol=1e-5)
+        before = targets[:, position].astype("int32")
+
+
 def test_float16_gives_float32_logits(rng):
     model = Transformer(**SMALL, dtype="mixed_float16")
     logits = model({"inputs": example(rng)[0], "targets": example(rng)[1]})

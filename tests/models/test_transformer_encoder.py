@@ -251,7 +251,5 @@ def test_neighbouring_layers_of_a_group_are_one_layer():
 
 def test_masked_ids_need_a_target_at_each_position():
     model = TransformerEncoder(20, num_layers=1, hidden_size=8, num_heads=2, filter_size=8)
-    with pytest.raises(
-        ValueError, match=r"lengths .*'inputs': 5, 'targets': 4"
-    ):
+    with pytest.raises(ValueError, match=r"lengths .*'inputs': 5, 'targets': 4"):
         model({"inputs": np.ones((2, 5), "int32"), "targets": np.ones((2, 4), "int32")})
