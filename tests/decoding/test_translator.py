@@ -273,12 +273,6 @@ def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
 
 
 @pytest.mark.slow
-def test_a_very_long_line(translator):
-    (translation,) = translator.translate(["ab " * 33_000], beam_size=1, extra_length=0, max_input_length=100)
-    assert translation.truncated and len(translation.hypotheses[0].ids) <= 100
-
-
-@pytest.mark.slow
 def test_outputs_begin_with_their_prefixes(translator):
     encoder, prefixes = translator.encoders["targets"], ["der rote Haus", "", None, "neu", " ein", "\u00fc\u2028", "x"]
     for sampling in (False, True):

@@ -53,6 +53,14 @@ def test_every_chunk_of_a_part_has_its_prefixes_references_and_numbers(tmp_path,
     assert sorted(os.listdir(tmp_path)) == ["in", "out004", "prefixes", "reference", "run"]
 
 
+@pytest.mark.parametrize("devices, counts", [(1, [2, 2, 1]), (2, [4, 1])])
+def test_each_device_has_as_many_lines_of_a_chunk(tmp_path, devices, counts):
+    job = job_of(tmp_path, SECOND)
+    job.translator.count, job.translator.search_history = devices, [{}] * devices
+    translated(job, tmp_path)
+    assert [options["count"] for options in job.translator.given] == counts
+
+
 def test_messages_have_the_numbers_of_the_whole_file(tmp_path, caplog):
     lines = [line if n != 8 else "%" for n, line in enumerate(LINES, 1)]
     found = translated(job_of(tmp_path, SECOND, on_error="skip"), tmp_path, lines)

@@ -18,11 +18,12 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.family import family_of
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from t2t_lite.extras.hugging_face.translation_models import translation_tensors
 from t2t_lite.runs.run_config import read_run_config
 from tests.decoding.runs import SENTENCES
 from tests.export.models import translator_of
-from tests.extras.hugging_face.folders import changed, json_with, spoil, tensors_with
+from tests.extras.hugging_face.folders import changed, config_of, json_with, spoil, tensors_of, tensors_with
 from tests.layers.kinds import RELATIVE, RESTRICTED
 
 
@@ -122,6 +123,58 @@ def test_out_and_in_again(eager, encoders, tmp_path, options):
     search = {"alpha": 0.0, "beam_size": 2, "extra_length": 0}
     found = [t.text for t in again.translate(SENTENCES[:6], **search)]
     assert found == [t.text for t in translator.translate(SENTENCES[:6], **search)]
+
+
+def test_lengths_that_transformers_is_told(exported):
+    """An input may have 1,024 pieces, an output 512."""
+    assert config_of(exported[1], "tokenizer_config.json")["model_max_length"] == 1024
+    assert config_of(exported[1], "generation_config.json")["max_length"] == 512
+
+
+@pytest.mark.slow
+def test_entries_and_pieces_that_only_one_file_has(exported, tmp_path):
+    """A language code and two entries beyond the pieces; a piece that vocab.json lacks; a bias that forbids an id."""
+    listed = config_of(exported[1], "vocab.json")
+    lacking = next(piece for piece, i in listed.items() if i == 300)
+    listed = {">>fr<<" if piece == lacking else piece: i for piece, i in listed.items()} | {"extra": 320, "other": 321}
+    tensors = tensors_of(exported[1])
+    shared = np.concatenate([tensors["model.shared.weight"], np.full((2, 8), [[0.25], [0.5]], "float32")])
+    bias = np.linspace(-1, 1, 322, dtype="float32")[None]
+    bias[0, 321] = -1e9
+    folder = changed(exported[1], tmp_path / "hf", "vocab.json", lambda _: json.dumps(listed).encode())
+    sizes = {"vocab_size": 322, "decoder_vocab_size": 322}
+    pathlib.Path(folder, "config.json").write_text(json.dumps(config_of(folder) | sizes))
+    write_tensors(f"{folder}/model.safetensors", tensors | {"model.shared.weight": shared, "final_logits_bias": bias})
+    import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
+    found = Translator.load(str(tmp_path / "run"))
+    sides = {side: encoder.pieces(range(encoder.vocab_size)) for side, encoder in found.encoders.items()}
+    assert {"\u2581>>fr<<", "extra", "other", lacking} <= {*sides["targets"]} and "extra" not in sides["inputs"]
+    at = {piece: i for i, piece in enumerate(sides["targets"])}
+    embeddings, biases = (x.numpy() for x in (found.model.target_embedding.embeddings, found.model.softmax.bias))
+    unknown = shared[listed["<unk>"]]
+    expected = {"extra": shared[320], "\u2581>>fr<<": shared[300], lacking: unknown, "other": shared[321]}
+    for piece, row in expected.items():
+        np.testing.assert_array_equal(embeddings[at[piece]], row, err_msg=piece)
+    assert biases[at["other"]] == biases[at[lacking]] == -100 and biases[at["extra"]] == bias[0, 320]
+    inputs = found.model.input_embedding.embeddings.numpy()
+    np.testing.assert_array_equal(inputs[sides["inputs"].index(lacking)], unknown)
+    assert found.encoders["inputs"].pieces(found.encoders["inputs"].encode(">>fr<<"))[0] == "\u2581>>fr<<"
+
+
+@pytest.mark.slow
+def test_one_vocabulary_with_two_tables(exported, tmp_path):
+    """Embeddings that the sides do not share, although they share a vocabulary; the softmax is the targets'."""
+    tensors = tensors_of(exported[1])
+    shared = tensors.pop("model.shared.weight")
+    tables = {f"model.{side}.embed_tokens.weight": shared * n for n, side in enumerate(("decoder", "encoder"), 1)}
+    folder = changed(exported[1], tmp_path / "hf", "config.json", json_with(share_encoder_decoder_embeddings=False))
+    write_tensors(f"{folder}/model.safetensors", tensors | tables)
+    import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
+    model = Translator.load(str(tmp_path / "run")).model
+    assert model.config["tie_embeddings"] is False
+    halves = [layer.embeddings.numpy() for layer in (model.input_embedding, model.target_embedding, model.softmax)]
+    np.testing.assert_array_equal(halves[0], 2 * halves[1])
+    np.testing.assert_array_equal(halves[1], halves[2])
 
 
 @pytest.mark.slow
