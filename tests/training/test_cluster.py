@@ -149,7 +149,9 @@ def test_the_worker_that_an_error_speaks_of():
     cluster = Cluster(("a:1", "b:2", "c:3"), 0)
     message = "/job:worker/replica:0/task:0: Collective ops is aborted by: /job:worker/replica:0/task:2 is down"
     assert lost_worker(message, cluster) == "c:3"
-    assert lost_worker("something else", cluster) is None
+    third = Cluster(cluster.workers, 2)
+    assert lost_worker("something else", cluster) is lost_worker("something else", third) is None
+    assert lost_worker("CoordinationService: /job:worker/replica:0/task:1 is down", third) == "b:2"
     frozen = "Collective ops is aborted by: Deadline Exceeded RPC: /tensorflow.CoordinationService/Heartbeat"
     assert lost_worker(frozen, Cluster(("a:1", "b:2", "c:3"), 1)) == "a:1", "the first worker has that service"
     assert lost_worker("something else", Cluster(("a:1", "b:2"), 1)) == "a:1", "there is no other"
