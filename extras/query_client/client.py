@@ -136,7 +136,7 @@ class Client:
 
         Args:
             prompt: str.
-            **options: fields of the request, see docs/serving.md: max_tokens, temperature, stop and so on.
+            **options: fields of the request, see docs/extras/serving.md: max_tokens, temperature, stop and so on.
 
         Yields:
             str, the parts of the continuation, as they arrive.

@@ -11,7 +11,7 @@
     t2t-query-server --server=localhost:8500 --servable_name=translate --status
 
 Every line of a file or of standard input gives one line of output, in order; an empty line stays empty. See
-docs/serving.md.
+docs/extras/query_client.md.
 """
 
 import contextlib

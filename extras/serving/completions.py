@@ -1,4 +1,4 @@
-"""Completions of prompts, whole or as server-sent events, in the JSON of OpenAI's API: docs/serving.md."""
+"""Completions of prompts, whole or as server-sent events, in the JSON of OpenAI's API: docs/extras/serving.md."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API for an export, as a WSGI application. docs/serving.md lists the paths.
+"""TensorFlow Serving's REST API for an export, as a WSGI application. docs/extras/serving.md lists the paths.
 
 Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_handler.cc, so that its clients notice no
 difference.

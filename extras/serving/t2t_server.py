@@ -9,7 +9,7 @@
     curl -N -d '{"prompt": "Once upon", "stream": true}' http://localhost:8501/v1/completions
 
 The newest version is served; a newer one is loaded as soon as it appears. SIGTERM or Ctrl-C stops the server once it
-has answered pending requests. docs/serving.md has the paths and what differs from TensorFlow Serving.
+has answered pending requests. docs/extras/serving.md has the paths, and what differs from TensorFlow Serving.
 """
 
 import logging

@@ -32,7 +32,7 @@ def paths():
 
 
 def module(name):
-    """Returns the module of a command, imported; TensorFlow is not."""
+    """Imports and returns the module of a command, without TensorFlow."""
     package, path = _modules()[name]
     return importlib.import_module(f"{package}.{path.stem}")
 
@@ -81,14 +81,14 @@ def modes(command, own):
 
 
 def flags_of(command):
-    """Returns the `Flags` that a command, a module, declares, with those of extras."""
+    """Returns the `Flags` that a command's module and its extras declare."""
     flags = Flags()
     define_all(command.__name__.rpartition(".")[2], command.define_flags, flags)
     return flags
 
 
 def define_all(command, define, flags):
-    """Declares the flags of a command by its function, and those that extras add."""
+    """Declares the flags of a command and those that extras add to it."""
     define(flags)
     for part in parts(command):
         part.define_flags(flags)
@@ -152,7 +152,7 @@ def check_mode(flags, mode, modes):
 
 
 def require(flags, *names):
-    """Raises `UserError` when one of the flags has no value; the message says what each is for."""
+    """Raises `UserError` if flags have no value; the message gives their meanings."""
     missing = [f"--{name} ({flags[name].help.rstrip('.')})" for name in names if flags[name].value in (None, "", [])]
     if missing:
         *others, last = missing

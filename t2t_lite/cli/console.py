@@ -273,7 +273,7 @@ def standard_streams():
 
 @contextlib.contextmanager
 def log_to_stderr(command):
-    """Shows what the library logs (logger `t2t_lite`, from INFO on) on stderr while the command runs."""
+    """Context in which the messages of the logger `t2t_lite`, from INFO on, are shown on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
     level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers

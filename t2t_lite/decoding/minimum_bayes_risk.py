@@ -96,8 +96,6 @@ def _count(counters):
 
 def _chrf_statistics(statistics):
     """[K, K, 3, orders] -> [K, K, orders * 3]: n-grams of each order in hypothesis, reference, both."""
-    hypothesis, reference = statistics[:, :, 0], statistics[:, :, 1]
-    hypothesis[reference == 0] = 0  # as in sacrebleu: orders that the reference lacks do not count
     return statistics.swapaxes(2, 3).reshape(*statistics.shape[:2], -1)
 
 

@@ -165,7 +165,7 @@ class Predictor(Answerer):
 
         Args:
             texts: list of str, each with one or more masks, "[MASK]" or "<mask>" as in the vocabulary. The space
-                before a mask is masked, too. Or of results of `read`.
+                before a mask is masked as well. Or of results of `read`.
             top: int, candidates per mask.
             batch_size, max_length, long_input, on_progress: see `predict`.
 

@@ -26,7 +26,7 @@ def check_loss_metrics(problem):
 
 
 def losses_by_unit(nats, counts, names):
-    """Returns {name: float}: what a loss is per unit.
+    """Returns {name: float}, a loss per unit.
 
     Args:
         nats: float, the mean loss per id.

@@ -108,7 +108,7 @@ def output_metrics(problem, hparams):
 
 
 def shown_metrics(problem, hparams, found):
-    """Returns the names of those metrics of an evaluation that a line shows: a loss, a score, and what is asked for.
+    """Returns the names of the metrics in the line of an evaluation: a loss, a score, and the requested ones.
 
     The score is that of outputs, or of a language model its loss by the problem's unit, such as bits per byte, or else
     the problem's last teacher-forced metric.
@@ -170,7 +170,7 @@ def metric_names(problem, hparams):
 
 
 def _check_answer_metric(name, problem):
-    """Raises `UserError` if a metric of answers belongs to another task; those of users suit any task."""
+    """Raises `UserError` if a metric of answers belongs to another task; users' metrics suit any task."""
     task, tasks = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
     if not task.metrics:
         raise UserError(

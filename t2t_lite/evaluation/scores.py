@@ -1,4 +1,4 @@
-"""Corpus scores by sacreBLEU, each with the signature that makes it comparable, and what makes them wrong."""
+"""Corpus scores by sacreBLEU, with signatures that make them comparable; warnings of texts that distort them."""
 
 import dataclasses
 import logging
@@ -105,7 +105,7 @@ def corpus_scores(
 
 
 def warn_of_texts(hypotheses, references, metrics, where=""):
-    """Logs the `text_warnings`, prefixed by `where` unless it is "". Without metrics none is about the references."""
+    """Logs the `text_warnings`, prefixed by `where` unless it is "". Without metrics, references are not judged."""
     for warning in text_warnings(hypotheses, references, metrics):
         _LOGGER.warning(f"{where}: {warning}" if where else warning)
 

@@ -32,7 +32,7 @@ def new_name(name):
 
 
 def _modules_of_today(parents, last):
-    """Returns the names of modules in extras, or in the core's folders, that were one of these parents' before."""
+    """Returns the names of modules in extras or in the core's folders that used to be in one of these parents."""
     words = [f"{parents[-1]}_{last}", last] if parents else [last]
     places = packages() if parents else _FOLDERS
     known = {f"{place}.{name}" for place in places for name in module_paths(place)} | _merged().keys()
@@ -42,7 +42,7 @@ def _modules_of_today(parents, last):
 
 @functools.cache
 def _merged():
-    """Returns {name of a module that is gone: that of the one which has its contents}."""
+    """Returns {name of a removed module: name of the module that has its contents}."""
     lines = pathlib.Path(__file__).with_name("merged_modules.tsv").read_text(encoding="utf-8").splitlines()
     merged = dict(line.split("\t") for line in lines)
     return {old: merged.get(new, new) for old, new in merged.items()}

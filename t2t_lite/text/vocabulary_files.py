@@ -78,9 +78,8 @@ def adopt(source, path):
     if ending_of(path) == SENTENCEPIECE:
         subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
     else:
-        for file, content in reversed(
-            as_adopted(source, path).items()
-        ):  # the main file last: its existence means that all are complete
+        # The main file comes last: its existence means that all are complete.
+        for file, content in reversed(as_adopted(source, path).items()):
             files.write_bytes(file, content)
 
 

@@ -7,6 +7,7 @@ import pytest
 from t2t_lite.bin import t2t_decoder
 from t2t_lite.decoding.command import decode_files, decode_records, tuning
 from t2t_lite.decoding.command import job as decoding_job
+from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 
@@ -30,13 +31,13 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def given(made, monkeypatch, tmp_path):
-    """Calls the command; returns which way it went, and with which DecodingJob."""
+    """Calls the command; returns which way it went, with which DecodingJob, and with which other arguments."""
     for name in ("in", "ref", "pairs"):
         (tmp_path / name).write_text("a\n")
     monkeypatch.chdir(tmp_path)
     calls = []
     for way, (module, function) in WAYS.items():
-        monkeypatch.setattr(module, function, lambda job, *args, way=way: calls.append((way, job)) or "")
+        monkeypatch.setattr(module, function, lambda job, *args, way=way: calls.append((way, job, args)) or "")
 
     def given(*flags):
         calls.clear()
@@ -66,6 +67,31 @@ def test_where_the_input_goes(given, flags, way):
     assert given(*flags)[0] == way
 
 
+@pytest.mark.parametrize(
+    ("flags", "arguments"),
+    [
+        (["--decode_from_file=in"], ("in", "", "", "")),
+        (
+            ["--decode_from_file=in", "--decode_to_file=out", "--decode_reference=ref", "--prefix_file=pairs"],
+            ("in", "out", "ref", "pairs"),
+        ),
+        (["--decode_from_file=-"], ("-",)),
+        (["--decode_to_file=out"], ("out",)),
+        (["--score_file=pairs"], ("pairs", "-")),
+        (["--score_file=pairs", "--decode_to_file=out"], ("pairs", "out")),
+        (["--problem=translate_own", "--data_dir=."], ("eval", "")),
+        (["--eval_use_test_set", "--data_dir=.", "--decode_to_file=new/out.gz"], ("test", "new/out.gz")),
+        (["--tune", "--data_dir=.", "--eval_use_test_set"], (DEFAULT_GRID, "test", "", "")),
+        (TUNE, (DEFAULT_GRID, "eval", "in", "ref")),
+        (["--decode_from_file=parts", "--decode_shards=2", "--worker_id=1"], ("parts", "", "", "")),
+        (["--decode_from_file=parts", "--decode_hparams=shards=2"], ("parts", "", "", "")),
+    ],
+)
+def test_the_paths_of_each_way(given, flags, arguments):
+    """Parts of a file may be files of their own, so that it need not exist."""
+    assert given(*flags)[2] == arguments
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("flags", "message"),
@@ -78,7 +104,6 @@ def test_where_the_input_goes(given, flags, way):
             ["--eval_use_test_set", "--data_dir=.", "--decode_reference=ref"],
             "--decode_reference: not with a",
         ),
-        (["--problem=translate_own", "--data_dir=.", "--decode_to_file=-"], "--decode_to_file=-: outputs of records"),
         (["--decode_interactive", "--alignments_file=links"], "--alignments_file: not with --decode_interactive"),
         (["--decode_interactive", "--ponder_file=steps"], "--ponder_file: not with --decode_interactive"),
         (["--decode_interactive", "--decode_to_file=out"], "--decode_to_file: not with --decode_interactive"),
@@ -86,8 +111,6 @@ def test_where_the_input_goes(given, flags, way):
         (["--decode_from_file=in", "--decode_to_file=o.gz"], "pack it: --decode_to_file=- | gzip > o.gz"),
         (["--decode_from_file=-", "--decode_to_file=o.xz"], "pack it: --decode_to_file=- | xz > o.xz"),
         (["--decode_from_file=in", "--alignments_file=o.bz2"], "--alignments_file=- | bzip2 > o.bz2"),
-        (["--decode_from_file=-", "--decode_shards=2"], "--decode_shards: needs --decode_from_file, a file"),
-        (["--decode_from_file=-", "--decode_hparams=shards=2"], "--decode_hparams: shards: needs --decode_from_file"),
         (["--decode_from_file=-", "--decode_to_file=out", "--keep_timestamp"], "--keep_timestamp: not with"),
         (["--decode_interactive", "--keep_timestamp"], "--keep_timestamp: not with"),
         ([*TUNE, "--decode_to_file=out", "--keep_timestamp"], "--decode_to_file, --keep_timestamp: not with --tune"),
@@ -95,17 +118,14 @@ def test_where_the_input_goes(given, flags, way):
         ([*TUNE, "--n_best_format=json"], "--n_best_format: not with --tune"),
         (["--score_file=in", "--n_best_format=json"], "--n_best_format: not with --score_file"),
         (["--score_file=in", "--long_input=split"], "--long_input: not with --score_file"),
-        (["--score_file=in", "--tokenization=zh"], "--tokenization: belongs to BLEU, which needs --decode_reference"),
         (["--score_file=in", "--split_sentences=always"], "--split_sentences: not with --score_file"),
         (
             ["--decode_from_file=in", "--decode_reference=ref", "--decode_hparams=identity_output=true"],
             "--decode_reference: identity_output=true writes ids",
         ),
-        (["--decode_from_file=in", "--features_file=-"], "--features_file=-: arrays are written to a file"),
         (["--tune", "--data_dir=.", "--decode_interactive"], "--decode_interactive: not with --tune"),
         (["--decode_from_file=in", "--score_file=in"], "--decode_from_file: not with --score_file"),
         (["--decode_from_file=in", "--eval_use_test_set"], "--eval_use_test_set: not with --decode_from_file"),
-        (["--score_file=in", "--keep_timestamp"], "--keep_timestamp: standard output has no time"),
         (["--decode_from_file=in", "--decode_shards=2", "--worker_id=2"], "expected less than --decode_shards=2"),
     ],
 )
@@ -149,5 +169,5 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
     monkeypatch.setattr(decoding_job, "LineTranslator", lambda *args, **options: (args, options))
     of_bleu = [flag, "--mbr=bleu", "--tokenization=zh"], PLAIN | {option: value, "utility": "bleu", "tokenize": "zh"}
     for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value}), of_bleu):
-        _, job = given("--decode_from_file=in", *flags)
+        job = given("--decode_from_file=in", *flags)[1]
         assert job.lines_of("in") == (("translator", job.settings, "in"), expected | {"on_error": job.errors})

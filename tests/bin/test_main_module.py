@@ -1,5 +1,7 @@
 """`python -m t2t_lite`: all commands under one name."""
 
+# Nearest tests of: t2t_lite/__main__.py
+
 import importlib.metadata
 import json
 import os

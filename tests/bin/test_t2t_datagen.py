@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.bin import t2t_datagen
+from t2t_lite.cli.commands import flags_of
 from t2t_lite.data.problem import Problem
 
 SEEN = []
@@ -78,3 +79,12 @@ def test_which_problems_are_meant(generated, capsys):
     ]
     assert generated("--only_list", problem="flags_seen_*") == []
     assert capsys.readouterr().out.splitlines() == ["flags_seen_one", "flags_seen_other"]
+    assert generated("--only_list", problem="flags_seen_one_rev") == []
+    assert capsys.readouterr().out == "flags_seen_one\n"
+
+
+def test_defaults_are_those_of_tensor2tensors_command():
+    flags = flags_of(t2t_datagen)
+    flags.parse([])
+    assert (flags.values.tmp_dir, flags.values.data_dir, flags.values.problem) == ("/tmp/t2t_datagen", None, None)
+    assert (flags.values.random_seed, flags.values.exclude_problems, flags.values.only_list) == (429459, [], False)

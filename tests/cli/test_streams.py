@@ -49,6 +49,23 @@ def test_no_descriptor(monkeypatch, stdin):
         console.descriptor()
 
 
+class Typed(io.StringIO):
+    """Standard input where somebody types."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_prompt_is_shown_where_somebody_types(monkeypatch, capsys):
+    for stream, prompts in ((Typed("one\ntwo\n"), 3), (io.StringIO("one\ntwo\n"), 0)):
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert console.is_terminal() == bool(prompts)
+        assert list(console.typed_lines("> ", 9)) == ["one", "two"]
+        assert capsys.readouterr().out.count("> ") == prompts
+        stream.close()
+        assert not console.is_terminal()
+
+
 def test_on_a_terminal():
     """With readline, which may keep such a byte for the line after it; q ends it."""
     control, terminal = pty.openpty()

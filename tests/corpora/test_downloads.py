@@ -11,6 +11,7 @@ import pytest
 from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
+from tests import faults
 from tests.data import packing
 from tests.data.hostile import variants
 
@@ -83,6 +84,16 @@ def test_another_file_than_the_published_one_is_refused_and_not_kept(tmp_path, s
         with pytest.raises(UserError, match=r"SHA-256 .* came. Expected .*; nothing was kept. Run again, or put the"):
             downloads.provide([[url, MEMBERS]], str(tmp_path / "tmp"), {url: expected})
         assert os.listdir(tmp_path / "tmp") == []
+
+
+@pytest.mark.parametrize("name", ["_fetch", "file_sha256", "rename"])
+def test_an_interrupted_download_leaves_nothing_that_counts(tmp_path, site, name):
+    url, checksums = site
+    with faults.failing(downloads, name, 1), pytest.raises(KeyboardInterrupt):
+        downloads.provide([[url, MEMBERS]], str(tmp_path / "tmp"), checksums)
+    assert os.listdir(tmp_path / "tmp") == []
+    downloads.provide([[url, MEMBERS]], str(tmp_path / "tmp"), checksums)
+    assert pairs(tmp_path / "tmp", url) == PAIRS
 
 
 def test_archives_of_the_user_are_compared_with_the_table(tmp_path, site, caplog):

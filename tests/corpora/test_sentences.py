@@ -8,7 +8,6 @@ from t2t_lite.corpora.sentences import (
     answers_to_parts,
     checked_choice,
     join_texts,
-    progress_in_wholes,
     ranks,
     sentence_parts,
     sentences,
@@ -106,14 +105,6 @@ def test_parts_are_joined_as_the_language_is_written():
     assert join_texts(["一 (OK)", "two"])[0] == "一 (OK) two"
     assert join_texts(["", "Eins.", "Zwei.", ""], "xx") == ("Eins. Zwei.", [0, 0, 6, 11])
     assert join_texts([]) == ("", [])
-
-
-def test_progress_is_told_in_wholes():
-    told = []
-    add = progress_in_wholes(told.append, num_wholes=3, num_parts=7)
-    for count in (1, 2, 2, 2):
-        add(count)
-    assert told == [0, 1, 1, 1]
 
 
 def test_only_known_choices():

@@ -47,6 +47,13 @@ def test_the_format_is_tensor2tensors(tmp_path):
     assert {key: list(value.int64_list.value) for key, value in features.items()} == EXAMPLES[0]
 
 
+def test_all_ids_of_32_bits_are_read(tmp_path):
+    largest = {"inputs": [2**31 - 1, 0], "targets": [1]}
+    write_shards([largest], paths_in(tmp_path, 1), seed=1)
+    assert list(examples_of(paths_in(tmp_path, 1))) == [largest]
+    assert manifests.read_facts(paths_in(tmp_path, 1))["largest_id"] == {"inputs": 2**31 - 1, "targets": 1}
+
+
 @pytest.mark.parametrize("damage", ["cut", "changed", "text"])
 def test_damaged_files_are_named(tmp_path, damage):
     good, bad = paths_in(tmp_path, 2)

@@ -59,7 +59,13 @@ def test_a_fingerprint_is_of_the_records_wherever_they_are(finished, data_dir):
     def of(folder, split=DatasetSplit.TRAIN):
         return Records(Uneven(), str(folder), split).fingerprint()
 
+    class Renamed(Uneven):
+        name = "renamed"
+
     assert of(finished) == of(data_dir) != of(data_dir, DatasetSplit.EVAL)
+    for path in pathlib.Path(data_dir).glob("uneven-train-*"):
+        shutil.copy(path, path.with_name(path.name.replace("uneven", "renamed")))
+    assert of(finished) != Records(Renamed(), data_dir, DatasetSplit.TRAIN).fingerprint()
     records = Records(Uneven(), data_dir, DatasetSplit.TRAIN)
     shard = pathlib.Path(records.paths[2])
     data, first = shard.read_bytes(), records.fingerprint(1)

@@ -78,6 +78,14 @@ def test_sides_of_different_length_have_widths_of_their_own():
     shapes = choose_ladder(sides, {"inputs": 300, "targets": 100}, batch_size=4096).shapes
     assert len(shapes) <= 16 and shapes[-1].tolist() == [4096 // 300, 300, 100]
     assert lengths.sum() / cells(lengths, shapes[:, 1:]) > 0.9  # 0.6 with one width for both sides
+    assert choose_ladder(sides, {"inputs": 300, "targets": 100}, batch_size=299).shapes[-1].tolist() == [1, 300, 100]
+
+
+def test_a_third_feature_is_as_wide_as_any_that_fits_a_shape():
+    lengths = {"inputs": np.arange(10, 60), "targets": np.arange(10, 60)[::-1], "third": np.full(50, 3)}
+    lengths["third"][7] = 9
+    shapes = choose_ladder(lengths, {"inputs": 60, "targets": 61, "third": 8}, batch_size=700, most=5).shapes
+    assert (np.diff(shapes[:, 1:], axis=0) >= 0).all() and shapes[-1].tolist() == [700 // 61, 60, 61, 9]
 
 
 @pytest.mark.few("None")

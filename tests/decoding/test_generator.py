@@ -1,14 +1,18 @@
 """Generator against searches over full passes of the same model, one prompt at a time."""
 # Nearest tests of: t2t_lite/decoding/answering.py, t2t_lite/decoding/loading.py, t2t_lite/decoding/hypothesis.py
 
+import types
+
 import keras
 import numpy as np
 import pytest
 
 import t2t_lite
+from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import log_softmax, numpy_search
 from tests.decoding.search.test_stop_strings import Letters
@@ -234,6 +238,23 @@ def test_a_run_is_loaded_by_its_task(eager, lm_run_dir):
     assert 1 <= len(found.ids) <= 4
     several = t2t_lite.Generator.load([str(lm_run_dir)] * 2)
     assert several.generate(["the red"], max_new_tokens=4, beam_size=1)[0].ids == found.ids
+
+
+class Sized(Problem):
+    """All of its examples have nine ids, as images of one size have."""
+
+    def example_length(self, encoders):
+        return 9
+
+
+def test_a_continuation_completes_an_example_of_one_length():
+    options, lengths = SearchOptions(extra_length=3), (0, 4, 7, 9, 12)
+    for problem, most, expected in (
+        (None, None, [3, 3, 3, 3, 3]), (Sized(), None, [9, 5, 2, 0, 0]), (None, 8, [3, 3, 1, 0, 0]),
+        (Sized(), 8, [8, 4, 1, 0, 0]),
+    ):  # fmt: skip
+        made = Generator(types.SimpleNamespace(search=print, max_length=most), {"targets": Letters()}, None, problem)
+        assert [made._longest_output(length, options) for length in lengths] == expected
 
 
 def test_no_prompt_has_no_continuation():

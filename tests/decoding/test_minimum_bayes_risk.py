@@ -1,9 +1,11 @@
+import dataclasses
 import random
 
 import pytest
 import sacrebleu
 
-from t2t_lite.decoding.minimum_bayes_risk import expected_utilities
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
+from t2t_lite.decoding.minimum_bayes_risk import expected_utilities, ranked
 from t2t_lite.errors import UserError
 
 SCORES = {"chrf": sacrebleu.sentence_chrf, "bleu": sacrebleu.sentence_bleu}
@@ -60,6 +62,15 @@ def test_what_occurs_often_counts_often():
     texts = ["rote Haus", "rote Haus und Baum", "und Baum"]
     assert expected_utilities(texts)[0][0] == 1
     assert expected_utilities(texts + texts[:1] * 5)[0][0] == 0
+
+
+def test_samples_are_ranked_though_the_first_is_empty():
+    texts = ["", "ja", "ja", "ja."]
+    drawn = Translation(tuple(Hypothesis(text, ids=[place]) for place, text in enumerate(texts)))
+    assert ranked(drawn) is drawn  # of a blank sentence
+    found = ranked(dataclasses.replace(drawn, source_tokens=["yes"]), "chrf").hypotheses
+    assert [(one.ids[0], pytest.approx(one.score)) for one in found] == by_definition(texts, "chrf")
+    assert [one.text for one in found] == ["ja.", "ja", ""]
 
 
 def test_other_utilities_are_refused():

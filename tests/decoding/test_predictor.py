@@ -97,7 +97,7 @@ def test_pairs_are_cut_longest_first():
     made = predictor(num_texts=2)
     assert made.read(("1", "2 3")).rows == [[3, 1, 4, 5, 1]]
     assert made.read(("1 2 3 4 5 6", "7 8")).rows == [[3, 4, 5, 6, 1, 9, 10, 1]]
-    with pytest.raises(UserError, match=r"^text 2: 1 text\. Expected 2, as problem has in a row\."):
+    with pytest.raises(UserError, match=r"^text 2: 1 text\..* 2"):
         made.predict([("1", "2"), "3"])
 
 

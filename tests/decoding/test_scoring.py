@@ -46,6 +46,15 @@ def test_no_batch_is_wider_than_the_longest_row(lengths, batches):
     assert done == batches and max(width.max() for width in found) <= 8
 
 
+@pytest.mark.parametrize("source, target", [(300, 3), (3, 300)])
+def test_pairs_with_a_long_side_share_a_batch_with_fewer(source, target):
+    """The width of 300 ids is 320, so that of four pairs per 128 ids there is room for one."""
+    done, count = [], GivenTargets(lambda _, targets: targets)
+    pairs = [([5] * source, [7] * target), *[([5] * 3, [7] * 3)] * 2]
+    found = count(*zip(*pairs, strict=True), batch_size=4, on_progress=done.append)
+    assert done == [1, 2] and [row.tolist() for row in found] == [target for _, target in pairs]
+
+
 @pytest.mark.slow
 def test_scores_are_the_sums_that_the_search_has(translator):
     found = translator.translate(TEXTS, return_token_scores=True, **OPTIONS)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from t2t_lite.decoding.texts import check_ids, check_options, check_texts
+from t2t_lite.decoding.texts import check_ids, check_options, check_texts, in_batches
 from t2t_lite.errors import UserError
 
 
@@ -58,3 +58,17 @@ def test_what_is_no_id_of_the_vocabulary(ids):
 def test_eos_where_it_cannot_stand():
     with pytest.raises(UserError, match=r"id 1 is EOS, which ends a text. Expected from 2 to 9"):
         check_ids([5, 1], 10, least=2)
+
+
+def test_items_of_similar_length_are_a_batch():
+    items = ["ccc", "a", "dddd", "b", "ee"]
+    assert [*in_batches(items, 2)] == [[1, 3], [4, 0], [2]]
+    longest_first = in_batches(items, lambda item: 5 - len(item), lambda item: -len(item))
+    assert [*longest_first] == [[2], [0, 4], [1, 3]]
+    assert [*in_batches([], 2)] == []
+
+
+@pytest.mark.parametrize("size", [0, 2.5, 4097, "many", True])
+def test_no_batch_has_such_a_size(size):
+    with pytest.raises(UserError, match=f"batch_size={size}: .*from 1 to 4,096"):
+        next(in_batches(["a"], size))

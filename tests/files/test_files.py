@@ -317,6 +317,10 @@ def test_standard_streams_that_are_files(texts):
             streams = {"stdin": stdin, "stdout": stdout, "stderr": subprocess.PIPE, "text": True}
             said = subprocess.run(command, **streams, timeout=60).stderr
         assert words in said and bool(words) == bool(said)
+    for outputs, words in (("{'--to': '-'}", ""), ("{'--to': ['-', '-']}", "is the same file as --to=-")):  # pipes
+        command = [sys.executable, "-c", program, "{'--source': '-'}", outputs]
+        said = subprocess.run(command, input="", capture_output=True, text=True, timeout=60).stderr
+        assert words in said and bool(words) == bool(said)
 
 
 def test_a_link_to_a_folder_with_a_pattern_in_its_name_ends_with_its_process(tmp_path):

@@ -57,9 +57,17 @@ def test_a_folder_that_can_be_made_is_not_left_and_others_are_refused(tmp_path):
             check_new(path)
 
 
+OF_TENSORFLOW = type("OpError", (Exception,), {"__module__": "tensorflow.python.framework.errors_impl"})
+
+
 @pytest.mark.parametrize(
     ("error", "seen"),
-    [(OSError(28, "No space left on device"), Failure), (KeyError("x"), KeyError), (KeyboardInterrupt(),) * 2],
+    [
+        (OSError(28, "No space left on device"), Failure),
+        (OF_TENSORFLOW("out of quota"), Failure),
+        (KeyError("x"), KeyError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
     ids=str,
 )
 def test_a_failure_leaves_nothing(tmp_path, error, seen):
@@ -67,7 +75,7 @@ def test_a_failure_leaves_nothing(tmp_path, error, seen):
         write_file(folder, "a", b"1")
         raise error
 
-    with pytest.raises(seen if isinstance(seen, type) else type(seen)):
+    with pytest.raises(seen):
         write_folder(str(tmp_path / "folder"), write)
     assert os.listdir(tmp_path) == []
     for call in (1, 2):
@@ -143,6 +151,21 @@ def test_only_one_process_is_in(tmp_path):
     with pytest.raises(KeyError), held_lock(str(path), "d: another"):
         raise KeyError
     assert not path.exists()
+
+
+def test_a_lock_on_a_file_that_its_owner_has_just_removed_is_taken_again(tmp_path, monkeypatch):
+    path, lock_file, calls = tmp_path / "a.lock", folders.lock_file, []
+
+    def removed_once(path):
+        lock = lock_file(path)
+        calls.append(path)
+        if len(calls) == 1:
+            os.remove(path)
+        return lock
+
+    monkeypatch.setattr(folders, "lock_file", removed_once)
+    with held_lock(str(path), "d: another"):
+        assert path.read_text() == str(os.getpid()) and len(calls) == 2
 
 
 def test_there_are_no_locks_in_a_bucket():

@@ -1,6 +1,7 @@
 """Hashes are the same on any machine, and a set of them knows each that it has met."""
 
 import hashlib
+from unittest import mock
 
 import numpy as np
 
@@ -32,3 +33,12 @@ def test_a_set_tells_what_was_met_before_and_earlier_in_the_same_hashes():
                 expected.add(value)
             assert seen.add(hashes).tolist() == was_met
         assert len(seen) == len(expected)
+
+
+def test_what_was_added_often_is_searched_in_few_arrays():
+    draw, seen = np.random.default_rng(0), SeenHashes()
+    for _ in range(90):
+        seen.add(draw.integers(0, 2**64, 901, dtype=np.uint64))
+    with mock.patch.object(np, "searchsorted", wraps=np.searchsorted) as search:
+        seen.add(np.array([7], np.uint64))
+    assert search.call_count < 64 * 8, "the arrays of a part are about as many as the logarithm of its size"

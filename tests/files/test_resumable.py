@@ -10,7 +10,7 @@ from t2t_lite.files import resumable
 from t2t_lite.files.resumable import CHECKPOINTS, TRANSLATIONS, ResumableFiles, find, follow
 from tests import faults
 
-MADE_FROM = {"checkpoint": "abc", "input": "def"}
+MADE_FROM = {"checkpoint": "abc", "input": "def", "sizes": (3, 5)}  # a file has the tuple as a list
 UNFINISHED = ["out0.t2t_lite_incomplete", "out0.t2t_lite_incomplete.json", "out1.t2t_lite_incomplete"]
 WHOLE = {"out0": "one 3\ntwö 6\nthree 9\n".encode(), "out1": b"3\n6\n9\n"}
 
@@ -50,7 +50,7 @@ def test_what_was_killed_goes_on_after_the_record(tmp_path, caplog):
     begin(tmp_path)
     assert sorted(os.listdir(tmp_path)) == UNFINISHED
     record = json.loads((tmp_path / UNFINISHED[1]).read_text())
-    assert record == {"made_from": MADE_FROM, "done": 2, "sizes": [5, 4], "state": {"seen": 7}}
+    assert record == {"made_from": MADE_FROM | {"sizes": [3, 5]}, "done": 2, "sizes": [5, 4], "state": {"seen": 7}}
     files = ResumableFiles(paths(tmp_path), MADE_FROM)
     assert (files.done, files.state) == (2, {"seen": 7})
     assert "resumes after 2 lines" in caplog.text

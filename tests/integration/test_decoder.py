@@ -85,17 +85,6 @@ def test_the_output_has_tensor2tensor_s_name(eager, call_command, made, source, 
     assert output.stat().st_mtime == (made / "model.ckpt-100.index").stat().st_mtime
 
 
-@pytest.mark.slow
-def test_all_beams_with_scores(eager, call_command, loaded, made, source):
-    settings = f"{FAST},beam_size=3,return_beams=true,write_beam_scores=true"
-    result = call_command(
-        "t2t-decoder", f"--output_dir={made}", settings, "--decode_from_file=in.en", "--decode_to_file=-"
-    )
-    fields = result.stdout.split("\n")[0].split("\t")
-    scores = [float(field) for field in fields[1::2]]
-    assert len(fields) in (2, 4, 6) and scores == sorted(scores, reverse=True)
-
-
 @pytest.mark.long
 def test_standard_input_line_by_line(call_command, made, source, tmp_path):
     """Each line is answered before the next one is written; one that is no text is skipped where that is asked."""
@@ -126,31 +115,12 @@ def test_interactive(call_command, loaded, standard_input, made):
     assert "INTERACTIVE" in result.stderr and "zero" in result.stderr
 
 
-@pytest.mark.slow
-def test_the_reference_is_scored(call_command, loaded, made, source, tmp_path):
-    args = ["t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode_to_file=out"]
-    call_command(*args)
-    (tmp_path / "reference").write_bytes((tmp_path / "out").read_bytes())
-    shown = call_command(*args, "--decode_reference=reference").stderr
-    assert "sacreBLEU = 100.00 (nrefs:1|case:mixed|eff:no|tok:13a|" in shown
-    assert "BLEU_cased" not in shown, "t2t-bleu's name for another measure"
-
-
 def test_an_empty_file_gives_an_empty_file(call_command, loaded, made, tmp_path):
     (tmp_path / "none").write_bytes(b"")
     result = call_command("t2t-decoder", f"--output_dir={made}", "--decode_from_file=none", "--decode_to_file=out",
                           "--decode_reference=none")  # fmt: skip
     assert (tmp_path / "out").read_bytes() == b""
     assert result.status == 0 and "BLEU" not in result.stderr
-
-
-@pytest.mark.slow
-def test_long_lines_are_cut_and_reported(call_command, loaded, made, tmp_path):
-    (tmp_path / "in").write_text("a tree\n" + "is " * 50 + "\n" + "a" * 100_000 + "\n")
-    result = call_command("t2t-decoder", f"--output_dir={made}", f"{FAST},max_input_size=9,beam_size=1",
-                          "--decode_from_file=in", "--decode_to_file=out")  # fmt: skip
-    assert "in: cut off after 9 pieces: line 2, 3" in result.stderr
-    assert len((tmp_path / "out").read_text().splitlines()) == 3
 
 
 @pytest.mark.slow

@@ -127,24 +127,6 @@ def test_lines_that_are_too_long(decode, loaded, assert_user_error, tmp_path):
     assert_user_error(decode(*flags[:2], "--decode_hparams=max_input_size=32"), "max_input_size=32", "from 1 to 31")
 
 
-@pytest.mark.parametrize(
-    "flags, words",
-    [
-        (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: ", "is a language model"]),
-        (["--long_input=split"], ["--long_input=split", "truncate"]),
-        (["--features_file=x.npz"], ["--features_file: ", "is a language model"]),
-        (["--decode_hparams=replace_unknown=true"], ["replace_unknown: ", "is a language model"]),
-    ],
-)
-def test_flags_about_translations_are_refused(decode, assert_user_error, flags, words):
-    assert_user_error(decode("--decode_from_file=in", *flags), *words)
-
-
-def test_records_are_refused(decode, assert_user_error, tmp_path):
-    result = decode("--problem=languagemodel_own", f"--data_dir={tmp_path}")
-    assert_user_error(result, "--data_dir", "t2t-eval", "--decode_from_file")
-
-
 @pytest.mark.slow
 def test_an_export_needs_sampling_for_what_is_of_samples(call_command, assert_user_error, made, tmp_path):
     command = ["t2t-exporter", f"--output_dir={made}", f"--export_dir={tmp_path}/export"]

@@ -107,44 +107,6 @@ def test_scoring_does_not_go_on_with_an_unfinished_translation(decode, tmp_path,
     assert "was made with another kind of job: starting anew" in result.stderr and lines == losses
 
 
-def test_pairs_that_are_too_long(decode, tmp_path, monkeypatch):
-    monkeypatch.setattr(DecodingJob, "chunk", 2)
-    pairs, score = ["a\tb", "old\tneu", f"a\t{'ab ' * 2000}", f"{'ab ' * 2000}\ta", "a\tb"], ["--decode_from_file="]
-    (tmp_path / "pairs").write_text("".join(f"{pair}\n" for pair in pairs))
-    result, _ = decode("--score_file=pairs", *score, status=2)
-    assert "pairs, line 3: the target has" in result.stderr and not (tmp_path / "out").exists()
-    result, losses = decode("--score_file=pairs", *score, "--on_error=skip")
-    assert "pairs, line 4: the text has" in result.stderr and "2 lines skipped" in result.stderr
-    assert losses[2:4] == ["", ""] and losses[0] == losses[4] and all(losses[:2])
-    (tmp_path / "part").write_text("".join(f"{pair}\n" for pair in pairs[:2]))
-    assert decode("--score_file=part", *score)[1] == losses[:2]
-
-
-@pytest.mark.slow
-def test_outputs_begin_as_the_prefixes_say(decode, tmp_path):
-    (tmp_path / "prefixes").write_text("\n\nder rote\nneu\nalt und\n\n")
-    _, free = decode()
-    _, lines = decode("--prefix_file=prefixes", "--decode_to_file=forced")
-    assert lines[:2] == free[:2] and lines[5] == free[5]
-    assert lines[2].startswith("der rote") and lines[3].startswith("neu") and lines[4].startswith("alt und")
-    (tmp_path / "prefixes").write_text("\n\n\n\n\n" + "der " * 99 + "\n")
-    result, _ = decode("--prefix_file=prefixes", status=2)
-    assert "in, line 6: its prefix has" in result.stderr and len(result.stderr.splitlines()) == 1
-    (tmp_path / "prefixes").write_text("a\n")
-    assert "prefixes has 1 line, in has 6" in decode("--prefix_file=prefixes", status=2)[0].stderr
-
-
-@pytest.mark.slow
-def test_word_alignments(decode, tmp_path):
-    _, lines = decode("--alignments_file=links", hparams="replace_unknown=true")
-    links = (tmp_path / "links").read_text().split("\n")[:-1]
-    assert len(links) == len(LINES) and links[1] == "" and any(links)
-    for of_line, source, target in zip(links, LINES, lines, strict=True):
-        for pair in of_line.split():
-            one, other = map(int, pair.split("-"))
-            assert one < len(source.split()) and other < len(target.split())
-
-
 @pytest.mark.slow
 def test_samples_and_the_one_of_least_risk(decode):
     drawn = "sampling_method=random,num_samples=4,sampling_seed=7"
@@ -153,14 +115,8 @@ def test_samples_and_the_one_of_least_risk(decode):
     assert once == again and [len(line.split("\t")) for line in once] == [4, 1, 4, 4, 4, 4]
     assert once[0] == once[5]  # of equal sentences
     assert decode(hparams=drawn.replace("7", "8"))[1] != once
-    _, chosen = decode("--mbr=chrf", hparams="num_samples=4,sampling_seed=7")
-    assert all(line in of_line.split("\t") for line, of_line in zip(chosen, once, strict=True))
     _, ranked = decode("--mbr=chrf", hparams="num_samples=4,sampling_seed=7,n_best=4")
     assert [set(line.split("\t")) for line in ranked] == [set(line.split("\t")) for line in once]
-    result, _ = decode("--mbr=chrf", hparams="num_samples=2,n_best=3", status=2)
-    assert "n_best=3: expected at most num_samples=2" in result.stderr
-    result, _ = decode(hparams="num_samples=4", status=2)
-    assert "num_samples=4" in result.stderr and "sampling_method=random" in result.stderr
 
 
 def test_parts_of_a_file_are_those_of_the_whole(decode, tmp_path):
@@ -172,7 +128,6 @@ def test_parts_of_a_file_are_those_of_the_whole(decode, tmp_path):
     (tmp_path / "in-00003-of-00002").write_text("old\n")  # a part that is a file of its own
     decode("--decode_to_file=own", hparams="shards=2,shard_id=1,shards_start_offset=2,shard_google_format=true")
     assert (tmp_path / "own-00003-of-00002").read_text() == f"{whole[3]}\n"
-    assert "--worker_id=2" in decode("--decode_shards=2", "--worker_id=2", status=2)[0].stderr
 
 
 @pytest.mark.slow
@@ -190,9 +145,6 @@ def test_records_of_the_problem(decode, made, tmp_path, translator):
     assert (tmp_path / f"{base}.decodes").stat().st_mtime == stamp
     result, _ = decode(*flags, "--eval_use_test_set=true", status=2)
     assert "translate_own-test-" in result.stderr
-    decode(*flags, "--decode_to_file=dev", hparams="num_samples=2,num_decodes=2,sampling_method=random")
-    passes = [(tmp_path / f"decode_0000{n}" / f"{base}.decodes").read_text() for n in (0, 1)]
-    assert passes[0] != passes[1] and all(text.count("\n") == 2 for text in passes)
 
 
 def test_other_delimiters(decode, tmp_path):
@@ -200,35 +152,6 @@ def test_other_delimiters(decode, tmp_path):
     (tmp_path / "in").write_text("|".join(LINES[:4]) + "|\n")
     decode(hparams="delimiter=|")
     assert (tmp_path / "out").read_text() == "".join(f"{line}|" for line in whole[:4])
-
-
-@pytest.mark.slow
-def test_long_lines(decode, tmp_path):
-    (tmp_path / "in").write_text("The red house. A tree.\nold\n" + "a" * 2000 + "\n")
-    result, lines = decode("--long_input=split", hparams="max_input_size=9")
-    parts = dict(word.split(" (") for word in result.stderr.split("line ")[1].split(" parts)")[0].split(", ")[:1])
-    assert "split, being longer than 9 pieces: line 1 (" in result.stderr and int(parts["1"]) > 1
-    assert "3 (" in result.stderr and len(lines) == 3
-    result, _ = decode("--long_input=refuse", "--decode_to_file=refused", hparams="max_input_size=9", status=2)
-    assert "in, line 1: " in result.stderr and not (tmp_path / "refused").exists()
-    result, lines = decode("--long_input=refuse", "--on_error=skip", hparams="max_input_size=9")
-    assert lines[0] == lines[2] == "" and lines[1] and "2 lines skipped" in result.stderr
-    (tmp_path / "in").write_bytes(b"The red house. A tree.\nold\n\xff\n\n")
-    options = "--long_input=refuse", "--on_error=skip", "--n_best_format=json", "--decode_to_file=json"
-    rows = [json.loads(line) for line in decode(*options, hparams="max_input_size=9")[1]]
-    assert [(row["input"], row.get("skipped", False)) for row in rows] == [
-        ("The red house. A tree.", True), ("old", False), (None, True), ("", False),
-    ]  # fmt: skip
-    (tmp_path / "in").write_text("The red house. A tree.\nold\n" + "a" * 2000 + "\n")
-    result, lines = decode("--long_input=truncate", hparams="max_input_size=9")
-    assert "cut off after 9 pieces: line 1, 3" in result.stderr and all(lines)
-
-
-def test_a_refused_line_of_a_part_has_its_number_in_the_file(decode, tmp_path):
-    (tmp_path / "in").write_text("old\n" * 3 + "a" * 20 + "\n")
-    part = "--decode_shards=2", "--worker_id=1", "--long_input=refuse"
-    result, _ = decode(*part, hparams="max_input_size=9", status=2)
-    assert "in, line 4: " in result.stderr
 
 
 @pytest.mark.slow
@@ -297,27 +220,8 @@ def test_a_full_disk(decode):
 
 @pytest.mark.slow
 def test_a_grid_of_settings_on_a_dev_set(decode, made, tmp_path):
-    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in LINES))
-    result, _ = decode("--tune=beam_size=1,2;alpha=0,1", "--decode_reference=ref", "--decode_to_file=")
-    assert [line.partition(": ")[0] for line in result.stdout.splitlines()[:3]] == ["sacreBLEU", "chrF2", "TER"]
-    rows = [line.split() for line in result.stdout.splitlines()[3:]]
-    assert rows[0] == ["beam_size", "alpha", "sacreBLEU", "chrF2", "TER", "BP", "seconds"]
-    assert [row[:2] for row in rows[1:4]] == [["1", "-"], ["2", "0.0"], ["2", "1.0"]]
-    assert rows[4][0] == "best:" and rows[4][1].startswith("--decode_hparams=beam_size=")
     result, _ = decode("--tune=beam_size=1", "--decode_from_file=", "--decode_to_file=",
                        f"--data_dir={made.parent / 'data'}", hparams="num_samples=3")  # fmt: skip
     assert "best: --decode_hparams=beam_size=1" in result.stdout and "3 sentences" in result.stderr
-    result, _ = decode("--tune=beam_size=1", "--decode_to_file=", status=2)
-    assert "--tune: needs a dev set" in result.stderr
-    assert "--tune: " in decode("--tune=beam=1", "--decode_reference=ref", "--decode_to_file=", status=2)[0].stderr
-
-
-def test_flags_that_do_not_go_together(decode):
-    for flags, word in (
-        (["--decode_from_file=-", "--prefix_file=in"], "--prefix_file"),
-        (["--eval_use_test_set=true"], "--eval_use_test_set"),
-        (["--prefix_file=nowhere"], "nowhere"),
-        (["--long_input=cut"], "--long_input"),
-    ):
-        result, _ = decode(*flags, status=2)
-        assert word in result.stderr and len(result.stderr.splitlines()) == 1
+    result, _ = decode("--tune=beam=1", "--decode_from_file=", "--decode_to_file=", f"--data_dir={made}", status=2)
+    assert "--tune: 'beam=1'" in result.stderr

@@ -315,8 +315,6 @@ def test_long_lines_are_cut_and_told_or_refused(decode, loaded, assert_user_erro
     "flags, words",
     [
         (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: ", "is an encoder"]),
-        (["--decode_hparams=beam_size=4,batch_size=2"], ["beam_size: no effect on predictions", "batch_size"]),
-        (["--decode_hparams=n_best=4"], ["n_best: no effect on predictions"]),
         (["--long_input=split"], ["--long_input=split", "cut off"]),
         (["--features_pooling=mean"], ["--features_pooling: not with --decode_from_file, only with --features_file"]),
         (["--features_file=x", "--decode_to_file=y"], ["--decode_to_file: not with --features_file"]),
@@ -328,12 +326,6 @@ def test_mistakes(decode, assert_user_error, flags, words, tmp_path):
     (tmp_path / "in").write_text("")
     assert_user_error(decode("classify_own", *flags), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
-
-
-def test_records_are_refused(call_command, runs, assert_user_error, tmp_path):
-    folder, _ = runs("classify_own")
-    result = call_command("t2t-decoder", f"--output_dir={folder}", "--problem=classify_own", f"--data_dir={tmp_path}")
-    assert_user_error(result, "--data_dir: ", "is an encoder", "t2t-eval")
 
 
 @pytest.mark.slow

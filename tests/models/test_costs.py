@@ -10,6 +10,7 @@ import pytest
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from tests.layers.equations import array
 from tests.models.costly import BATCH, INPUTS, TARGETS, check_costs, layers_of, with_prices
+from tests.models.in_keras import EAGER
 
 CASES = {
     "seq2seq": (Transformer, {}, BATCH),
@@ -28,11 +29,14 @@ def test_costs_are_of_the_positions_of_their_features(name):
 
 
 @pytest.mark.slow
-def test_fit_minimizes_the_costs_and_leaves_padding_out():
+@pytest.mark.parametrize("labels", [TARGETS, {"targets": TARGETS}], ids=["labels", "labels by name"])
+@pytest.mark.parametrize("by_name", [False, True], ids=["loss", "loss by name"])
+def test_fit_minimizes_the_costs_and_leaves_padding_out(by_name, labels):
     model = with_prices(Transformer)(12, **layers_of(Transformer))
-    model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer="sgd", loss={"targets": loss} if by_name else loss, **EAGER)
     outputs = model(BATCH)
     nats = keras.losses.sparse_categorical_crossentropy(TARGETS, array(outputs["targets"]), from_logits=True)
     expected = (array(nats) * (TARGETS != 0)).sum() / (TARGETS != 0).sum()
     expected += sum(array(cost).sum() / (BATCH[feature] != 0).sum() for feature, cost in outputs["costs"].items())
-    np.testing.assert_allclose(model.evaluate(BATCH, TARGETS, verbose=0), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(BATCH, labels, verbose=0, return_dict=True)["loss"], expected, rtol=1e-5)

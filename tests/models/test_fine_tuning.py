@@ -1,5 +1,7 @@
 """What `frozen` and `lora_rank` mean for a model: its parts, LoRA's equation, and files that keep both."""
 
+# Nearest tests of: t2t_lite/layers/dense.py
+
 import keras
 import numpy as np
 import pytest

@@ -1,5 +1,7 @@
 """How weights begin, as docs/hparams_sets.md says."""
 
+# Nearest tests of: t2t_lite/models/transformer_parts.py, t2t_lite/layers/base.py
+
 import keras
 import numpy as np
 import pytest

@@ -1,5 +1,7 @@
 """The Transformer: sizes of the paper, weights of attention, what it refuses, Keras' own training."""
 
+# Nearest tests of: t2t_lite/models/encoder_decoder.py
+
 import keras
 import numpy as np
 import pytest
@@ -82,6 +84,16 @@ def test_trains_through_compile_and_fit(rng):
     assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
     history = model.fit({"inputs": inputs, "targets": targets}, targets, epochs=7, batch_size=3, verbose=0)
     assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
+
+
+def test_steps_of_decoding_are_the_pass_over_all(rng):
+    (inputs, targets), model = example(rng), Transformer(**SMALL, dropout=0.0)
+    logits = logits_of(model, inputs, targets)
+    cache, before = model.init_cache(model.encode(inputs), 6), np.full(len(targets), 5, "int32")  # the first: not read
+    for position in range(6):
+        step, cache = model.decode_step(ops.convert_to_tensor(before), ops.convert_to_tensor(position), cache)
+        np.testing.assert_allclose(ops.convert_to_numpy(step), logits[:, position], atol=1e-5)
+        before = targets[:, position].astype("int32")
 
 
 def test_float16_gives_float32_logits(rng):

@@ -1,5 +1,7 @@
 """Encoders: heads, segments, the loss of masked ids, and sizes."""
 
+# Nearest tests of: t2t_lite/models/encoder_model.py
+
 import math
 
 import keras
@@ -233,9 +235,21 @@ def test_bad_arguments_are_refused(arguments, message):
         TransformerEncoder(**{**SMALL, **arguments})
 
 
+@pytest.mark.parametrize("head, pooler, classes", [("class", True, 3), ("tag", False, 3), ("real", True, 1)])
+def test_a_pooler_is_for_whole_rows(head, pooler, classes):
+    own = TransformerEncoder(**SMALL | HEADS[head], dropout=0.3, pooler_activation="relu").class_head
+    assert (own.has_pooler, own.num_classes, own.dropout.rate) == (pooler, classes, 0.3)
+    assert float(own.pooler_activation(keras.ops.convert_to_tensor(-5.0))) == 0  # not tanh
+
+
+def test_neighbouring_layers_of_a_group_are_one_layer():
+    model = TransformerEncoder(**SMALL | {"num_layers": 5, "num_hidden_groups": 2})
+    first, *_, last = model.encoder.layers
+    assert [layer is first for layer in model.encoder.layers] == [True, True, True, False, False]
+    assert [layer is last for layer in model.encoder.layers] == [False, False, False, True, True]
+
+
 def test_masked_ids_need_a_target_at_each_position():
     model = TransformerEncoder(20, num_layers=1, hidden_size=8, num_heads=2, filter_size=8)
-    with pytest.raises(
-        ValueError, match=r"lengths are {'inputs': 5, 'targets': 4}: expected a target at each position"
-    ):
+    with pytest.raises(ValueError, match=r"lengths .*'inputs': 5, 'targets': 4"):
         model({"inputs": np.ones((2, 5), "int32"), "targets": np.ones((2, 4), "int32")})

@@ -1,5 +1,7 @@
 """The language model: what it reads and in which order, long prompts, sizes of published models."""
 
+# Nearest tests of: t2t_lite/models/transformer_parts.py
+
 import math
 
 import keras
@@ -123,6 +125,17 @@ def test_what_is_read_first():
         first = first if position == "none" else model.decoder_position(first)
         expected = ops.convert_to_numpy(model.logits(model.decoder(first)))[:, 0]
         np.testing.assert_allclose(logits_of(model, np.array([[5, 6]], "int32"))[:, 0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("begin", ["zero", "end"])
+def test_an_id_before_the_targets_is_read_in_the_place_of_the_beginning(begin):
+    """In the first row, whose text goes on; the second one begins here."""
+    model, targets = TransformerLM(**SMALL, begin=begin), np.array([[5, 6, 1], [7, 4, 3]], "int32")
+    found = ops.convert_to_numpy(model({"targets": targets, "before": np.array([9, 0], "int32")}))
+    np.testing.assert_allclose(found[1:], logits_of(model, targets[1:]), atol=1e-5)
+    row = model.decoder_position(model.target_embedding(np.array([[9, 5, 6]])))
+    expected = ops.convert_to_numpy(model.logits(model.decoder(row)))
+    np.testing.assert_allclose(found[:1], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("norm, num_layers, norms", [("pre", 1, 3), ("post", 1, 2), ("post", 2, 4)])

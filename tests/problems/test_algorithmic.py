@@ -31,7 +31,7 @@ def test_targets_follow_the_rule(tmp_path, name, expected):
 
 def test_sums_of_numbers():
     problem = registry.problem("algorithmic_addition_decimal40")
-    encoder, lengths = problem.feature_encoders("")["inputs"], set()
+    encoder, lengths, numbers = problem.feature_encoders("")["inputs"], set(), set()
     stream = problem.generate_encoded_samples("", "", DatasetSplit.TRAIN)
     for example in (next(stream) for _ in range(2000)):
         symbols, total = ([*map(int, encoder.decode(example[side]).split())] for side in ("inputs", "targets"))
@@ -41,6 +41,8 @@ def test_sums_of_numbers():
         assert [str(int(text)) for text in texts] == texts  # no zeros in front
         assert int(texts[0]) + int(texts[1]) == int(texts[2])
         lengths.add(len(symbols))
+        numbers.update(texts[:2])
+    assert {*map(str, range(10))} < numbers
     assert lengths == {*range(3, 41)}
 
 

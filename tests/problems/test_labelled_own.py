@@ -94,11 +94,14 @@ def test_rows_are_cut_to_what_the_model_reads(tmp_path):
         assert (tf.reduce_sum(tf.cast(batch["inputs"] == 1, tf.int32), 1).numpy() == 1).all()
 
 
-@pytest.mark.parametrize(("num_labels", "is_warned"), [(60, True), (31, True), (30, False), (2, False)])
-def test_labels_that_look_like_ids_are_warned_of(num_labels, is_warned, tmp_path, caplog):
-    train = "".join(f"{n % num_labels}\tthe number {n} is here\n" for n in range(60))
+@pytest.mark.parametrize(
+    ("num_labels", "lines", "is_warned"),
+    [(60, 60, True), (31, 60, True), (30, 60, False), (2, 60, False), (10, 13, False), (11, 13, True)],
+)
+def test_labels_that_look_like_ids_are_warned_of(num_labels, lines, is_warned, tmp_path, caplog):
+    train = "".join(f"{n % num_labels}\tthe number {n} is here\n" for n in range(lines))
     generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=train, dev=train))
-    warning = f"train.tsv: {num_labels} different labels in 60 lines, such as '0': they look like ids"
+    warning = f"train.tsv: {num_labels} different labels in {lines} lines, such as '0': they look like ids"
     assert (warning in caplog.text) == is_warned == ("look like ids" in caplog.text)
 
 
@@ -131,6 +134,15 @@ def test_numbers_lie_between_the_lowest_and_the_highest_of_all_files(name, tmp_p
         assert len(texts) == problem.num_texts
         expected = int(texts[0].split()[2]) / 4
         assert encoders["targets"].value((row["targets"][0] - 1) / 65535) == pytest.approx(expected, abs=1e-4)
+
+
+def test_many_small_numbers_may_share_a_step_where_others_have_their_own(tmp_path):
+    """60 of 360 numbers are far apart, and the others become one step: that is enough to learn."""
+    numbers = [1000 * n for n in range(60)] + [n / 1000 for n in range(1, 301)]
+    text = "".join(f"{number}\ta\n" for number in numbers)
+    problem = configured("regress_own", **files_of(tmp_path, train=text, dev=text))
+    problem.check_corpus("", "")
+    assert problem.config["label_range"] == [0.0, 59_000.0]
 
 
 def test_a_header_is_no_class(tmp_path):

@@ -24,8 +24,8 @@ ENWIK8 = bytes(range(256)) * 4 + "ÄÖ".encode() * 150 + "ÜÖ".encode() * 150  
 
 
 def spelled(text):
-    """Characters with spaces between them, as in Mikolov's files."""
-    return "".join(f"{' '.join(line.strip().replace(' ', '_'))}\n" for line in text.splitlines())
+    """Characters with spaces between them, as in Mikolov's files; a space may stand at both ends of a line."""
+    return "".join(f"{' '.join(line.replace(' ', '_'))}\n" for line in text.splitlines())
 
 
 ARCHIVES = {

@@ -170,6 +170,13 @@ def test_mistakes_in_flags_are_named_before_anything_is_read(folder, monkeypatch
     assert not wrong and sorted(folder.rglob("*")) == before, "\n".join(wrong)
 
 
+def test_settings_of_tables_are_for_those_files_that_are_tables(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    files = {"train_files": ["b.tsv", "c.jsonl"], "dev_files": ["b.tsv"], "languages": ["en", "de"]}
+    problem = configured("translate_own", **files, separator="tab", header=False, fields=["en", "de"])
+    assert (problem.layout.separator, problem.layout.fields) == ("tab", ("en", "de"))
+
+
 SOUND = {"classify_own": SINGLE, "regress_own": NUMBERS.replace("\tor", ""), "regress_pair_own": NUMBERS}  # fmt: skip
 FAR = "".join(f"{i}\ta\n" for i in range(1, 6)) + "-999999999\tb\n"
 DAMAGED = [

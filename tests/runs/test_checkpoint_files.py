@@ -34,7 +34,7 @@ def test_a_step_that_is_too_large_to_count_is_named(tmp_path):
     assert list(map(files.checkpoint_step, files.list_checkpoints(run))) == [900, 2**63 - 1]
     make(tmp_path / "large", f"{2**63}")
     for find in (files.list_checkpoints, files.newest_checkpoint):
-        with pytest.raises(UserError, match=rf"model.ckpt-{2**63}: step {2**63} is more than 9,223,372"):
+        with pytest.raises(UserError, match=rf"model.ckpt-{2**63}: step {2**63} .* 9,223,372,"):
             find(str(tmp_path / "large"))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import types
 
 import numpy as np
@@ -9,12 +10,14 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import Problem
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.models.arguments import model_hparams
 from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.run_config import build_model, read_run_config
-from t2t_lite.runs.saving import save_run
+from t2t_lite.runs.saving import save_run, write_imported_run
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.layers.equations import array
 from tests.models.own_model import OwnLanguageModel, OwnPlainModel
@@ -74,6 +77,32 @@ def test_a_model_of_one_stack_is_saved_and_opened(saved):
     assert opened.hparams.hidden_size == 8 and [*opened.encoders] == ["targets"] and opened.step == 3
     config = read_run_config(run)
     assert (config["hparams_set"], config["usr_dir"]) == ("their_set", os.path.abspath("mine"))
+    np.testing.assert_array_equal(array(opened.model(IDS)), array(model(IDS)))
+
+
+def test_an_imported_run_holds_what_opens_it_or_nothing_is_left(saved, tmp_path, monkeypatch):
+    model, _ = saved
+    monkeypatch.setattr(registry, "usr_dir_of", lambda kind: "/mine" if kind is type(model) else "")
+
+    def hold(problem, folder):
+        assert problem.name == "own_words"
+        shutil.copy(tmp_path / "data" / "words", folder)
+
+    def fill(built):
+        for weight, value in zip(built.weights, model.weights, strict=True):
+            weight.assign(value)
+
+    def full(built):
+        raise Failure("the disk is full")
+
+    named = {"model": type(model).REGISTERED_NAME, "hparams": model_hparams(model, HParams()), "step": 12}
+    with pytest.raises(Failure):
+        write_imported_run(str(tmp_path / "new"), "own_words", hold, fill=full, **named)
+    assert not (tmp_path / "new").exists()
+    path = write_imported_run(str(tmp_path / "new"), "own_words", hold, fill=fill, hparams_set="theirs", **named)
+    assert path == str(tmp_path / "new" / "model.ckpt-12")
+    opened = open_run(str(tmp_path / "new"))
+    assert (opened.step, opened.config["usr_dir"], opened.config["hparams_set"]) == (12, "/mine", "theirs")
     np.testing.assert_array_equal(array(opened.model(IDS)), array(model(IDS)))
 
 

@@ -127,3 +127,18 @@ def test_imports_beside_the_old_ones_work():
     for module in ("utils import registry", "data_generators import problem", "data_generators import text_problems",
                    "common_hparams", "models import transformer", "utils.hparam ", "utils import metrics"):  # fmt: skip
         assert module in old
+
+
+@pytest.mark.parametrize(("steps", "accumulation", "batches"), [(0, 1, 1), (0, 3, 3), (1, 3, 3), (4, 1, 4), (4, 4, 4)])
+def test_multistep_adam_is_adam_with_accumulation(steps, accumulation, batches):
+    given = HParams().parse(
+        f"optimizer=multistep_adam,optimizer_multistep_accumulate_steps={steps},"
+        f"gradient_accumulation_steps={accumulation}"
+    )
+    made = tensor2tensor_names.without_multistep(given)
+    expected = {"optimizer": "adam", "gradient_accumulation_steps": batches, "optimizer_multistep_accumulate_steps": 0}
+    assert made == HParams().override_from_dict(expected)
+    other = HParams().parse("optimizer_multistep_accumulate_steps=4,gradient_accumulation_steps=3")
+    assert tensor2tensor_names.without_multistep(other) is other
+    with pytest.raises(UserError, match=r"accumulate_steps=4, gradient_accumulation_steps=3: "):
+        tensor2tensor_names.without_multistep(other.parse("optimizer=multistep_adam"))

@@ -127,7 +127,7 @@ def test_a_document_on_one_line_has_pieces_of_its_own(tmp_path, learn):
     assert len(encoder.encode("солнце земля")) <= 4
 
 
-@pytest.mark.parametrize("text", ["", "\u2581", "\x01 \u2581\t\u2028", "\u0085\u2581\u2581"])
+@pytest.mark.parametrize("text", ["", "\u2581", "\x01", "\x01 \u2581\t\u2028", "\u0085\u2581\u2581"])
 def test_what_is_blank_has_no_pieces_but_spaces(tmp_path, text):
     subwords.train_sentencepiece(["some text"], str(tmp_path / "v"), 275)
     encoder = vocabulary.SentencePieceEncoder(str(tmp_path / "v.model"))

@@ -1,4 +1,5 @@
 """Vocabularies: what each promises, and what its ids are."""
+# Nearest tests of: t2t_lite/text/subwords.py
 
 import pathlib
 import pickle

@@ -4,12 +4,14 @@ import pathlib
 
 import pytest
 
+from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.registry import Registries, Registry
 from t2t_lite.text import subwords, vocabulary_files
-from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder, learn_byte_level_bpe
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
+from tests import faults
 from tests.text.published_samples import MERGES, texts, write_byte_level, write_pieces, write_subwords, write_words
 
 
@@ -40,6 +42,7 @@ def test_every_kind(tmp_path, kind):
     assert sorted(each.name for each in (tmp_path / "data").iterdir()) == sorted(names)
     assert [pathlib.Path(each).name for each in vocabulary_files.files_of(path)] == names
     adopted, given = map(vocabulary_files.open_encoder, (path, source))
+    assert vocabulary_files.has_pieces(adopted) and vocabulary_files.read_by(adopted) == vocabulary_files.files_of(path)
     assert type(adopted) is type(given) is kind
     assert adopted.fingerprint == given.fingerprint and adopted.vocab_size == given.vocab_size
     assert all(adopted.encode(text) == given.encode(text) for text in texts(50))
@@ -60,3 +63,29 @@ def test_a_kind_that_is_not_installed_is_named_with_its_file(tmp_path, monkeypat
     path = write_words(tmp_path)
     with pytest.raises(UserError, match=rf"^{path}: encoders: 'word_bpe' is not registered"):
         vocabulary_files.open_encoder(path)
+
+
+def test_an_encoder_without_files():
+    assert not vocabulary_files.has_pieces(ByteTextEncoder()) and vocabulary_files.read_by(ByteTextEncoder()) == []
+
+
+@pytest.mark.parametrize("call", [1, 2])
+@pytest.mark.parametrize("kind", ["learned .model", "learned -vocab.json", "adopted .model", "adopted -vocab.json"])
+def test_the_main_file_comes_last(tmp_path, kind, call):
+    """That it exists means that the vocabulary is complete, whenever its writing ends."""
+    ending = kind.split(" ")[1]
+    source = (write_sentencepiece if ending == ".model" else write_byte_level)(tmp_path)
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / f"a{ending}"
+    lines = ["the thing is there"] * 9
+    writers = {
+        "learned .model": lambda: subwords.train_sentencepiece(lines, str(path).removesuffix(ending), 275),
+        "learned -vocab.json": lambda: learn_byte_level_bpe(lines, str(path), 262),
+        "adopted .model": lambda: vocabulary_files.adopt(source, str(path)),
+        "adopted -vocab.json": lambda: vocabulary_files.adopt(source, str(path)),
+    }
+    with faults.failing(files, "write_bytes", call) as calls, pytest.raises(KeyboardInterrupt):
+        writers[kind]()
+    assert len(calls) == call and not path.exists()
+    writers[kind]()
+    assert len([*path.parent.iterdir()]) == 2 and vocabulary_files.open_encoder(str(path)).encode("the thing")

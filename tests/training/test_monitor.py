@@ -1,5 +1,7 @@
 """What follows from a run's evaluations, around an evaluator and metrics that are written by hand."""
 
+# Nearest tests of: t2t_lite/training/evaluator.py
+
 import contextlib
 import types
 

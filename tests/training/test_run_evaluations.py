@@ -1,6 +1,6 @@
 """What a run does with its evaluations: best model, early end, log, TensorBoard, and evaluating checkpoints later."""
 
-# Nearest tests of: t2t_lite/training/trainer.py, t2t_lite/training/monitor.py
+# Nearest tests of: t2t_lite/training/trainer.py, t2t_lite/training/monitor.py, t2t_lite/training/run_context.py
 
 import glob
 import json

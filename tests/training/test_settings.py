@@ -1,9 +1,12 @@
 """The numbers that a Trainer takes: each has a range, and is refused before anything is opened."""
 
+import ast
+import csv
 import dataclasses
 import json
 import logging
 import math
+import pathlib
 
 import pytest
 
@@ -20,9 +23,10 @@ from t2t_lite.training import (
 )
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.optimization.schedules import describe_other_length, last_learning_rate
-from t2t_lite.training.settings import NOT_GIVEN, RememberedFlags
+from t2t_lite.training.settings import EARLY, NOT_GIVEN, LengthSettings, RememberedFlags
 from tests.training.runs import HPARAMS, PROBLEM, assert_same, killed_after, log, state
 
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
 NUMBERS = {
     field.name: settings
     for settings in (CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings)
@@ -70,6 +74,25 @@ SETTINGS = {
     "devices": NOT_GIVEN["devices"],
     "log": LogSettings(log_step_count_steps=1),
 }
+
+
+def test_defaults_are_tensor2tensors_unless_the_table_of_flags_says_otherwise():
+    """What tensor2tensor does not have is off."""
+    with open(DOCS / "tensor2tensor_flags.tsv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    theirs = {row["flag"]: row for row in rows if "trainer" in row["commands"].split()}
+    ours = {f"{EARLY}{field.name}": field.default for field in dataclasses.fields(EarlyStopping)}
+    for settings in (LengthSettings, CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings):
+        ours |= {field.name: field.default for field in dataclasses.fields(settings)}
+    assert len(ours.keys() & theirs.keys()) > 12
+    for name, value in ours.items():
+        if name not in theirs:
+            assert not value or name in ("deterministic", "early_stopping"), name
+        elif "default is" in (difference := theirs[name]["difference"]):
+            assert value == (0 if "default is 0" in difference else None), name
+        else:
+            expected = ast.literal_eval(theirs[name]["default"])
+            assert value == expected or (value is None and expected is False), name  # None: as in the earlier run
 
 
 def test_settings_come_back_from_a_plan_and_names_are_those_of_flags():

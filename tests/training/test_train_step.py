@@ -1,5 +1,7 @@
 """One step: eight replicas equal one, accumulation equals a larger batch; masks, metrics and skipped steps."""
 
+# Nearest tests of: t2t_lite/training/distribution.py
+
 import dataclasses
 
 import keras

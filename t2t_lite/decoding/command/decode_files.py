@@ -181,9 +181,7 @@ def made_from(job, part, title):
         "kind of job": title,
         "version": t2t_lite.__version__,
         # an index has a checksum of every weight
-        "checkpoint": [
-            hashlib.sha256(files.read_bytes(f"{found.checkpoint}.index")).hexdigest() for found in job.found
-        ],
+        "checkpoint": [hashlib.sha256(files.read_bytes(f"{run.checkpoint}.index")).hexdigest() for run in job.runs],
         "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
         "flags": {name: getattr(job, name) for name in asked},
         "input": _digest([part.first, part.lines]),
@@ -217,7 +215,7 @@ def _write(job, paths, part, make, title, convert=None):
     chunk = job.chunk * getattr(translator, "count", 1)
     if written.state is not None:  # determines what is compiled, which affects the last digits of scores
         _restore_history(translator, written.state, paths[0])
-    progress = Progress(title, f"{unit_of(job.found[0].problem)}s", len(part.lines), written.done)
+    progress = Progress(title, f"{unit_of(job.runs[0].problem)}s", len(part.lines), written.done)
     try:
         for start in range(written.done, len(part.lines), chunk):
             lines = part.lines[start : start + chunk]

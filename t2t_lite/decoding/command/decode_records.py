@@ -19,14 +19,14 @@ def translate_records(job, split, output=""):
         split: DatasetSplit.
         output: path; "": in the checkpoint's folder.
     """
-    base = output or os.path.join(os.path.dirname(job.found[0].checkpoint), FILE_TAGS[split])
+    base = output or os.path.join(os.path.dirname(job.runs[0].checkpoint), FILE_TAGS[split])
     paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]
     job.check_files(
         {
             "--decode_to_file": [*paths, *(name for path in paths for name in _beside(path))],
             **{flag: [beside] * job.settings.num_decodes for flag, beside in job.files_beside().values()},
         },
-        {"the problem's": Records(job.found[0].problem, job.data_dir, split).paths},
+        {"the problem's": Records(job.runs[0].problem, job.data_dir, split).paths},
     )
     inputs, references = read_records(job, split)
     full_name = job.translator.problem.full_name

@@ -46,7 +46,7 @@ def write_features(job, source, path, pooling=None, **options):
     readings = [*lines_of.readings(lines, part.first)]
     sizes = [0 if reading is None else 1 + len(reading) for reading in readings]
     rows = len(lines) if pooling else sum(sizes)
-    progress = Progress("reading", f"{unit_of(job.found[0].problem)}s", len(lines))
+    progress = Progress("reading", f"{unit_of(job.runs[0].problem)}s", len(lines))
     features = functools.partial(
         job.translator.features, batch_size=job.settings.search.batch_size, on_progress=progress.add, **options
     )

@@ -54,7 +54,7 @@ class DecodingJob:
     """A model and the settings with which lines become outputs.
 
     Attributes:
-        found: list of `runs.locating.LocatedRun`: the model's checkpoint, or several for an ensemble.
+        runs: list of `runs.locating.LocatedRun`: the model's checkpoint, or several for an ensemble.
         settings: DecodeHParams.
         data_dir: path of the vocabulary, if it is not in the checkpoint's folder; for records, their folder.
         devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
@@ -72,7 +72,7 @@ class DecodingJob:
             for sorting by length, and small enough that little work is lost when the process is killed.
     """
 
-    found: list
+    runs: list
     settings: DecodeHParams
     data_dir: str | None = None
     devices: list = ()
@@ -95,22 +95,22 @@ class DecodingJob:
         load = (Predictor if self.predicts else Generator if self.generates else Translator).load
         if len(self.devices) > 1:
             load = functools.partial(TranslatorPool.load, self.devices, load)
-        return load(self.found, self.data_dir, usable_dtype(self.compute_dtype))
+        return load(self.runs, self.data_dir, usable_dtype(self.compute_dtype))
 
     @property
     def generates(self):
         """Whether a language model continues the lines."""
-        return registry.task_of(self.found[0].problem).answered_by == "Generator"
+        return registry.task_of(self.runs[0].problem).answered_by == "Generator"
 
     @property
     def predicts(self):
         """Whether an encoder predicts something for the lines."""
-        return registry.task_of(self.found[0].problem).answered_by == "Predictor"
+        return registry.task_of(self.runs[0].problem).answered_by == "Predictor"
 
     @property
     def config(self):
         """The contents of the (first) model's `hparams.json`."""
-        return self.found[0].config
+        return self.runs[0].config
 
     @property
     def bleu_tokenization(self):
@@ -133,8 +133,8 @@ class DecodingJob:
             for name, path in self.inputs.items()
             if path
         }
-        of_model = [path for found in self.found for path in run_files(os.path.dirname(found.checkpoint))]
-        files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
+        model_files = [path for run in self.runs for path in run_files(os.path.dirname(run.checkpoint))]
+        files.check_outputs(parts | {"the model's": model_files} | (inputs or {}), outputs)
 
     def files_beside(self):
         """Returns {name in `LineAnswer.beside`: (flag, path)} of the further outputs with one line per input line."""
@@ -150,13 +150,13 @@ class DecodingJob:
 
     def reader(self, path):
         """Returns the function that reads a file to decode, with the arguments of `text_files.input_lines`."""
-        found = self.found[0]
-        folder = self.data_dir or os.path.dirname(found.checkpoint)
-        return text_files.reader(path, found.problem, folder, lambda: self.translator.encoders)
+        run = self.runs[0]
+        folder = self.data_dir or os.path.dirname(run.checkpoint)
+        return text_files.reader(path, run.problem, folder, lambda: self.translator.encoders)
 
     def writer(self, path):
         """Returns the problem's function that writes files with a path's extension, or None."""
-        return text_files.writer(path, self.found[0].problem)
+        return text_files.writer(path, self.runs[0].problem)
 
     @functools.cached_property
     def errors(self):
@@ -183,7 +183,7 @@ class DecodingJob:
 
     def take_time(self, path):
         """Gives a file the time of the checkpoint, or of the newest of several."""
-        paths = [f"{found.checkpoint}.index" for found in self.found]
+        paths = [f"{run.checkpoint}.index" for run in self.runs]
         times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
         if times and os.path.isfile(path):
             os.utime(path, (max(times), max(times)))
@@ -236,7 +236,7 @@ class TranslatorPool:
         """Calls the method of each translator with its share of the texts and of the options that are lists."""
         batches = [*in_batches(texts, self.count, lambda text: -len(text))]  # an item of each goes to each device
         shares = [[batch[at] for batch in batches if at < len(batch)] for at in range(self.count)]
-        found = [None] * len(texts)
+        answers = [None] * len(texts)
         with concurrent.futures.ThreadPoolExecutor(self.count) as threads:
             results = []
             for device, translator, share in zip(self._devices, self._translators, shares, strict=True):
@@ -244,9 +244,9 @@ class TranslatorPool:
                 call = getattr(translator, method)
                 results.append(threads.submit(_on, device, call, [texts[at] for at in share], **part))
             for share, result in zip(shares, results, strict=True):
-                for at, one in zip(share, result.result(), strict=True):
-                    found[at] = one
-        return found
+                for at, answer in zip(share, result.result(), strict=True):
+                    answers[at] = answer
+        return answers
 
 
 def _on(device, function, *args, **options):

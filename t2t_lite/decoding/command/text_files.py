@@ -11,7 +11,6 @@ import sys
 from t2t_lite import files, registry
 from t2t_lite.cli import console
 from t2t_lite.corpora import encodings, plain_text, wmt_files
-from t2t_lite.decoding.command import text_files
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, open_device, written_path
@@ -273,7 +272,7 @@ def reader(path, problem, folder, encoders):
         return lambda path, delimiter, on_bad_line: read(path, encoders())
     task = registry.task_of(problem)
     read = task.file_reader(ending, problem, folder) if task.answered_by == "Predictor" else None
-    return text_files.input_lines if read is None else lambda path, delimiter, on_bad_line: read(path)
+    return input_lines if read is None else lambda path, delimiter, on_bad_line: read(path)
 
 
 def writer(path, problem):

@@ -53,6 +53,14 @@ def test_every_chunk_of_a_part_has_its_prefixes_references_and_numbers(tmp_path,
     assert sorted(os.listdir(tmp_path)) == ["in", "out004", "prefixes", "reference", "run"]
 
 
+@pytest.mark.parametrize("devices, counts", [(1, [2, 2, 1]), (2, [4, 1])])
+def test_each_device_has_as_many_lines_of_a_chunk(tmp_path, devices, counts):
+    job = job_of(tmp_path, SECOND)
+    job.translator.count, job.translator.search_history = devices, [{}] * devices
+    translated(job, tmp_path)
+    assert [options["count"] for options in job.translator.given] == counts
+
+
 def test_messages_have_the_numbers_of_the_whole_file(tmp_path, caplog):
     lines = [line if n != 8 else "%" for n, line in enumerate(LINES, 1)]
     found = translated(job_of(tmp_path, SECOND, on_error="skip"), tmp_path, lines)
@@ -66,7 +74,7 @@ def test_bleu_is_of_the_first_output_of_each_line(tmp_path, capsys):
     settings = f"{SECOND},beam_size=2,n_best=2"
     references = [line[::-1] for line in LINES]
     translated(job_of(tmp_path, settings, tokenization="13a"), tmp_path, reference=references)
-    assert "sacreBLEU = 100.00" in capsys.readouterr().err
+    assert "sacreBLEU = 100.00 (nrefs:1|case:mixed|eff:no|tok:13a|" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"--decode_reference=reference: reference004 has 8 lines, in has 5"):
         write(tmp_path / "reference004", references[:8])
         translated(job_of(tmp_path, settings), tmp_path, reference=references)
@@ -83,13 +91,13 @@ def test_files_beside_the_output_are_parts_and_get_the_time_of_the_newest_checkp
 
 def test_pairs_of_a_part_are_scored_and_bad_ones_named_by_their_lines(tmp_path, caplog):
     lines = [f"{'s' * n}\t{'t' * (n % 3 + 1)}" for n in range(1, 10)]
-    lines[7] = "no tab"
+    lines[6], lines[7] = "%\tt", "no tab"
     write(tmp_path / "pairs", lines)
     score_file(job_of(tmp_path, SECOND, on_error="skip"), "pairs", "losses")
     # 0.25 for each letter of the text, divided by the letters of the target
-    expected = [f"{0.25 * n / (n % 3 + 1):.6f}" if n != 8 else "" for n in range(5, 10)]
+    expected = [f"{0.25 * n / (n % 3 + 1):.6f}" if n not in (7, 8) else "" for n in range(5, 10)]
     assert (tmp_path / "losses004").read_text().split("\n") == [*expected, ""]
-    assert "pairs, line 8: 1 column" in caplog.text
+    assert "pairs, line 7: '%'" in caplog.text and "pairs, line 8: 1 column" in caplog.text
 
 
 def test_what_is_typed_changes_settings_or_is_translated(tmp_path, monkeypatch, capsys):

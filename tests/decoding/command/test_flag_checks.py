@@ -1,5 +1,5 @@
 """Which flags and settings of t2t-decoder go together, and with which model: tables of what is refused or warned of."""
-# Nearest tests of: t2t_lite/settings/search_options.py
+# Nearest tests of: t2t_lite/settings/search_options.py, t2t_lite/decoding/command/decode_hparams.py
 
 import re
 import types
@@ -74,7 +74,7 @@ REFUSED = [
 TAKEN = [
     (FILE | {"decode_shards": 3, "worker_id": 2}, []),
     ({"decode_from_file": "-", "decode_shards": 1, "worker_id": 0}, []),
-    (TUNED, ["transformer"]),
+    (TUNED | {"tokenization": "zh"}, ["transformer"]),
     (FILE | {"tune": "grid", "decode_reference": "x", "tokenization": "zh"}, ["transformer"]),
     (SCORES | {"keep_timestamp": True, "decode_to_file": "out"}, ["transformer_lm"]),
     (RECORDS | {"tokenization": "zh", "decode_to_file": "out"}, ["transformer"]),

@@ -68,7 +68,7 @@ def test_a_problems_configuration_is_in_its_folder(tmp_path, monkeypatch, data_d
 def test_the_name_of_an_output(tmp_path):
     job = job_of(tmp_path, "beam_size=3,alpha=1.5")
     assert job.default_name("some/in/") == "some/in.reversing.texts.beam3.alpha1.5.decodes"
-    job.found[0].config["hparams_set"] = "tiny"
+    job.runs[0].config["hparams_set"] = "tiny"
     assert job.default_name("in") == "in.reversing.tiny.texts.beam3.alpha1.5.decodes"
 
 

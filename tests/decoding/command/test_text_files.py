@@ -120,6 +120,8 @@ def test_lines_of_standard_input_are_numbered_through_all_parts(monkeypatch):
 def test_a_line_that_is_too_long_is_named_by_its_number(monkeypatch, tmp_path):
     monkeypatch.setattr(text_files, "_BLOCK", 4)
     monkeypatch.setattr(text_files.plain_text, "LONGEST_LINE", 9)
+    (tmp_path / "in").write_text("a|b|" + "c" * 9 + "|")
+    assert text_files.input_lines(str(tmp_path / "in"), "|") == ["a", "b", "c" * 9]
     (tmp_path / "in").write_text("a|b|" + "c" * 20 + "|")
     with pytest.raises(UserError, match=r"in, line 3: "):
         text_files.input_lines(str(tmp_path / "in"), "|")

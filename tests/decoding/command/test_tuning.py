@@ -75,6 +75,8 @@ def test_the_table_and_the_best():
         GridTrial({"beam_size": b}, {"sacreBLEU": 0.0, "chrF2": {1: 9.0, 4: 9.5, 8: 9.5}[b]}, 0.0) for b in scores
     ]
     assert tuning.best_trial(constant).settings == {"beam_size": 4}
+    close = [GridTrial({"beam_size": b}, {"sacreBLEU": score}, 0.0) for b, score in ((4, 31.02), (8, 31.04))]
+    assert tuning.best_trial(close).settings == {"beam_size": 8}
     lines = tuning.table([*trials[:1], GridTrial({"beam_size": 4, "alpha": 0.6}, trials[1].scores, 12.34)])
     assert [line.split() for line in lines] == [
         ["beam_size", "alpha", "sacreBLEU", "BP", "seconds"],

@@ -139,7 +139,9 @@ FLAGS = [
     flag("model", "A model.", ), flag("count", "A count:"),
 ]  # fmt: skip
 # zsh's _arguments(1) and fish's complete(1) have these forms.
-ZSH = r"""    t2t-x) _arguments \
+ZSH = r"""_t2t_lite() {
+    case $service in
+    t2t-x) _arguments \
         '--json[Print JSON\: \[a\], it'"'"'s \\ so]' \
         '--nojson[Print JSON\: \[a\], it'"'"'s \\ so]' \
         '--file=[A file]:file:_files' \

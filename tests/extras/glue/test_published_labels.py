@@ -14,13 +14,13 @@ from tests.problems.published import generated
 
 FILES = {
     "aclImdb_v1.tar.gz": {
-        f"aclImdb/{split}/{folder}/{n}_7.txt": f"A {word} film.<br />See it\n"
+        f"aclImdb/{split}/{folder}/{n}_7.txt": f"A {word} film, {split}.<br />See it\n"
         for split in ("train", "test")
         for folder, word in (("pos", "fine"), ("neg", "dull"), ("unsup", "long"))
         for n in range(3)
     },
-    "SST-2.zip": {f"SST-2/{split}.tsv": 'sentence\tlabel\nfine " film \t1\ndull\t0\n' for split in ("train", "dev")},
-    "CoLA.zip": {f"CoLA/{split}.tsv": "gj04\t1\t\tHe sings.\ngj04\t0\t*\tHe sing.\n" for split in ("train", "dev")},
+    "SST-2.zip": {f"SST-2/{split}.tsv": f'x\tlabel\nfine " {split} \t1\ndull\t0\n' for split in ("train", "dev")},
+    "CoLA.zip": {f"CoLA/{split}.tsv": f"gj04\t1\t\tHe sings.\ngj04\t0\t*\tHe {split}.\n" for split in ("train", "dev")},
     "MNLI.zip": {
         f"MNLI/{split}.tsv": "index\t…\n"
         + "".join(
@@ -31,11 +31,11 @@ FILES = {
     },
     "snli_1.0.zip": {
         f"snli_1.0/snli_1.0_{split}.txt": "gold_label\tx\n"
-        + "".join(f"{label}\tb\tb\tp\tp\tone {label}\ttwo\tid\n" for label in ("neutral", "-", "entailment"))
+        + "".join(f"{label}\tb\tb\tp\tp\tone {label}\t{split}\tid\n" for label in ("neutral", "-", "entailment"))
         for split in ("train", "dev", "test")
     },
     "RTE.zip": {
-        f"RTE/{split}.tsv": "index\tsentence1\tsentence2\tlabel\n0\ta b\tc\tnot_entailment\n1\td\te\tentailment\n"
+        f"RTE/{split}.tsv": f"index\tx\ty\tlabel\n0\ta b\tc\tnot_entailment\n1\td\t{split}\tentailment\n"
         for split in ("train", "dev")
     },
 }  # fmt: skip
@@ -52,13 +52,13 @@ def downloads(tmp_path_factory):
 @pytest.mark.parametrize(
     "name, splits, expected",
     [
-        ("sentiment_imdb", 2, {("A fine film.<br />See it", "pos"), ("A dull film.<br />See it", "neg")}),
-        ("sentiment_sst_binary", 2, {('fine " film', "pos"), ("dull", "neg")}),
-        ("cola", 2, {("He sings.", "acceptable"), ("He sing.", "unacceptable")}),
+        ("sentiment_imdb", 2, {("A fine film, test.<br />See it", "pos"), ("A dull film, test.<br />See it", "neg")}),
+        ("sentiment_sst_binary", 2, {('fine " dev', "pos"), ("dull", "neg")}),
+        ("cola", 2, {("He sings.", "acceptable"), ("He dev.", "unacceptable")}),
         ("multi_nli", 3, {("dev_matched a", "dev_matched a so", "neutral"), ("b", "b so", "entailment"),
                           ("c", "c so", "contradiction")}),
-        ("stanford_nli", 3, {("one neutral", "two", "neutral"), ("one entailment", "two", "entailment")}),
-        ("rte", 2, {("a b", "c", "not_entailment"), ("d", "e", "entailment")}),
+        ("stanford_nli", 3, {("one neutral", "dev", "neutral"), ("one entailment", "dev", "entailment")}),
+        ("rte", 2, {("a b", "c", "not_entailment"), ("d", "dev", "entailment")}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -72,6 +72,32 @@ def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
         texts = [encoders["inputs"].decode(part) for part in parts_of(row["inputs"])]
         found.add((*texts, encoders["targets"].decode(row["targets"])))
     assert found == expected
+
+
+# tensor2tensor's data_generators: pieces of the vocabulary and shards of training. Addresses of the archives: theirs
+# of IMDb and SNLI, and those of GLUE's own site (gluebenchmark.com) for the others.
+GLUE = "https://dl.fbaipublicfiles.com/glue/data/{}.zip"
+PUBLISHED = {
+    "sentiment_imdb": (8192, 10, "http://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"),
+    "sentiment_sst_binary": (16384, 10, GLUE.format("SST-2")), "cola": (8192, 10, GLUE.format("CoLA")),
+    "multi_nli": (32768, 100, GLUE.format("MNLI")), "rte": (8192, 1, GLUE.format("RTE")),
+    "stanford_nli": (32768, 100, "https://nlp.stanford.edu/projects/snli/snli_1.0.zip"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_sizes_and_addresses_are_as_published(name):
+    problem = registry.problem(name)
+    shards = {split["split"]: split["shards"] for split in problem.dataset_splits}["train"]
+    assert (problem.approx_vocab_size, shards, problem.url) == PUBLISHED[name]
+    assert registry.problem(f"{name}_characters").url == problem.url
+
+
+def test_the_test_set_of_snli(tmp_path, downloads):
+    problem = generated("stanford_nli_characters", tmp_path, downloads)
+    encoder = problem.get_feature_encoders(str(tmp_path))["inputs"]
+    rows = read_examples(Records(problem, str(tmp_path), DatasetSplit.TEST).paths)
+    assert {encoder.decode(parts_of(row["inputs"])[1]) for row in rows} == {"test"}
 
 
 def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads):

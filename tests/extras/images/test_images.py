@@ -1,5 +1,7 @@
 """MNIST's, Fashion-MNIST's and CIFAR-10's files, from `tmp_dir`, compressed or not, or as a prepared set."""
 
+# Nearest tests of: extras/images/png_files.py
+
 import gzip
 import io
 import tarfile

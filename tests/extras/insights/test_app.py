@@ -283,5 +283,16 @@ def test_numbers_that_are_not_finite_are_no_json():
 def test_headers(client):
     for answer in (client.get("/api/models"), client.get("/nothing")):
         policy = "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:"
-        assert answer.headers["Content-Security-Policy"] == policy
-        assert "Set-Cookie" not in answer.headers and answer.headers["X-Content-Type-Options"] == "nosniff"
+        expected = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
+        expected |= {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+        assert expected.items() <= dict(answer.headers).items() and "Set-Cookie" not in answer.headers
+
+
+def test_a_bug_is_told_in_the_log_alone(client, monkeypatch, caplog):
+    def fail(*arguments):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(Models, "answer", fail)
+    answer = client.post("/api/translate", json={"text": "a"})
+    assert (answer.status_code, "secret" in answer.text) == (500, False) and answer.json["error"]
+    assert "/api/translate failed" in caplog.text and "secret" in caplog.text

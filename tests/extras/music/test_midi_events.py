@@ -125,6 +125,14 @@ def test_notes_end_as_they_began(tmp_path):
     assert times(read(tmp_path, midi(all_off))) == [(60, 0, 0.5), (62, 0, 0.5), (64, 0.5, 1.5)]
 
 
+@pytest.mark.parametrize("controller", range(119, 128))
+def test_which_controllers_end_all_notes(controller, tmp_path):
+    """MIDI 1.0, channel mode messages: all sound off (120), all notes off (123), and modes that imply it (124-127)."""
+    ends = controller in (120, 123, 124, 125, 126, 127)  # 121 resets controllers, 122 is local control
+    data = events("+60", 2) + bytes([0x83, 0x60, 0xB0, controller, 0]) + events(2, "-60")
+    assert times(read(tmp_path, midi(data))) == [(60, 0, 0.5 if ends else 1.5)]
+
+
 def test_notes_without_an_end_last_until_that_of_the_piece(tmp_path, caplog):
     assert times(read(tmp_path, midi(events("+60", 2, "+62", 2, "-62"), _NOTE))) == [
         (60, 0, 4), (60, 0, 2), (62, 1, 2), (62, 2, 4)

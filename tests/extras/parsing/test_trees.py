@@ -8,6 +8,7 @@ import sys
 import pytest
 from nltk.tree import Tree
 
+from t2t_lite.errors import UserError
 from t2t_lite.extras.parsing import trees
 from t2t_lite.extras.parsing.trees import ALONE, OTHER_TAG, align, cost, learn_tags
 from tests.extras.damaged_files import check_damage
@@ -83,6 +84,12 @@ def test_a_tree_that_cannot_be_read_is_named_or_skipped(kind, tmp_path):
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_damage_is_named(kind, tmp_path):
     check_damage(lambda path: [*trees.read_trees(path, list().append)], tmp_path, *DAMAGED[kind])
+
+
+def test_a_text_that_is_no_tree_is_refused():
+    for text in ("(S (NN a)", "", "a", "(S (NN a)) (S (NN b))"):
+        with pytest.raises(UserError, match=r"^here: "):
+            trees.parse_tree(text, "here")
 
 
 def test_trees_may_be_as_deep_as_200_brackets():

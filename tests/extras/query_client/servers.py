@@ -12,6 +12,7 @@ import pytest
 from t2t_lite.extras.query_client import client as query
 
 COMMAND = "t2t-query-server"
+GOOD = {"outputs": ["A", "B"], "scores": [-1.5, 0], "truncated": [False, True]}
 both = pytest.mark.parametrize("protocol", query.PROTOCOLS)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
-from t2t_lite.extras.query_client.line_queries import LineQueries
+from t2t_lite.extras.query_client.line_queries import LineQueries, interact
 from tests import faults
 
 ENCODERS = {
@@ -141,6 +141,26 @@ def test_the_best_outputs_of_a_line(n_best, caplog):
     assert found == "A B0\t0.00\tA B1\t-1.00\nC0\t0.00\tC1\t-1.00\n\t0.00\nCUT IT0\t0.00\tCUT IT1\t-1.00\n"
     with pytest.raises(UserError, match=r"n_best=4: .* 3 best"):
         n_best(lines, "n_best=4")
+
+
+def test_what_is_shown_of_a_typed_text(capsys, monkeypatch):
+    """The best outputs with their scores; an error does not end the session."""
+    queries = LineQueries(query.Client(NBest(), retries=0), "n_best=2")
+    queries.show("a\tb")
+    assert capsys.readouterr().out == "Input: a b\nOutput (score 0.000): A B0\nOutput (score -1.000): A B1\n"
+    LineQueries(query.Client(NBest()), as_json=True).show("a")
+    expected = '{"line": 1, "input": "a", "hypotheses": [{"text": "A", "score": 0.5}]}'
+    assert capsys.readouterr().out == f"Input: a\nOutput: {expected}\n"
+    shown, typed = [], iter(["a", "fails", "b", "q", "c"])
+
+    def show(text):
+        if text == "fails":
+            raise Failure("out of luck.")
+        shown.append(text)
+
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
+    interact(show)
+    assert shown == ["a", "b"] and capsys.readouterr().err == "out of luck.\n"
 
 
 def test_lines_of_standard_input_have_their_numbers(standard_input, capsys, caplog):

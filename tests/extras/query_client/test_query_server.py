@@ -7,7 +7,6 @@ REST is t2t-server's own application; test_server.py shows what else is t2t-serv
 
 import io
 import json
-import os
 import shutil
 import sys
 
@@ -252,24 +251,6 @@ def test_a_seed_goes_with_the_request_to_an_export_that_samples(ask, double):
     assert double.requests == [("with_options", 1)]
 
 
-@both
-def test_a_file_that_is_not_finished_does_not_appear(ask, double, tmp_path, protocol):
-    (tmp_path / "in").write_text("one\nthree\nfifteen\n")
-    (tmp_path / "out").write_text("of yesterday")
-    calls = []
-
-    def fails_later(signature, inputs):
-        calls.append(signature)
-        if len(calls) == 2:
-            double.faults.append(("INTERNAL", "out of luck"))
-        return echo(signature, inputs)
-
-    double.models["translate"][1] = fails_later
-    flags = ["--inputs_file=in", "--outputs_file=out", "--batch_size=1"]
-    assert_failure(ask(getattr(double, protocol), protocol, *flags), "out of luck")
-    assert sorted(os.listdir(tmp_path)) == ["in", "out"] and (tmp_path / "out").read_text() == "of yesterday"
-
-
 def test_prompt(ask, double, monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
@@ -282,41 +263,6 @@ def test_prompt(ask, double, monkeypatch):
     shown = [("green", "GREEN"), ("", ""), ("old", "OLD")]
     assert result.stdout == "".join(f"Input: {a}\nOutput (score 0.000): {b}\n" for a, b in shown)
     assert "out of luck" in result.stderr and result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "flags, words",
-    [
-        (["--server=localhost"], ["'localhost'", "host:port"]),
-        (["--server=localhost:grpc"], ["localhost:grpc", "host:port"]),
-        (["--server=ftp://localhost:21"], ["ftp", "host:port"]),
-        (["--server=http://localhost:8501", "--protocol=grpc"], ["REST address"]),
-        (["--server=http://localhost:8501", "--tls"], ["https"]),
-        (["--servable_name="], ["--servable_name"]),
-        (["--model_version=1", "--version_label=stable"], ["version 1", "'stable'", "at most one"]),
-        (["--inputs_file=missing"], ["--inputs_file=missing", "no such file"]),
-        (["--inputs_file=latin1"], ["latin1, line 2", "UTF-8"]),
-        (["--inputs_file=latin1", "--inputs_once=x"], ["--inputs_file: not with --inputs_once"]),
-        (["--status", "--outputs_file=x"], ["--outputs_file", "--status"]),
-        (["--inputs_file=in", "--outputs_file=x.gz"], ["--outputs_file=- | gzip > x.gz"]),
-        (["--decode_hparams=beam_size=8"], ["beam_size", "fixed in the export"]),
-        (["--decode_hparams=alpah=1"], ["alpah", "alpha"]),
-        (["--decode_hparams=alpha=1"], ["hparams: alpha: expected", "extra_length"]),
-        (["--decode_hparams=alpha=1,sampling_seed=2"], ["hparams: alpha, sampling_seed: expected", "extra_length"]),
-        (["--tls_cert_file=latin1"], ["private key"]),
-        (["--tls_cert_file=latin1", "--tls_key_file=latin1"], ["latin1", "not a certificate"]),
-        (["--tls_ca_file=latin1"], ["latin1", "not a certificate"]),
-        (["--tls_ca_file=missing.pem"], ["missing.pem", "no such file"]),
-        (["--inputs_file=latin1", "--outputs_file=."], [".", "is a folder"]),
-    ],
-)
-def test_mistakes(call_command, assert_user_error, tmp_path, flags, words):
-    (tmp_path / "latin1").write_bytes("red\ngrün\n".encode("latin-1"))
-    flags = {f.split("=")[0]: f for f in ["--server=localhost:1", "--servable_name=translate", *flags]}
-    if words == [".", "is a folder"]:
-        (tmp_path / "latin1").write_text("red\n")
-    assert_user_error(call_command(COMMAND, *flags.values()), *words)
-    assert os.listdir(tmp_path) == ["latin1"]
 
 
 def test_without_the_package_rest_remains(call_command, assert_user_error, double, monkeypatch):

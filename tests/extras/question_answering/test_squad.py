@@ -89,6 +89,7 @@ def test_questions_that_cannot_be_read_are_skipped(tmp_path):
 
 
 DAMAGED = {
+    "other bytes": (b'{"data": "\xff"}', ", line 1: .*UTF-8"),
     "cut off": (squad()[:-9], ": not JSON"), "a list": ("[]", ": not in SQuAD"), "a number": ("3", ": not in SQuAD"),
     "no text": ('{"data": [{"paragraphs": [{"context": 3, "qas": [{}]}]}]}', ": not in SQuAD"),
     "no answers": ('{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "1", "question": "?"}]}]}]}', ": not in"),

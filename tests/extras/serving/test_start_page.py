@@ -104,6 +104,8 @@ def test_browsers_get_a_page_that_loads_nothing_from_elsewhere():
     headers = dict(heads[0][1])
     assert heads[0][0] == "200 OK" and headers["Content-Type"] == "text/html; charset=utf-8"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    expected = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+    assert (expected | {"Vary": "Accept"}).items() <= headers.items()
     assert '<html lang="en">' in page and "://" not in page
 
 

@@ -161,7 +161,7 @@ def test_segments_are_refused_where_there_are_none(name):
 
 
 def test_an_order_needs_a_number_for_each_position(language_model):
-    with pytest.raises(ValueError, match="'order': 4}: expected a target at each position"):
+    with pytest.raises(ValueError, match=r"lengths .*'order': 4"):
         language_model({name: np.ones((2, 4 + (name != "order")), "int32") for name in ("inputs", "targets", "order")})
 
 
