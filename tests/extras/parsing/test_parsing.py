@@ -10,6 +10,7 @@ from t2t_lite.data.records import Records
 from t2t_lite.errors import MissingFile, UserError
 from t2t_lite.extras.parsing.trees import build_tree, linearize, parse_tree, to_line
 from tests.data.stored import decoded
+from tests.extras import own_problems
 from tests.problems import own
 
 NOUNS, VERBS = ("cat", "dog", "bird", "house", "tree"), ("sees", "wants", "finds", "likes")
@@ -185,7 +186,7 @@ MISTAKES = [
 
 def test_mistakes_in_flags_are_named_before_anything_is_read(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    own.check_mistakes("parsing_english_own", files, MISTAKES)
+    own_problems.check_mistakes("parsing_english_own", files, MISTAKES)
     with pytest.raises(TypeError, match="vocab_from"):
         registry.problem("parsing_english_own").configure(vocab_from=["a.model"])
 
@@ -200,10 +201,10 @@ def test_flags_of_own_files_go_where_they_mean_something(problem, flag, call_com
 
 def test_a_damaged_file_is_named(tmp_path):
     damaged = {"dev": "".join(sentences(5)) + "(S (NN a)\n"}
-    own.check_damaged("parsing_english_own", "".join(sentences(60)), damaged, "dev, line 16", tmp_path)
+    own_problems.check_damaged("parsing_english_own", "".join(sentences(60)), damaged, "dev, line 16", tmp_path)
 
 
 def test_bad_lines_are_left_out(tmp_path):
     good = "".join(f"(S (NP (DT the{n}) (NN cat{n * n})) (VP (VBZ sleeps{n % 7})))\n" for n in range(60))
     bad = b"(S (NN b\xff))\n(S (NP word x))\n"
-    own.check_bad_lines("parsing_english_own", good.encode() + bad, 2, tmp_path)
+    own_problems.check_bad_lines("parsing_english_own", good.encode() + bad, 2, tmp_path)

@@ -16,6 +16,7 @@ from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.data import corpus
 from tests.data.stored import decoded
+from tests.extras import own_problems
 from tests.problems import own
 
 PAIRS = [
@@ -101,4 +102,4 @@ def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
         ),
         ({"protect": ["urls"], "user_defined_symbols": ["x", "⟦url2⟧"]}, "⟦url2⟧ is a symbol of --protect=urls"),
     ]
-    own.check_mistakes("translate_own", {"train_files": train, "dev_files": train}, mistakes)
+    own_problems.check_mistakes("translate_own", {"train_files": train, "dev_files": train}, mistakes)

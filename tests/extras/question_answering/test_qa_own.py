@@ -12,6 +12,7 @@ from t2t_lite.data.problem import DatasetSplit, SpanProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.extras.question_answering.windows import PositionEncoder, windows
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
+from tests.extras import own_problems
 from tests.extras.question_answering.squads import QUESTIONS, squad
 from tests.problems import own
 from tests.problems.own import removed_of, rows_of
@@ -117,12 +118,12 @@ def test_an_answer_of_a_problem_of_python_is_a_part_of_its_context(answer, tmp_p
 def test_bad_lines_and_damaged_files(tmp_path):
     questions = [(n, f"Where was she born, {n}?", [(16, "London")]) for n in range(30)]
     data = squad(*questions, (99, "Which year?", [(0, "1833")])).encode()
-    own.check_bad_lines("qa_own", data, 1, tmp_path)
-    own.check_damaged("qa_own", squad(*QUESTIONS), {"dev": squad()[:-9]}, "dev: not JSON", tmp_path)
+    own_problems.check_bad_lines("qa_own", data, 1, tmp_path)
+    own_problems.check_damaged("qa_own", squad(*QUESTIONS), {"dev": squad()[:-9]}, "dev: not JSON", tmp_path)
 
 
 def test_labels_are_not_smoothed():
-    own.check_labels_are_not_smoothed("qa_own")
+    own_problems.check_labels_are_not_smoothed("qa_own")
 
 
 def test_squad_as_published(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.extras.tagging.tag_own import cut_words
+from tests.extras import own_problems
 from tests.problems import own
 
 TAGS = "-DOCSTART- -X- O\n\n" + "".join(f"The DT O\nunaffables NN B-X\n{n} CD O\n\n" for n in range(40))
@@ -93,11 +94,11 @@ def test_sentences_are_cut_between_words(targets, longest, kept):
 
 
 def test_tags_that_generation_has_not_found_yet_are_named(tmp_path):
-    own.check_what_is_not_found_yet("tag_own", "tags", tmp_path)
+    own_problems.check_what_is_not_found_yet("tag_own", "tags", tmp_path)
 
 
 def test_bad_lines_are_left_out(tmp_path):
-    own.check_bad_lines("tag_own", TAGS.encode() + b"b\xf6d O\n\none\nword X\n", 2, tmp_path)
+    own_problems.check_bad_lines("tag_own", TAGS.encode() + b"b\xf6d O\n\none\nword X\n", 2, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -109,10 +110,10 @@ def test_bad_lines_are_left_out(tmp_path):
     ],
 )
 def test_damaged_files_are_named(contents, message, tmp_path):
-    own.check_damaged("tag_own", TAGS, contents, message, tmp_path)
+    own_problems.check_damaged("tag_own", TAGS, contents, message, tmp_path)
 
 
 def test_flags_that_tags_do_not_have(tmp_path):
     with pytest.raises(UserError, match="--separator"):
         registry.problem("tag_own").configure(train_files=["a"], dev_files=["a"], separator=",")
-    own.check_labels_are_not_smoothed("tag_own")
+    own_problems.check_labels_are_not_smoothed("tag_own")

@@ -163,7 +163,7 @@ def test_mistakes(call_command, assert_user_error, add, folder, tmp_path):
     )
     assert_user_error(call_command("t2t-bleu", "--translations_dir=gone", *FLAGS[1:]), "gone: no such folder")
     add(f"ende-{2**63}")
-    assert_user_error(call_command("t2t-bleu", *FLAGS), f"ende-{2**63}: step {2**63} is more than")
+    assert_user_error(call_command("t2t-bleu", *FLAGS), f"ende-{2**63}: step {2**63}")
     (folder / f"ende-{2**63}").unlink()
     assert not (tmp_path / "events").exists()
     add("ende-100", "eine Zeile\n")
