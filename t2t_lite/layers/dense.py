@@ -33,8 +33,10 @@ class Dense(FileCheck, keras.layers.Dense):
         """
         if not self.lora_enabled:
             return super().call(inputs, training)
-        small = ops.multiply(ops.matmul(inputs, self.lora_kernel_a), self.lora_alpha / self.lora_rank)
-        x = ops.matmul(inputs, self._kernel) + ops.matmul(small, self.lora_kernel_b)
+        # Float32 with any policy; Keras casts them by itself with the mixed ones only.
+        a, b = (ops.cast(matrix, self.compute_dtype) for matrix in (self.lora_kernel_a, self.lora_kernel_b))
+        small = ops.multiply(ops.matmul(inputs, a), self.lora_alpha / self.lora_rank)
+        x = ops.matmul(inputs, self._kernel) + ops.matmul(small, b)
         x = x if self.bias is None else ops.add(x, self.bias)
         return x if self.activation is None else self.activation(x)
 

@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite import layers
 from t2t_lite.errors import UserError
+from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models import TransformerEncoder, TransformerLM
 from tests.layers.equations import array
@@ -28,6 +29,20 @@ def adapted():
         if "lora" in weight.path:
             weight.assign(np.random.default_rng(0).normal(size=weight.shape))
     return model
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "bfloat16"])
+def test_lora_computes_in_the_dtype_of_its_layer(policy):
+    layer = Dense(5, dtype=policy)
+    layer.build((None, 3))
+    layer.enable_lora(2, lora_alpha=3)
+    layer.lora_kernel_b.assign(np.full((2, 5), 0.5))
+    inputs = np.arange(6, dtype="float32").reshape(2, 3) / 8
+    outputs = layer(keras.ops.convert_to_tensor(inputs))
+    kernel = array(layer._kernel).astype("float32") + 1.5 * array(layer.lora_kernel_a) @ array(layer.lora_kernel_b)
+    assert keras.backend.standardize_dtype(outputs.dtype) == layer.compute_dtype
+    tolerance = 1e-5 if policy == "float32" else 0.05
+    np.testing.assert_allclose(array(keras.ops.cast(outputs, "float32")), inputs @ kernel, atol=tolerance)
 
 
 @pytest.mark.slow
