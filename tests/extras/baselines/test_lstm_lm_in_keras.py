@@ -22,7 +22,6 @@ def test_fit_trains_every_weight():
 
 
 @pytest.mark.slow
-@pytest.mark.few("tag")
 @pytest.mark.parametrize("head", ["class", "real", "tag"])
 def test_predictions_need_no_targets(head):
     check_without_targets(LSTMLanguageModel(20, 5, head=head, hidden_size=8, dropout=0.0), head)

@@ -49,7 +49,6 @@ def read(model, lengths, ids=IDS, before=BEFORE):
 
 
 @pytest.mark.slow
-@pytest.mark.few("pre, clamped", "rotary")
 @pytest.mark.parametrize("norm, kind, position", KINDS, ids=["post", "pre, clamped", "rotary"])
 def test_segments_of_any_length_are_one_pass(norm, kind, position):
     model = made(norm, kind, position)
