@@ -144,7 +144,7 @@ def test_a_model_that_forgets_its_state_is_refused(data):
     step = made_step()
     step.model = Forgets(258)
     step.model.build()
-    with pytest.raises(UserError, match=r"no 'state' like .*initial_state"):
+    with pytest.raises(UserError, match=r"'state'.*initial_state"):
         taken(step)
 
 
