@@ -227,9 +227,11 @@ def test_rules_against_repetition_count_the_prompt_and_stop_does_not(eager):
     options = {"beam_size": 1, "max_new_tokens": 4}
     free, ruled = (generator.generate(["ab"], **options, no_repeat_ngram_size=size)[0] for size in (0, 1))
     assert set(free.ids) <= set(likely) and not set(ruled.ids) & set(likely)
-    (stopped,) = generator.generate(["ab"], **options, stop="ab", return_token_scores=True)
+    (stopped,) = generator.generate(["ab"], **options, stop="ab")
     assert stopped.text == free.text.partition("ab")[0] and len(stopped.ids) >= 1
+    (stopped,) = generator.generate(["ab"], **options, stop=free.text[1:3], return_token_scores=True)
     (one,) = stopped.hypotheses
+    assert one.ids == free.ids[: len(one.ids)] and len(one.ids) < len(free.ids)
     expected = log_probs(generator.model, likely, one.ids)  # without an end, which the model did not write
     assert one.stopped and one.token_scores == pytest.approx(expected, abs=1e-4)
 

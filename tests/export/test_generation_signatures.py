@@ -197,27 +197,50 @@ def test_what_is_asked_for_precedes_what_the_problem_says(tmp_path):
     assert "beam 1, alpha 0 " in signatures.card()[0]["search"] and "at most 3 new" in signatures.card()[0]["search"]
 
 
-@pytest.mark.parametrize("whole", [None, 9])
-def test_a_call_may_ask_for_what_the_export_makes_itself_and_no_more(eager, tmp_path, monkeypatch, whole):
-    """Of continuations, and of whole examples; an export of short ones allows 512 ids."""
-    problem, limits = Usual(), []
-    problem.whole = whole
-    generator, own = of_words(tmp_path, problem), whole or 7
+@pytest.fixture
+def searched(eager, monkeypatch):
+    """List of the (limit, alpha) of every row that is searched; nothing is found for any."""
+    rows = []
     nothing = types.SimpleNamespace(ids=tf.zeros([1, 1, 0], tf.int32), scores=tf.zeros([1, 1]))
 
-    def search(model, prompts, limit, *others, **options):
-        limits.extend(limit.numpy().tolist())
+    def search(model, prompts, limit, options, alpha, rules):
+        rows.extend(zip(limit.numpy().tolist(), alpha.numpy().tolist(), strict=True))
         return nothing
 
     monkeypatch.setattr(generation_signatures, "beam_search", search)
+    return rows
+
+
+@pytest.mark.parametrize("whole", [None, 9, 900])
+def test_a_call_may_ask_for_what_the_export_makes_itself_and_no_more(searched, tmp_path, monkeypatch, whole):
+    """Of continuations, and of whole examples; an export of short ones allows 512 ids."""
+    problem = Usual()
+    problem.whole = whole
+    signatures = GenerationSignatures(of_words(tmp_path, problem), None)
+    own = whole or 7
+
+    def limit(asked):
+        signatures.with_alpha(tf.constant([""]), tf.constant(0.0), tf.constant(asked))
+        return searched.pop()[0]
+
+    most = whole or 512
+    for asked, expected in ((9999, most), (512, min(512, most)), (511, min(511, most)), (own, own), (0, 1), (-3, 1)):
+        assert limit(asked) == expected, asked
     for largest, asked, expected in (
-        (512, 600, 512), (512, 512, 512), (512, own, own), (512, 0, 1), (512, -3, 1), (own - 1, 600, own),
-        (own - 1, own, own), (own - 1, own - 1, own - 1), (own + 1, 600, own + 1), (own, own + 1, own),
+        (own - 1, 9999, own), (own - 1, own, own), (own - 1, own - 1, own - 1), (own, own + 1, own),
     ):  # fmt: skip
         monkeypatch.setattr(generation_signatures, "_LARGEST_EXTRA_LENGTH", largest)
-        signatures = GenerationSignatures(generator, None)
-        signatures.with_alpha(tf.constant([""]), tf.constant(0.0), tf.constant(asked))
-        assert limits.pop() == min(expected, whole or expected), (largest, asked)
+        assert limit(asked) == expected, (largest, asked)
+
+
+@pytest.mark.parametrize("own", [0.0, 0.75, 5.0])
+def test_the_alpha_of_a_call_is_in_its_range(searched, tmp_path, own):
+    signatures = GenerationSignatures(of_words(tmp_path), None, alpha=own, extra_length=3)
+    for asked, expected in ((-1.0, 0), (0.0, 0), (0.0625, 0.0625), (5.0, 5), (6.0, 5), (float("nan"), own)):
+        signatures.with_alpha(tf.constant([""]), tf.constant(asked), tf.constant(2))
+        assert searched.pop() == (2, expected), asked
+    signatures.generate(tf.constant([""]))
+    assert searched.pop() == (3, own)
 
 
 def of_words(folder, problem=None):
