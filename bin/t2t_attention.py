@@ -63,7 +63,9 @@ def check_picture(flags, name, *inputs):
     flags.output = flags.output or f"{name}.{flags.format or 'svg'}"
     drawing.check_picture("--output", flags.output)
     if flags.format and drawing.format_of(flags.output) != flags.format:
-        raise UserError(f"--output={flags.output}: is no .{flags.format}. Leave --format out, or change one.")
+        raise UserError(
+            f"--output={flags.output}: does not end in .{flags.format}. Leave out --format, or let both agree."
+        )
     files.check_outputs({f"--{flag}": flags[flag].value for flag in inputs}, {"--output": flags.output})
     _app.require_files(flags, *inputs)
 

@@ -114,7 +114,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         flag, symbols = "--user_defined_symbols", values.get("user_defined_symbols") or ()
         if symbols and values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
             raise UserError(
-                f"{flag} together with --vocab_type={values['vocab_type']}, which does not support them. Remove one."
+                f"{flag} is not supported with --vocab_type={values['vocab_type']}. Remove one of the two flags."
             )
         for symbol in symbols:
             if not is_symbol(symbol):

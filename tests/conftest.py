@@ -131,7 +131,8 @@ def pytest_collection_modifyitems(config, items):
         few = item.get_closest_marker("few")
         if few and not set(few.args) & {item.callspec.id, *item.callspec.id.split("-")}:
             item.add_marker(pytest.mark.long)
-    if not any("::" in argument for argument in config.args):  # of a file's tests, all are here
+    # Of a file's tests, all are here. Without extras, a table of values may be as short as a switch.
+    if not any("::" in argument for argument in config.args) and not os.environ.get("T2T_WITHOUT"):
         _SWITCHED_OFF.update(_switches_without_a_short_case(items))
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
     runs = ("tests/training/", "tests/integration/")

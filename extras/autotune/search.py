@@ -44,7 +44,7 @@ class Search:
         incompatible, or the loss was not finite.
 
         Returns:
-            bool, False after a signal, when no further trial has begun.
+            bool, False if a signal stopped the search before another trial began.
 
         Raises:
             Failure: many trials in a row have failed.

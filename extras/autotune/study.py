@@ -133,8 +133,8 @@ class Study:
         ranges: RangedHParams.
         objective: Objective.
         facts: dict of JSON values that all trials share. A search cannot be resumed with different ones.
-        train_steps: int; a trial is pruned neither in the first quarter nor at the end.
-        seed: int, seed of the samples.
+        train_steps: int, steps of a trial; it is not pruned in their first quarter or at the last one.
+        seed: int, seed of the sampler.
 
     Attributes:
         objective, facts: as passed.
@@ -320,7 +320,7 @@ def open_journal(path):
         UserError: Optuna is not installed, or the file is not one of its journals.
     """
     optuna = import_optuna()
-    path = os.path.abspath(path)  # Optuna's lock is a link to it, which must be valid in the folder
+    path = os.path.abspath(path)  # Optuna's lock is a symlink to this path, which must resolve from inside the folder
     journal = optuna.storages.journal
     try:
         with translated(path, "write"), contextlib.ExitStack() as stack:

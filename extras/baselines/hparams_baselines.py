@@ -18,7 +18,7 @@ def neural_gpu():
 
 @register_hparams(model="neural_gpu")
 def neural_gpu_tiny():
-    """One GRU of 64, for CPUs and tests."""
+    """A single GRU with 64 units, for CPUs and tests."""
     return neural_gpu().parse("hidden_size=64,learning_rate_constant=2e-3,learning_rate_warmup_steps=200")
 
 

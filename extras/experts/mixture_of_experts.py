@@ -259,8 +259,8 @@ def _all(layer, x, gates, experts, kept):
 def _chosen(layer, x, gates, experts, kept):
     """Computes with each expert the rows that chose it; only for TensorFlow: the shapes depend on the gates.
 
-    A single row is padded with a row of zeros. Alone it would be multiplied as a vector, which rounds differently, so
-    that the choice of a later position would change the result of an earlier one.
+    A single row is padded with a row of zeros: a product of a vector rounds differently, so the expert that a later
+    position chooses would change the result of an earlier one.
     """
     import tensorflow as tf
 

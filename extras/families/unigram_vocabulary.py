@@ -91,7 +91,9 @@ class Unigram(NamedTuple):
             model = of_tokenizer_json(tokenizer, path)
         else:
             model = completed(files.read_bytes(path), path)
-            if tokenizer is not None and tokenizer["model"]["type"] == Unigram.type:  # Transformers reads that alone
+            if (
+                tokenizer is not None and tokenizer["model"]["type"] == Unigram.type
+            ):  # Transformers reads only this file
                 _check_same(model, path, tokenizer, os.path.join(folder, "tokenizer.json"))
         pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
         added = [

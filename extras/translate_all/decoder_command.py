@@ -1,4 +1,4 @@
-"""t2t-translate-all --decoder_command: a command of the user translates with each checkpoint, as in tensor2tensor."""
+"""t2t-translate-all --decoder_command: runs the user's command for each checkpoint, as in tensor2tensor."""
 
 import logging
 import re

@@ -150,7 +150,7 @@ def masking_of(encoder, rate, unit, phrases=()):
 
 
 def ordinary_ids(pieces):
-    """Returns bool [V], which of a vocabulary's pieces stand for text: not padding, EOS or another special piece."""
+    """Returns bool [V], True for a vocabulary's pieces of text: not padding, EOS or another special piece."""
     return np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
 
 

@@ -261,7 +261,7 @@ def check_ids(facts, encoders, where):
         if (largest := facts["largest_id"].get(name, 0)) >= encoder.vocab_size:
             raise UserError(
                 f"{where}: id {largest} in {name} is outside the vocabulary of {encoder.vocab_size}. Records and "
-                "vocabulary do not belong together: run t2t-datagen into an empty folder."
+                "vocabulary do not match: run t2t-datagen into an empty folder."
             )
 
 

@@ -107,8 +107,7 @@ class naming_damage:
             ) from None
         if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):  # the cause may be truncated before it
             raise UserError(
-                f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty "
-                "folder."
+                f"{name}: {outside[0]}. Records and vocabulary do not match: run t2t-datagen into an empty folder."
             ) from None
         raise Failure(f"{name}: the records are intact, but no batches can be made of them: {cause}") from error
 

@@ -225,7 +225,9 @@ def read_index(path, shards, groups, features):
     """Returns the facts of a chunk that `_write_chunk` recorded. Raises `UserError` if they are damaged."""
     index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
     if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
-        raise UserError(f"{path}.json: damaged: not of {shards} shards. Run t2t-datagen again: it starts over.")
+        raise UserError(
+            f"{path}.json: damaged: it does not list {shards} shards. Run t2t-datagen again: it starts over."
+        )
     if files.size(path) != sum(index["bytes"]):
         raise UserError(f"{path}: damaged or truncated. Run t2t-datagen again: it starts over.")
     for number, facts in enumerate(index["groups"]):

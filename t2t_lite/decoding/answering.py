@@ -84,7 +84,7 @@ class Answerer:
                 bfloat16 is slow; False for an export, which other machines serve.
 
         Raises:
-            UserError: no model was found, its files do not belong together, or it has another task.
+            UserError: no model was found, its files do not match, or it has another task.
         """
         from t2t_lite.runs.opening import open_runs
 

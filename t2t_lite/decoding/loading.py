@@ -24,7 +24,7 @@ def load(path: str | os.PathLike | Sequence, **arguments) -> Translator | Genera
         **arguments: arguments of that class's `load`, such as `data_dir`.
 
     Raises:
-        UserError: no model was found, or its files do not belong together.
+        UserError: no model was found, or its files do not match.
 
     Example:
         >>> t2t_lite.load("train/sentiment").predict(["What a film!"])[0].label              # doctest: +SKIP

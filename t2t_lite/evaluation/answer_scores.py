@@ -182,7 +182,7 @@ def _is_positive(predicted, expected):
     labels = sorted({*predicted, *expected})
     if len(labels) > 2:
         raise UserError(
-            f"f1_binary: {len(labels)} labels, {shown(', '.join(labels))}. Expected two; for more there is f1_macro."
+            f"f1_binary: {len(labels)} labels, {shown(', '.join(labels))}. Expected two; for more, use f1_macro."
         )
     return _pairs(predicted, expected) == labels[-1]
 

@@ -130,7 +130,7 @@ def open_stream(path):
 def check_regular(path):
     """Raises `UserError` for an existing local path that is neither a file nor a folder."""
     if not is_remote(path) and os.path.exists(path) and (kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))):
-        raise UserError(f"{path}: is a {kind}. Expected a file, which can be read more than once.")
+        raise UserError(f"{path}: is a {kind}. Expected a regular file, since it is read more than once.")
 
 
 _KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}

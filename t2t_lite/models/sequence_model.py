@@ -101,7 +101,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return {}
 
     def head_weights(self):
-        """Returns the weights that only a prediction needs, which a model fine-tuned from this one may lack."""
+        """Returns the weights of the prediction head; a model fine-tuned from this one may not have them."""
         return []
 
     def build_if_needed(self):

@@ -208,7 +208,7 @@ def _most_frequent(counts, room, limits):
     order = np.argsort(checksums, kind="stable")
     room -= total_sizes[first - 1] if first else 0
     first_too_much = np.searchsorted(np.cumsum(sizes[is_tie][order]), room, side="right")
-    # Never above an earlier limit: beyond it, the sample would contain only words from a later part of the text.
+    # The limit is never raised again: above it, the sample would only have words from later in the text.
     limits[least] = min(limits.get(least, 2**32), int(checksums[order[first_too_much]]))
     stays = occurrences > least
     stays[is_tie] = checksums < limits[least]

@@ -171,7 +171,7 @@ def ended_after(seconds, what):
 
 
 def lost_worker(message, cluster):
-    """Returns "host:port" of the worker that an error of TensorFlow's collective operations names, or None."""
+    """Returns the "host:port" of the worker named in an error of TensorFlow's collective operations, or None."""
     found = [int(number) for number in re.findall(r"/job:worker/replica:0/task:(\d+)", message)]
     others = [number for number in found if number != cluster.index and number < len(cluster.workers)]
     if not others and "CoordinationService" in message:  # which runs in the first worker

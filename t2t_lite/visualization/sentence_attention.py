@@ -159,7 +159,7 @@ def text_features(problem, target=None):
     if answered_by == "Translator":
         return ["inputs", "targets"]
     if target is not None:
-        raise UserError(f"A model of the task {problem.task} has no translations. Leave the target out.")
+        raise UserError(f"A model for the task {problem.task} does not translate. Leave the target out.")
     return ["inputs" if "inputs" in problem.features and answered_by != "Generator" else "targets"]
 
 

@@ -10,6 +10,7 @@ import pytest
 import t2t_lite
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.settings.search_options import SearchOptions
@@ -228,6 +229,25 @@ def test_rules_against_repetition_count_the_prompt_and_stop_does_not(eager):
     assert set(free.ids) <= set(likely) and not set(ruled.ids) & set(likely)
     (stopped,) = generator.generate(["ab"], **options, stop="ab")
     assert stopped.text == free.text.partition("ab")[0] and len(stopped.ids) >= 1
+    (stopped,) = generator.generate(["ab"], **options, stop=free.text[1:3], return_token_scores=True)
+    (one,) = stopped.hypotheses
+    assert one.ids == free.ids[: len(one.ids)] and len(one.ids) < len(free.ids)
+    expected = log_probs(generator.model, likely, one.ids)  # without an end, which the model did not write
+    assert one.stopped and one.token_scores == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "how, ids",
+    [
+        ({"ended": True}, [5, 6, 1]),
+        ({"ended": False}, [5, 6]),  # at the longest length
+        ({"ended": True, "stopped": True}, [5, 6]),  # by a stop string
+    ],
+)
+def test_only_what_the_model_ended_has_an_end(how, ids):
+    hypothesis = Hypothesis(ids=[5, 6], **how)
+    assert hypothesis.all_ids == ids and hypothesis.ids == [5, 6]
+    assert Hypothesis(ids=[], **how).all_ids == ids[2:]
 
 
 @pytest.mark.slow

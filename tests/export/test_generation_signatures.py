@@ -2,18 +2,21 @@
 
 import os
 import pathlib
+import types
 
 import keras
 import pytest
 import tensorflow as tf
 
 import t2t_lite
+from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_saved_model
+from t2t_lite.export import export_saved_model, generation_signatures
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.models import TransformerLM
 from t2t_lite.settings.config import HParams
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
 from tests.decoding.runs import SENTENCES
@@ -167,14 +170,87 @@ def test_mistakes(generator, tmp_path, wrong):
         assert not (tmp_path / "x").exists()
 
 
-def of_words(folder):
+class Usual(Problem):
+    """Has defaults of its own for searches; its examples have a number of ids if `whole` is one."""
+
+    decode_defaults = {"beam_size": 1, "extra_length": 7, "alpha": 0.0}  # noqa: RUF012
+    whole = None
+
+    def example_length(self, encoders):
+        return self.whole
+
+
+def test_what_is_asked_for_precedes_what_the_problem_says(tmp_path):
+    """And that precedes what holds for every problem."""
+    generator = of_words(tmp_path, Usual())
+    for asked in (
+        {},
+        {"extra_length": 3},
+        {"beam_size": 2, "alpha": 0.9},
+        {"alpha": 0.0, "top_k": 5, "sampling": True},
+    ):
+        settings = GenerationSignatures(generator, None, **asked).settings
+        expected = {**Usual.decode_defaults, **asked}
+        assert {name: settings[name] for name in expected} == expected
+        assert settings["repetition_penalty"] == 1 and settings["ends"] == SearchOptions().ends
+    signatures = GenerationSignatures(generator, None, extra_length=3)
+    assert "beam 1, alpha 0 " in signatures.card()[0]["search"] and "at most 3 new" in signatures.card()[0]["search"]
+
+
+@pytest.fixture
+def searched(eager, monkeypatch):
+    """List of the (limit, alpha) of every row that is searched; nothing is found for any."""
+    rows = []
+    nothing = types.SimpleNamespace(ids=tf.zeros([1, 1, 0], tf.int32), scores=tf.zeros([1, 1]))
+
+    def search(model, prompts, limit, options, alpha, rules):
+        rows.extend(zip(limit.numpy().tolist(), alpha.numpy().tolist(), strict=True))
+        return nothing
+
+    monkeypatch.setattr(generation_signatures, "beam_search", search)
+    return rows
+
+
+@pytest.mark.parametrize("whole", [None, 9, 900])
+def test_a_call_may_ask_for_what_the_export_makes_itself_and_no_more(searched, tmp_path, monkeypatch, whole):
+    """Of continuations, and of whole examples; an export of short ones allows 512 ids."""
+    problem = Usual()
+    problem.whole = whole
+    signatures = GenerationSignatures(of_words(tmp_path, problem), None)
+    own = whole or 7
+
+    def limit(asked):
+        signatures.with_alpha(tf.constant([""]), tf.constant(0.0), tf.constant(asked))
+        return searched.pop()[0]
+
+    most = whole or 512
+    for asked, expected in ((9999, most), (512, min(512, most)), (511, min(511, most)), (own, own), (0, 1), (-3, 1)):
+        assert limit(asked) == expected, asked
+    for largest, asked, expected in (
+        (own - 1, 9999, own), (own - 1, own, own), (own - 1, own - 1, own - 1), (own, own + 1, own),
+    ):  # fmt: skip
+        monkeypatch.setattr(generation_signatures, "_LARGEST_EXTRA_LENGTH", largest)
+        assert limit(asked) == expected, (largest, asked)
+
+
+@pytest.mark.parametrize("own", [0.0, 0.75, 5.0])
+def test_the_alpha_of_a_call_is_in_its_range(searched, tmp_path, own):
+    signatures = GenerationSignatures(of_words(tmp_path), None, alpha=own, extra_length=3)
+    for asked, expected in ((-1.0, 0), (0.0, 0), (0.0625, 0.0625), (5.0, 5), (6.0, 5), (float("nan"), own)):
+        signatures.with_alpha(tf.constant([""]), tf.constant(asked), tf.constant(2))
+        assert searched.pop() == (2, expected), asked
+    signatures.generate(tf.constant([""]))
+    assert searched.pop() == (3, own)
+
+
+def of_words(folder, problem=None):
     """Returns a Generator of random weights whose ids are words."""
     (folder / "words").write_text("<pad>\n<EOS>\nUNK\nred\nhouse\ngreen\ntree\n")
     encoder = TokenTextEncoder(str(folder / "words"), replace_oov="UNK")
     keras.utils.set_random_seed(1)
     model = TransformerLM(encoder.vocab_size, hidden_size=16, filter_size=32, num_heads=2, num_layers=1)
     model.build()
-    return Generator(model, {"targets": encoder}, HParams())
+    return Generator(model, {"targets": encoder}, HParams(), problem)
 
 
 def test_either_rule_against_repetition_holds_alone(eager, tmp_path):

@@ -1,6 +1,6 @@
 """Multi-head attention against section 3.2 of the paper, its caches and what can be overridden."""
 
-# Nearest tests of: t2t_lite/layers/dense.py
+# Nearest tests of: t2t_lite/layers/dense.py, t2t_lite/layers/masks.py
 
 import keras
 import numpy as np

@@ -225,6 +225,32 @@ def test_a_setting_that_a_subclass_makes_idle_is_refused():
             OneDepth.check_has([name])
 
 
+def test_a_setting_that_another_one_is_divided_by_or_stands_for_has_an_effect():
+    """num_heads divides attention_key_channels, and num_encoder_layers=0 means num_hidden_layers."""
+
+    class Keyed(keras.Model):
+        def __init__(self, vocab_size, key_dim=None, num_encoder_layers=None):
+            super().__init__()
+
+    class Unkeyed(keras.Model):
+        def __init__(self, vocab_size, hidden_size=8):
+            super().__init__()
+
+    class Idle(Keyed):
+        IDLE = ("num_heads", "num_hidden_layers")
+
+    class Undivided(Keyed):
+        IDLE = ("attention_key_channels", "num_encoder_layers")
+
+    names = {"attention_key_channels", "num_heads", "num_encoder_layers", "num_hidden_layers"}
+    assert not settings_without_effect(Keyed) & names
+    assert {"attention_value_channels", "num_decoder_layers", "hidden_size"} <= settings_without_effect(Keyed)
+    assert settings_without_effect(Idle) & names == {*Idle.IDLE}
+    for without in (Unkeyed, Undivided):
+        assert settings_without_effect(without) >= names
+    assert constructor_arguments(SMALL.parse("attention_key_channels=6"), Keyed)["key_dim"] == 3
+
+
 def test_a_models_setting_cannot_have_the_name_of_a_common_one():
     class Twice(OwnModel):
         HPARAMS = OwnModel.HPARAMS | {"num_heads": OwnModel.HPARAMS["window"]}

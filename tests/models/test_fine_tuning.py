@@ -137,6 +137,18 @@ def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_
     assert trained(model) == trained(made(name))
 
 
+@pytest.mark.parametrize("alpha", [None, 3, 0.5])
+def test_each_layer_has_the_rank_and_alpha_that_were_given(alpha):
+    """By hyperparameters with and without `frozen`, and by `enable_lora`; without alpha it is the rank."""
+    more, expected = ",lora_rank=2" + (f",lora_alpha={alpha}" if alpha else ""), alpha or 2
+    called = made()
+    called.enable_lora(2, **({"lora_alpha": alpha} if alpha else {}))
+    for stack in (called, made(more=more), made(more=f"{more},frozen=encoder").decoder):
+        layers = [part for part in stack._flatten_layers() if isinstance(part, Dense)]
+        assert layers and {(layer.lora_rank, layer.lora_alpha) for layer in layers} == {(2, expected)}
+        assert all(layer.lora_kernel_a.shape[1] == layer.lora_kernel_b.shape[0] == 2 for layer in layers)
+
+
 def test_what_is_frozen_has_no_lora():
     model = made(more=",frozen=encoder/decoder_0,lora_rank=2")
     with_lora = [weight.path for weight in model.weights if "/lora_" in weight.path]

@@ -72,6 +72,17 @@ def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
         np.testing.assert_allclose(batch[i, : len(target)], row, atol=1e-4)
 
 
+@pytest.mark.few("own", "gpt2")
+def test_decoding_reads_the_prompts_last_id_at_its_first_step_whatever_it_is_given(model):
+    full = logits_of(model, padded(TARGETS), padded(PROMPTS))
+    cache = model.init_cache(model.encode(padded(PROMPTS)), 5)
+    ids = np.full(len(PROMPTS), 10, "int32")
+    for position in range(2):
+        logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(position, "int32"), cache)
+        np.testing.assert_allclose(ops.convert_to_numpy(logits), full[:, position], atol=1e-4)
+        ids = padded(TARGETS)[:, position]
+
+
 def searcher_of(model, **options):
     searching = pytest.importorskip("t2t_lite.decoding.search.searcher", reason="it needs TensorFlow")
     return searching.Searcher(model, **options)

@@ -97,6 +97,7 @@ def test_one_model_for_both_sides(tmp_path, train, models):
     assert encoders["inputs"] is encoders["targets"]
     assert encoders["inputs"].fingerprint == SentencePieceEncoder(models[0]).fingerprint
     assert (tmp_path / "d" / "vocab.translate_own.300.model").exists()
+    assert (problem.approx_vocab_size, problem.approx_target_vocab_size) == (300, None)
     (tmp_path / "spm0.model").unlink()
     assert registry.problem("translate_own").feature_encoders(str(tmp_path / "d"))["inputs"].vocab_size == 300
     problem.generate_data(str(tmp_path / "d"), str(tmp_path))  # finished: the source is not needed again
@@ -111,6 +112,9 @@ def test_a_model_for_each_side(tmp_path, train, models):
     problem = generated(tmp_path / "d", train_files=train, vocab_from=models)
     expected = [SentencePieceEncoder(path).fingerprint for path in models]
     assert list(fingerprints(problem, tmp_path / "d").values()) == expected
+    assert (problem.approx_vocab_size, problem.approx_target_vocab_size) == (300, 310)
+    names = sorted(path.name for path in (tmp_path / "d").glob("vocab.*.model"))
+    assert names == ["vocab.translate_own.inputs.300.model", "vocab.translate_own.targets.310.model"]
 
 
 @pytest.mark.parametrize("write", [published_samples.write_byte_level, published_samples.write_pieces])

@@ -9,6 +9,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams, decode_settings
 from t2t_lite.errors import UserError
+from t2t_lite.settings import ranges
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import (
     Choices,
@@ -99,6 +100,58 @@ def test_what_is_outside_is_refused(owner, name):
 def test_what_is_in_a_range(limits, inside, outside, text):
     assert all(value in limits for value in inside) and not any(value in limits for value in outside)
     assert str(limits) == text
+
+
+# Of each range that has a name, with what its ends are for.
+NAMED_RANGES = {
+    "ALPHA": Range(0, 5),  # 0: no length penalty
+    "BEAM_SIZE": Range(1, 1024),  # 1: greedy
+    "COUNT": Range(0, 2**31 - 1),  # 0: none, or all; an int32
+    "DECODE_BATCH": Range(1, 4096),
+    "EXTRA_LENGTH": Range(0, 10_000),  # 0: as long as the input
+    "NEW_TOKENS": Range(1, 10_000),
+    "GIGABYTES": Range(most=10**6, above=0),
+    "GPUS": Range(0, 1024),  # --worker_gpu=0: the CPU
+    "PATTERN_LENGTH": Range(2, 2048),
+    "SHAPES": Range(1, 64),  # --xla_shapes
+    "LOGICAL_CPUS": Range(0, 64),  # 0: off
+    "LOSS_SCALE": Range(1, 2**24),
+    "MINUTES": Range(0, 10**7),  # --wait_minutes=0: do not wait
+    "SECONDS": Range(0, 10**8),  # --save_checkpoints_secs=0: none
+    "HOURS": Range(most=10**6, above=0),
+    "STEPS_BETWEEN": Range(1, 10**9),  # every 0 steps would never end
+    "CHARACTER_COVERAGE": Range(0.98, 1),
+    "CHECKPOINTS_KEPT": Range(0, 10**6),  # --keep_checkpoint_max=0: all
+    "PAIRS": Range(1, 10**9),
+    "MASK_RATE": Range(0.001, 0.999),
+    "METRIC_MOVE": Range(0, 10**6),  # 0: any move counts
+    "SEQUENCE_LENGTH": Range(2, 2**20),  # an id and the end
+    "MODEL_VERSION": Range(0, 2**63 - 1),  # an int64
+    "REQUEST_TIMEOUT": Range(0.001, 10**6),
+    "RETRIES": Range(0, 20),  # 0: a request is sent once
+    "SHARDS": Range(1, 10**6),
+    "SAMPLING_SEED": Range(0, 2**31 - 1),  # an int32
+    "SEED": Range(-(2**31), 2**32 - 1),  # an int32 or a uint32
+    "VOCAB_SIZE": Range(1, 2**24),
+}
+NAMED_WORDS = {
+    "JOINS": ("sum", "concat"),
+    "POOLINGS": ("mean", "first"),
+    "COMPUTE_DTYPES": ("float32", "bfloat16"),
+    "LONG_INPUTS": ("split", "truncate", "refuse"),
+    "SPLIT_SENTENCES": ("auto", "always", "never"),
+    "SEPARATORS": {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"},
+    "NORMALIZATIONS": ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"),
+    "SLOT_ORDERS": ("binary_tree", "uniform"),
+    "MASK_UNITS": ("token", "word", "ngram", "phrase"),
+}
+
+
+def test_ranges_and_words_that_have_names():
+    """A bound that moves by one changes what a flag accepts, such as the 0 that means all."""
+    named = {name: value for name, value in vars(ranges).items() if name.isupper()}
+    assert {name: value for name, value in named.items() if isinstance(value, Range)} == NAMED_RANGES
+    assert {name: value for name, value in named.items() if isinstance(value, (tuple, dict))} == NAMED_WORDS
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,22 @@ def test_every_task_has_a_class_that_loads_and_metrics(task):
     assert callable(loader.load) and getattr(t2t_lite, loader.__name__) is loader
 
 
+@pytest.mark.parametrize(
+    ("task", "model", "head", "loader"),
+    [
+        ("language_model", "transformer_lm", "lm", "Generator"),
+        ("sequence_to_sequence", "transformer", None, "Translator"),
+    ],
+)
+def test_what_tasks_of_texts_declare(task, model, head, loader):
+    """Every target is compared, and its probability is e to the minus loss."""
+    declared = registry.task(task)
+    assert problem(task).eval_metrics() == ["token_accuracy"]
+    assert (declared.model, declared.head, declared.answered_by) == (model, head, loader)
+    assert declared.has_perplexity and declared.smooths_labels
+    assert not declared.sparse_targets and not declared.labels_are_of_all_rows and not declared.metrics
+
+
 def test_a_problem_may_have_a_class_of_its_own():
     assert answering_class(problem("classification", dict)) is dict
 

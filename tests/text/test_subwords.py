@@ -96,6 +96,46 @@ def test_symbols_that_cannot_be(tmp_path, symbols, message):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("words", ["ab abc", "abc abd", "ba"])
+@pytest.mark.parametrize("learn", ["SentencePiece", "byte-level BPE"])
+def test_the_sizes_that_a_text_can_fill(tmp_path, learn, words):
+    """3 reserved ids, 256 bytes and each part of a word: all of them are learned, and not one more.
+
+    SentencePiece has a space before every word, and characters beside the bytes, which it needs at least.
+    """
+    if learn == "SentencePiece":
+        path, written, function = tmp_path / "v", tmp_path / "v.model", subwords.train_sentencepiece
+        spelled, shortest = "▁" + words.replace(" ", " ▁"), 1
+    else:
+        path = written = tmp_path / "v-vocab.json"
+        function, spelled, shortest = byte_level_bpe.learn_byte_level_bpe, words.replace(" ", " Ġ"), 2
+    cuts = [(word, start, end) for word in spelled.split() for end in range(len(word) + 1) for start in range(end)]
+    parts = {word[start:end] for word, start, end in cuts if end - start >= shortest}
+    least, most = 259 + sum(len(part) == 1 for part in parts), 259 + len(parts)
+    for size in (least, most):
+        function([words] * 3, str(path), size)
+        assert open_encoder(str(written)).vocab_size == size
+    for size, message in (
+        (most + 1, f"{most + 1} pieces are more .*: with {most}, every word .* Set vocab_size=[0-9]"),
+        (1000, f"1000 pieces are more .*: with {most}, every word"),
+        (least - 1, f"{least - 1} pieces are too few.* alone need {least}[.] .* above {least}[.]"),
+    ):
+        with pytest.raises(UserError, match=message):
+            function([words] * 3, str(path), size)
+
+
+@pytest.mark.parametrize("added", [0, 7])
+def test_the_advice_counts_the_ids_that_a_vocabulary_adds(added):
+    """The recommended size is what is sensible, or else the largest that is possible."""
+    for sensible, advised in ((20, 20), (100 + added, 100 + added), (500, 100 + added)):
+        with (
+            pytest.raises(subwords.ImpossibleSize, match=rf"with {100 + added}, .*={advised}, or") as caught,
+            subwords.trainer_errors(600, "v", sensible, added),
+        ):
+            raise RuntimeError("Vocabulary size too high (600). Please set it to a value <= 100.")
+        assert caught.value.possible == advised
+
+
 def test_words_are_counted_as_sentencepiece_separates_them():
     lines = ["a b  a\tb\u2028c", "", " a\u00a0b ", "a\r\n", "ü" * 3000, "c\u2585b"]  # U+2585 can be in no piece
     assert count_words(lines, _SEPARATORS) == {"a": 3, "b": 3, "c": 2, "a\u00a0b": 1, "ü" * 3000: 1}

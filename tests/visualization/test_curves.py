@@ -26,8 +26,9 @@ def test_steps_that_were_done_again_count_once(tmp_path):
 
 
 def test_values_that_were_not_finite_are_left_out(tmp_path):
-    run = write_log(tmp_path / "run", progress(10, None), progress(20, 2.0))
-    assert curves.points(curves.read_log(run), "progress", "loss") == ([20], [2.0])
+    """Not those that are 0, such as the learning rate of a first step or the BLEU of an early checkpoint."""
+    run = write_log(tmp_path / "run", progress(10, None), progress(20, 2.0), progress(30, 0.0), progress(40, 0))
+    assert curves.points(curves.read_log(run), "progress", "loss") == ([20, 30, 40], [2.0, 0.0, 0])
 
 
 @pytest.fixture
@@ -70,6 +71,14 @@ def test_what_is_drawn(drawn, tmp_path):
     losses = drawn(write_log(tmp_path / "run", *rows, best))["loss (nats per target token)"]
     assert losses[2] == ("*", [10], [2.1])
     assert "no evaluation" in drawn(write_log(tmp_path / "run", progress(10, 3.0)))
+
+
+def test_a_score_of_0_is_drawn(drawn, tmp_path):
+    rows = [{"event": "evaluation", "step": step, "loss": 2.0, "bleu": 0.0} for step in (0, 10)]
+    best = {"event": "best", "step": 0, "best_step": 0, "metric": "bleu", "value": 0.0}
+    found = drawn(write_log(tmp_path / "run", progress(0, 0.0) | {"learning_rate": 0.0}, *rows, best))
+    assert found["BLEU, dev"] == [("o", [0, 10], [0.0, 0.0]), ("*", [0], [0.0])]
+    assert found["learning rate"] == [("None", [0], [0.0])]
 
 
 @pytest.mark.slow

@@ -206,7 +206,7 @@ def _write(job, paths, part, make, title, convert=None):
             then the lines are in `<path>.ids`.
 
     Returns:
-        Function that returns the lines of the first file, a list.
+        Function that returns the lines of the first file as a list.
     """
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back

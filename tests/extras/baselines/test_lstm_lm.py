@@ -102,6 +102,20 @@ def test_each_direction_predicts_the_next_id_that_it_reads(model):
         np.testing.assert_allclose(costs[at, : len(text)], nats(model, right, text[::-1])[::-1], atol=1e-5)
 
 
+def test_decoding_reads_no_id_at_its_first_step_and_each_at_the_next_ones(model):
+    """The prompt's end, id 1, is in the state already: a step at 0 neither reads an id nor changes the state."""
+    prompt, text = [4, 5], [6, 7, 8]
+    states = stacked(model.forward_stack, embedded(model, [1, *prompt, *text]))[-1]
+    expected = states[len(prompt) :] @ array(model.embedding.embeddings).T
+    cache = model.init_cache(model.encode(np.array([prompt], "int32")), 9, 2)
+    before = [array(x) for x in keras.tree.flatten(cache["beams"])]
+    for position, ids in enumerate([(3, 9), *((id_, id_) for id_ in text)]):
+        logits, cache = model.decode_step(np.array(ids, "int32"), np.int32(position), cache)
+        np.testing.assert_allclose(array(logits), [expected[position]] * 2, atol=1e-5)
+        kept = [np.array_equal(*x) for x in zip(before, map(array, keras.tree.flatten(cache["beams"])), strict=True)]
+        assert set(kept) == {position == 0}
+
+
 @pytest.mark.slow
 def test_a_prompt_is_read_and_not_predicted(model):
     whole = array(model({"targets": ROWS[:1]})["targets"])

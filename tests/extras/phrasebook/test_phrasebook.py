@@ -97,6 +97,41 @@ def test_the_same_seed_gives_the_same_pairs_in_every_process():
     assert there.stdout.strip() == str(here)
 
 
+@functools.cache
+def drawn_sentences():
+    """3000 sentences of all frames, of no split."""
+    generator = Phrasebook(random.Random(5))
+    return [generator.sentence() for _ in range(3000)]
+
+
+def test_each_question_word_is_that_of_its_question():
+    """Where somebody goes is asked by wohin, where somebody is by wo; the verb says which of both is meant."""
+    motions, found = {verb.de for verb in VERBS if verb.group == "motion"}, set()
+    for sentence in drawn_sentences():
+        verbs = [name.split(" + ")[1] for name in sentence.combinations if name.startswith("wh_question, ")]
+        en, de = sentence.inputs.split()[0], sentence.targets.split()[0]
+        if verbs and en in ("Why", "When", "Where"):
+            found.add((en, de, verbs[0] in motions))
+    asked = {(en, de, goes) for en, de in (("Why", "Warum"), ("When", "Wann")) for goes in (True, False)}
+    assert found == asked | {("Where", "Wohin", True), ("Where", "Wo", False)}
+
+
+# What has one translation wherever it stands: question words, conjunctions, adverbs.
+SMALL_WORDS = {
+    "why": "warum", "when": "wann", "that": "dass", "whether": "ob", "because": "weil", "although": "obwohl",
+    "often": "oft", "always": "immer", "never": "nie", "sometimes": "manchmal", "already": "schon",
+}  # fmt: skip
+
+
+def test_each_small_word_is_translated_by_its_own():
+    known = set()
+    for sentence in drawn_sentences():
+        en, de = ({*re.findall(r"\w+", text.lower())} for text in sentence[:2])
+        assert {SMALL_WORDS[word] for word in en & SMALL_WORDS.keys()} == de & {*SMALL_WORDS.values()}, sentence
+        known |= en
+    assert known >= SMALL_WORDS.keys()
+
+
 def test_a_misspelt_noun_in_a_table_is_an_error():
     assert {noun.en for noun in nouns("kin apple")} > {"apple", "uncle"}
     with pytest.raises(KeyError, match="aple"):

@@ -39,6 +39,12 @@ def of_windows(batch, training):
     return tf.pad(logits, [[0, 0], [0, 0], [1, 0]])
 
 
+def test_what_the_task_declares():
+    assert SpanProblem().eval_metrics() == ["exact_match", "squad_f1"] == [*SpansTask.metrics]
+    assert (SpansTask.head, SpansTask.problems, SpansTask.num_texts) == ("span", ("qa_own",), 2)
+    assert (SpansTask.inputs, SpansTask.output) == (("question", "context"), "answers")
+
+
 class Questions(SpanProblem):
     def __init__(self, longest, stride):
         super().__init__()

@@ -19,6 +19,13 @@ from t2t_lite.text.vocabulary import ByteTextEncoder
 LABELS = ["A", "B", "C"]
 
 
+def test_what_the_task_declares():
+    """A problem adds entity_f1 if its tags are those of entities."""
+    assert TaggingTask.eval_metrics == ("token_accuracy",) and (TaggingTask.head, TaggingTask.output) == ("tag", "tags")
+    assert [*TaggingTask.metrics] == ["token_accuracy", "entity_f1", "entity_precision", "entity_recall"]
+    assert TaggingTask.sparse_targets and TaggingTask.problems == ("tag_own",)
+
+
 @pytest.fixture(scope="module")
 def predictor():
     """Random weights, which are large, so that answers differ; each byte of a word is a piece."""

@@ -5,6 +5,7 @@
 import json
 import pickle
 import random
+import string
 
 import pytest
 import tensorflow as tf
@@ -42,6 +43,8 @@ def graph(encoder):
         ("a\n\nb", ["a", "\n", "\n", "b"]),
         ("\u00a0 b\u3000c", ["\u00a0", " b", "\u3000", "c"]),
         ("I'll've 'd 'Don't", ["I", "'ll", "'ve", " '", "d", " '", "Don", "'t"]),
+        ("a's b't c're d've", ["a", "'s", " b", "'t", " c", "'re", " d", "'ve"]),
+        ("e'm f'll g'd h'n", ["e", "'m", " f", "'ll", " g", "'d", " h", "'", "n"]),
         ("''s 's", ["''", "s", " '", "s"]),
         ("\t's'sun'S", ["\t", "'s", "'s", "un", "'", "S"]),
         ("x²Ⅷ٣ 12a_?!", ["x", "²Ⅷ٣", " 12", "a", "_?!"]),
@@ -52,6 +55,23 @@ def graph(encoder):
 )
 def test_words(text, words):
     assert split(text) == words
+
+
+def test_the_endings_and_the_spaces_are_the_published_ones():
+    """Of all endings of one or two letters after an apostrophe those of GPT-2, and of all characters the 25 spaces."""
+    letters = string.ascii_lowercase
+    endings = [*letters, *(first + second for first in letters for second in letters)]
+    assert [e for e in endings if split(f"x'{e}") == ["x", f"'{e}"]] == ["d", "m", "s", "t", "ll", "re", "ve"]
+    spaces = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000 and chr(code).isspace()]
+    assert [code for code in spaces if split(f"x{chr(code)}?") == ["x", f"{chr(code)}?"]] == [
+        0x1C,
+        0x1D,
+        0x1E,
+        0x1F,
+        32,
+    ]
+    alone = [code for code in spaces if split(f"x{chr(code)}?") == ["x", chr(code), "?"]]
+    assert len(alone) == 24 and {*alone, 0x1C, 0x1D, 0x1E, 0x1F, 32} == {*spaces}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
+from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from tests.text.published_samples import PIECES, texts, write_pieces
 
@@ -39,6 +40,21 @@ def encoder(request, tmp_path_factory):
 )
 def test_pieces(encoder, text, uncased, cased):
     assert encoder.pieces(encoder.encode(text)) == (uncased if encoder.lower else cased)
+
+
+@pytest.mark.parametrize(
+    "first, last",
+    [
+        (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
+        (0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F),
+    ],
+)  # fmt: skip
+def test_each_ideograph_of_the_published_blocks_is_a_word(first, last):
+    """From the first of a block to its last, and none beside it unless that is in the next block."""
+    blanks = normalization(False)
+    assert all(blanks[code] == f" {chr(code)} " for code in range(first, last + 1))
+    for code in {first - 1, last + 1} - {0x2B73F, 0x2B740}:
+        assert blanks[code] in ("", chr(code))  # nothing if it is a control
 
 
 def test_ids_are_reserved_and_the_publishers_are_kept(tmp_path):
