@@ -3,6 +3,7 @@
 import csv
 import functools
 import importlib
+import itertools
 import math
 import pathlib
 import re
@@ -27,25 +28,17 @@ PAPER = {
     "transformer_l2": 36, "transformer_l4": 50, "transformer_l8": 80, "transformer_hs256": 28,
     "transformer_hs1024": 168, "transformer_ff1024": 53, "transformer_ff4096": 90,
 }  # fmt: skip
-HEAD = (
-    "set",
-    "layers",
-    "d_model",
-    "d_ff",
-    "heads",
-    "d_k, d_v",
-    "dropout",
-    "smoothing",
-    "parameters",
-    "paper",
-    "difference",
-)
+HEAD = ("set", "layers", "d_model", "d_ff", "heads (d_k, d_v)", "dropout", "parameters")
 
 
 def table():
-    """Returns the table in Markdown: the sets in the order of hparams/transformer.py."""
-    head = [HEAD, ("---", *["--:"] * (len(HEAD) - 1))]
-    return lines([*head, *map(row, sets_of(transformer))])
+    """Returns the table of the sets of hparams/transformer.py, and the paper's numbers of parameters."""
+    counts = {name: parameters_of(shapes_of(name)) / 1e6 - paper for name, paper in PAPER.items()}
+    papers = [f"`{name}` {PAPER[name]} ({difference:+.1f})" for name, difference in counts.items()]
+    return (
+        f"{short_table(transformer)}\nTable 3 of the paper has these millions of parameters "
+        f"(in brackets, our count minus it): {', '.join(papers)}.\n"
+    )
 
 
 def language_models():
@@ -65,11 +58,23 @@ def encoders():
     return short_table(transformer_encoder, "transformer_encoder", BERT_VOCAB_SIZE)
 
 
-def short_table(module, model, vocab_size):
-    """Returns the table of the sets of a module, without the paper's columns."""
-    head = HEAD[:-2]
-    rows = [row(name, model, vocab_size)[:-2] for name in sets_of(module)]
-    return lines([head, ("---", *["--:"] * (len(head) - 1)), *rows])
+def short_table(module, model="transformer", vocab_size=VOCAB_SIZE):
+    """Returns the table of the sets of a module, in its order, and their label smoothing. Equal sets share a row."""
+    names, rows = sets_of(module), {}
+    for name in names:
+        rows.setdefault(row(name, model, vocab_size), []).append(name)
+    table = [(code(" ".join(those)), *cells) for cells, those in rows.items()]
+    return f"{lines([HEAD, ('---', *['--:'] * (len(HEAD) - 1)), *table])}\n{smoothing_of(names)}\n"
+
+
+def smoothing_of(names):
+    """Returns a sentence about the label smoothing of sets: that of most of them, then the exceptions."""
+    sets = {}
+    for name in names:
+        sets.setdefault(f"{registry.hparams(name).label_smoothing:g}", []).append(f"`{name}`")
+    (usual, _), *others = sorted(sets.items(), key=lambda item: -len(item[1]))
+    exceptions = "".join(f"; {rate} in {', '.join(those)}" for rate, those in others)
+    return f"Label smoothing: {usual}{exceptions}."
 
 
 def sets_of(module):
@@ -83,34 +88,41 @@ def lines(rows):
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
+def shapes_of(name, model="transformer", vocab_size=VOCAB_SIZE):
+    """Returns the model of a set, whose weights have shapes only."""
+    return shapes_only(registry.model(model), registry.hparams(name), vocab_size)
+
+
+def parameters_of(model):
+    """Returns the number of a model's parameters."""
+    return sum(math.prod(weight.shape) for weight in model.weights)
+
+
 def row(name, model="transformer", vocab_size=VOCAB_SIZE):
-    """Returns the cells of one set; all numbers of the model are those of the built model."""
-    hparams = registry.hparams(name)
-    model = shapes_only(registry.model(model), hparams, vocab_size)
+    """Returns the cells after the name of one set; all numbers of the model are those of the built model."""
+    hparams, model = registry.hparams(name), shapes_of(name, model, vocab_size)
     stacks = [*model.stacks().values()]
     attention = stacks[0].layers[0].self_attention.layer
     depths = {len(stack.layers) for stack in stacks}
     rates = [hparams.layer_prepostprocess_dropout, hparams.attention_dropout, hparams.relu_dropout]
-    parameters, paper = sum(math.prod(weight.shape) for weight in model.weights), PAPER.get(name)
+    sizes = (attention.query_size, attention.value_size)
+    usual = all(size * hparams.num_heads == hparams.hidden_size for size in sizes)
     return (
-        f"`{name}`",
-        " / ".join(map(str, sorted(depths))),
+        "/".join(map(str, sorted(depths))),
         str(hparams.hidden_size),
         str(hparams.filter_size),
-        str(hparams.num_heads),
-        ", ".join(str(size) for size in (attention.query_size, attention.value_size)),
-        " / ".join(f"{rate:g}" for rate in (rates if any(rates[1:]) else rates[:1])),
-        f"{hparams.label_smoothing:g}",
-        f"{parameters:,}",
-        f"{paper} M" if paper else "",
-        f"{parameters / 1e6 - paper:+.1f} M" if paper else "",
+        str(hparams.num_heads) if usual else f"{hparams.num_heads} ({', '.join(map(str, sizes))})",
+        "/".join(f"{rate:g}" for rate in (rates if any(rates[1:]) else rates[:1])),
+        f"{parameters_of(model):,}",
     )
 
 
 def others():
     """Returns the table of tensor2tensor's hyperparameters that are not here."""
-    rows = [(code(names), value, answer) for names, value, answer in tensor2tensor_names.HPARAMS]
-    return lines([("tensor2tensor", "value there", "here"), ("---",) * 3, *rows])
+    rows = [
+        (f"{code(names)} ({value})" if value else code(names), a) for names, value, a in tensor2tensor_names.HPARAMS
+    ]
+    return lines([("tensor2tensor (value there)", "here"), ("---",) * 2, *rows])
 
 
 def common_hyperparameters():
@@ -118,16 +130,17 @@ def common_hyperparameters():
 
     The values are those of `transformer_base` in both.
     """
-    hparams, rows, equal = registry.hparams("transformer_base"), [], []
+    hparams, rows, equal = registry.hparams("transformer_base"), {}, []
     for row in read_rows("tensor2tensor_hparams.tsv"):
         if row["name"] in hparams:
-            here = getattr(hparams, row["name"])
+            here, there = getattr(hparams, row["name"]), f"`{row['name']}={row['value']}`"
             same = str(here) == row["value"] or (isinstance(here, float) and here == float(row["value"]))
             if same and not row["difference"]:
-                equal.append(f"`{row['name']}` ({row['value']})")
+                equal.append(there)
             else:
-                rows.append((f"`{row['name']}`", f"`{row['value']}`", "" if same else f"`{here}`", row["difference"]))
-    table = lines([("name", "value there", "other value here", "what differs"), ("---",) * 4, *rows])
+                note = row["difference"] if same else f"`{here}` here. {row['difference']}"
+                rows.setdefault(note, []).append(there)
+    table = lines([("there", "here"), ("---",) * 2, *((", ".join(names), note) for note, names in rows.items())])
     return f"{table}\nThe same, with the same value: {', '.join(equal)}.\n"
 
 
@@ -143,13 +156,21 @@ def hyperparameters_of(model):
 
 def settings_table(settings):
     """Returns the table of settings, {name: Setting}."""
-    rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s), s.meaning) for s in settings.values()]
-    return lines([("name", "default", "may be", "meaning"), ("---",) * 4, *rows])
+    rows = [(f"`{s.name}`", _default(s), s.meaning) for s in settings.values()]
+    return lines([("name", "default (others)", "meaning"), ("---",) * 3, *rows])
 
 
-def _may_be(setting):
-    words = {bool: "True, False", str: "text", list: "a list"}
-    return str(setting.limits or words[setting.kind]).replace("from ", "").replace("|", "\\|")
+def _default(setting):
+    """Returns the default and, in brackets, the range or the other words; truth values, texts and lists have none."""
+    default, limits = "empty" if setting.default == "" else f"`{setting.default}`", setting.limits
+    if limits is None:
+        return default
+    if hasattr(limits, "words"):
+        others = ", ".join(word for word in limits.words if word != setting.default)
+    else:
+        others = str(limits).replace("from ", "").replace("at least 0 and", "0 to").replace(" and ", ", ")
+        others = re.sub(r"^(\d\S*) to (?=\d)", r"\1–", others)
+    return f"{default} ({others})".replace("|", "\\|")
 
 
 def flags_of(command):
@@ -169,37 +190,54 @@ def flag_status(flags, name):
     return "error", _app.answer(name, flags)
 
 
-def flag_table(*commands):
-    """Returns a function that makes the table of tensor2tensor's flags of some commands, which share these flags.
+SHARED = ("trainer", "decoder", "eval", "exporter")
+SINGLE = (
+    "datagen", "decoder", "exporter", "avg_all", "translate_all", "bleu", "query_server", "make_tf_configs",
+    "insights_server",
+)  # fmt: skip
+
+
+def shared_flags():
+    """Returns the table of tensor2tensor's flags of the commands that share them."""
+    return lines([("flag", "here"), ("---",) * 2, *flag_rows(*SHARED)])
+
+
+def single_flags():
+    """Returns the table of tensor2tensor's flags of each other command, and of what two of the four have alone."""
+    rows = [[(f"**t2t-{command.replace('_', '-')}**", ""), *flag_rows(command)] for command in SINGLE]
+    return lines([("flag", "here"), ("---",) * 2, *itertools.chain(*rows)])
+
+
+def flag_rows(*commands):
+    """Returns the rows of tensor2tensor's flags of some commands, which share these flags.
 
     Flags that are treated alike, with the same note, share a row.
     """
+    declared, rows = [flags_of(command) for command in commands], {}
+    for row in read_rows("tensor2tensor_flags.tsv"):
+        if row["commands"] != " ".join(commands):
+            continue
+        answers = [flag_status(flags, row["flag"]) for flags in declared]
+        statuses = tuple(status for status, _ in answers)
+        # Where one command has it, the others' reasons are in their own messages.
+        note = row["difference"] or ("" if "yes" in statuses else answers[0][1])
+        default = "" if row["default"] in ("None", '""', "required") else f"={row['default']}"
+        rows.setdefault((where(statuses, commands), note), []).append(f"`--{row['flag']}{default}`")
+    return [(", ".join(flags), _here(status, note)) for (status, note), flags in rows.items()]
 
-    def make():
-        declared, rows = [flags_of(command) for command in commands], {}
-        for row in read_rows("tensor2tensor_flags.tsv"):
-            if row["commands"] != " ".join(commands):
-                continue
-            answers = [flag_status(flags, row["flag"]) for flags in declared]
-            statuses = tuple(status for status, _ in answers)
-            # Where one command has it, the others' reasons are in their own messages.
-            note = row["difference"] or ("" if "yes" in statuses else answers[0][1])
-            flag = f"`--{row['flag']}`" if row["default"] in ("None", '""') else f"`--{row['flag']}` ({row['default']})"
-            rows.setdefault((where(statuses, commands), note), []).append(flag)
-        table = [(", ".join(flags), status, note) for (status, note), flags in rows.items()]
-        return lines([("flag (default there)", "here", "what differs"), ("---",) * 3, *table])
 
-    return make
+def _here(status, note):
+    if not note:
+        return status
+    return note if status == "yes" else f"{status}: {note}"
 
 
 def where(statuses, commands):
-    """Returns in words how the commands treat a flag; the commands that are not named treat it as an error."""
+    """Returns in words how the commands treat a flag: the ones that have it, if not all do, or "ignored" or "error"."""
     if len({*statuses}) == 1:
         return statuses[0]
-    does = {
-        status: [c for c, s in zip(commands, statuses, strict=True) if s == status] for status in ("yes", "ignored")
-    }
-    return "; ".join(f"{status}: {', '.join(names)}" for status, names in does.items() if names)
+    having = [command for command, status in zip(commands, statuses, strict=True) if status == "yes"]
+    return ", ".join(having) or "ignored"
 
 
 def other_flags():
@@ -240,21 +278,8 @@ PARTS = {
     "coming_from_tensor2tensor.md": {
         "hyperparameters here": common_hyperparameters,
         "hyperparameters not here": others,
-        "shared flags": flag_table("trainer", "decoder", "eval", "exporter"),
-        **{
-            f"flags of {command}": flag_table(command)
-            for command in (
-                "datagen",
-                "decoder",
-                "exporter",
-                "avg_all",
-                "translate_all",
-                "bleu",
-                "query_server",
-                "make_tf_configs",
-                "insights_server",
-            )
-        },
+        "shared flags": shared_flags,
+        "flags of single commands": single_flags,
         "other flags": other_flags,
     },
 }

@@ -2,6 +2,7 @@
 
 import csv
 import pathlib
+import pkgutil
 import re
 
 import pytest
@@ -119,10 +120,13 @@ def test_hyperparameters_that_are_set_elsewhere(text, answer):
 def test_imports_beside_the_old_ones_work():
     page = (pathlib.Path(__file__).parents[2] / "docs/coming_from_tensor2tensor.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(from tensor2tensor\.[^`]*)` \| `([^`]*)` \|$", page, re.MULTILINE)
-    assert len(rows) >= 20
+    dotted = re.findall(r"^\| `[\w.]+` \| `(t2t_lite\.[\w.]+)` \|$", page, re.MULTILINE)
+    assert len(rows) >= 17 and len(dotted) >= 8
     for _, new in rows:
         assert "t2t_lite" in new
         exec(new, {})
+    for new in dotted:
+        pkgutil.resolve_name(new)
     old = " ".join(old for old, _ in rows)
     for module in ("utils import registry", "data_generators import problem", "data_generators import text_problems",
                    "common_hparams", "models import transformer", "utils.hparam ", "utils import metrics"):  # fmt: skip
