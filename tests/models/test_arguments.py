@@ -3,7 +3,6 @@
 # Nearest tests of: t2t_lite/models/transformer_parts.py, t2t_lite/settings/declared_hparams.py
 
 import functools
-import inspect
 import pathlib
 import re
 from typing import ClassVar
@@ -38,7 +37,6 @@ from tests.models.own_model import OwnModel
 
 SETTINGS = HParams().settings().values()
 SMALL = registry.hparams("transformer_tiny").parse("hidden_size=8,filter_size=12,num_heads=2")
-MODELS = [Transformer, TransformerLM, TransformerEncoder]
 # No two values are alike, nor the defaults: one that is lost on its way, or stands for another, is seen.
 DISTINCT = {
     "hidden_size": 12, "filter_size": 20, "num_heads": 3, "num_hidden_layers": 4, "attention_key_channels": 15,
@@ -352,47 +350,6 @@ def test_a_subclass_whose_constructor_has_other_arguments_is_made_from_hyperpara
             super().__init__(vocab_size, hidden_size=hidden_size, filter_size=filter_size, num_heads=num_heads, **sizes)
 
     assert OfOneVocabulary.from_hparams(SMALL, 20).vocab_size == 20
-
-
-@pytest.mark.parametrize("model_class", MODELS)
-def test_help_shows_each_argument(model_class):
-    """By the signature its default, by the docstring its meaning."""
-    parameters = [p for p in inspect.signature(model_class).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    assert [p.name for p in parameters[:5]] == [
-        "vocab_size", "target_vocab_size", "hidden_size", "filter_size", "num_heads"
-    ]  # fmt: skip
-    explained = re.findall(r"^        (\w+): ", model_class.__doc__.partition("Raises:")[0], re.MULTILINE)
-    assert explained == [p.name for p in parameters]
-    assert max(map(len, model_class.__doc__.splitlines())) <= 120
-
-
-def test_defaults_are_those_of_the_papers():
-    by_name = {m: inspect.signature(m).parameters for m in MODELS}
-    expected = {"num_encoder_layers": 6, "key_dim": None, "norm": "post", "position": "sinusoidal", "dropout": 0.1}
-    assert {name: by_name[Transformer][name].default for name in expected} == expected
-    expected = {"num_layers": 12, "hidden_size": 768, "activation": "gelu", "position": "learned", "head": "masked_lm"}
-    assert {name: by_name[TransformerEncoder][name].default for name in expected} == expected
-    assert "num_layers" not in by_name[Transformer] and "tie_embeddings" not in by_name[TransformerEncoder]
-
-
-def test_arguments_may_come_without_names():
-    model = Transformer(20, None, 8, 16, 2, 1, num_decoder_layers=1, name="mine")
-    assert (model.config["hidden_size"], model.config["num_encoder_layers"], model.name) == (8, 1, "mine")
-
-
-@pytest.mark.parametrize(
-    "argument, words",
-    [
-        ({"hidden_size": 0}, "`hidden_size` must be a whole number of at least 1: received hidden_size=0"),
-        ({"num_layers": 0}, "`num_layers` must be a whole number"),
-        ({"dropout": 1}, r"`dropout` must be a rate in \[0, 1\): received dropout=1"),
-        ({"position": "sines"}, "`position` must be one of sinusoidal, learned, rotary, none: received position='sin"),
-        ({"no_such": 1}, "no_such"),
-    ],
-)
-def test_an_argument_out_of_its_range(argument, words):
-    with pytest.raises(ValueError, match=words):
-        TransformerLM(20, **argument)
 
 
 def test_a_model_with_an_option_of_its_own():

@@ -1,0 +1,53 @@
+"""The constructors of models: their help, defaults and refusals."""
+
+# Nearest tests of: t2t_lite/models/arguments.py
+
+import inspect
+import re
+
+import pytest
+
+from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
+
+MODELS = [Transformer, TransformerLM, TransformerEncoder]
+
+
+@pytest.mark.parametrize("model_class", MODELS)
+def test_help_shows_each_argument(model_class):
+    """By the signature its default, by the docstring its meaning."""
+    parameters = [p for p in inspect.signature(model_class).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    assert [p.name for p in parameters[:5]] == [
+        "vocab_size", "target_vocab_size", "hidden_size", "filter_size", "num_heads"
+    ]  # fmt: skip
+    explained = re.findall(r"^        (\w+): ", model_class.__doc__.partition("Raises:")[0], re.MULTILINE)
+    assert explained == [p.name for p in parameters]
+    assert max(map(len, model_class.__doc__.splitlines())) <= 120
+
+
+def test_defaults_are_those_of_the_papers():
+    by_name = {m: inspect.signature(m).parameters for m in MODELS}
+    expected = {"num_encoder_layers": 6, "key_dim": None, "norm": "post", "position": "sinusoidal", "dropout": 0.1}
+    assert {name: by_name[Transformer][name].default for name in expected} == expected
+    expected = {"num_layers": 12, "hidden_size": 768, "activation": "gelu", "position": "learned", "head": "masked_lm"}
+    assert {name: by_name[TransformerEncoder][name].default for name in expected} == expected
+    assert "num_layers" not in by_name[Transformer] and "tie_embeddings" not in by_name[TransformerEncoder]
+
+
+def test_arguments_may_come_without_names():
+    model = Transformer(20, None, 8, 16, 2, 1, num_decoder_layers=1, name="mine")
+    assert (model.config["hidden_size"], model.config["num_encoder_layers"], model.name) == (8, 1, "mine")
+
+
+@pytest.mark.parametrize(
+    "argument, words",
+    [
+        ({"hidden_size": 0}, "`hidden_size` must be a whole number of at least 1: received hidden_size=0"),
+        ({"num_layers": 0}, "`num_layers` must be a whole number"),
+        ({"dropout": 1}, r"`dropout` must be a rate in \[0, 1\): received dropout=1"),
+        ({"position": "sines"}, "`position` must be one of sinusoidal, learned, rotary, none: received position='sin"),
+        ({"no_such": 1}, "no_such"),
+    ],
+)
+def test_an_argument_out_of_its_range(argument, words):
+    with pytest.raises(ValueError, match=words):
+        TransformerLM(20, **argument)
