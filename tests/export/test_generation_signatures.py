@@ -152,6 +152,9 @@ def test_samples_depend_on_the_seed_and_the_prompt_alone(eager, tmp_path):
     assert with_seeds(3, 3, 3, 3).tolist() == usual
     first, _, third, _ = with_seeds(1, 2, 5, 4)
     assert first != third and with_seeds(9, 9, 5, 9)[2] == third
+    lengths = signatures["with_options"](prompts, tf.constant([3] * 4), tf.constant([1, 2, 1, 5]))["outputs"].numpy()
+    words = [len(text.split()) for text in lengths.tolist()]
+    assert words[0] <= 1 and words[1] <= 2 and lengths[3] == usual[3], "one limit for each row"
 
 
 @pytest.mark.long

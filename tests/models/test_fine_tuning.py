@@ -147,6 +147,8 @@ def test_each_layer_has_the_rank_and_alpha_that_were_given(alpha):
         layers = [part for part in stack._flatten_layers() if isinstance(part, Dense)]
         assert layers and {(layer.lora_rank, layer.lora_alpha) for layer in layers} == {(2, expected)}
         assert all(layer.lora_kernel_a.shape[1] == layer.lora_kernel_b.shape[0] == 2 for layer in layers)
+    for model in (called, made(more=more)):
+        assert {weight.name for weight in model.trainable_weights} == {"lora_kernel_a", "lora_kernel_b"}
 
 
 def test_what_is_frozen_has_no_lora():

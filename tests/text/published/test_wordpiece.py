@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
+from t2t_lite.text.published import published_encoder
 from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from tests.text.published_samples import PIECES, texts, write_pieces
@@ -18,6 +19,18 @@ def encoder(request, tmp_path_factory):
     encoder = WordPieceEncoder(write_pieces(tmp_path_factory.mktemp("pieces"), pieces))
     assert encoder.lower == (request.param == "uncased")
     return encoder
+
+
+@pytest.mark.parametrize("pieces", [PIECES, [*PIECES, "The"]], ids=["uncased", "cased"])
+@pytest.mark.parametrize("lower", [True, False, None])
+def test_a_copy_of_the_files_reads_text_alike(pieces, lower, tmp_path):
+    encoder = WordPieceEncoder(write_pieces(tmp_path, pieces), lower=lower)
+    follows = lower is None or lower == (pieces is PIECES)
+    assert (published_encoder.CONFIG in encoder.contents) != follows
+    for name, content in encoder.contents.items():
+        (tmp_path / f"copy-{name}").write_bytes(content)
+    again = WordPieceEncoder(str(tmp_path / "copy-vocab.txt"))
+    assert again.lower == encoder.lower and again.encode("The un") == encoder.encode("The un")
 
 
 @pytest.mark.parametrize(
