@@ -105,7 +105,7 @@ MISTAKES = {
         ),
         (
             {"vocab_type": "byte_level_bpe", "user_defined_symbols": ["<x>"]},
-            "--user_defined_symbols together with --vocab_type=byte_level_bpe",
+            "--user_defined_symbols is not supported with --vocab_type=byte_level_bpe",
         ),
     ],
     "masked_lm_own": [
