@@ -16,7 +16,6 @@ from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.lines import LineGenerator, LinePredictor, LineTranslator
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
-from t2t_lite.decoding.texts import in_batches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
@@ -234,8 +233,8 @@ class TranslatorPool:
 
     def _deal(self, method, texts, **options):
         """Calls the method of each translator with its share of the texts and of the options that are lists."""
-        batches = [*in_batches(texts, self.count, lambda text: -len(text))]  # an item of each goes to each device
-        shares = [[batch[at] for batch in batches if at < len(batch)] for at in range(self.count)]
+        order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
+        shares = [order[start :: self.count] for start in range(self.count)]
         answers = [None] * len(texts)
         with concurrent.futures.ThreadPoolExecutor(self.count) as threads:
             results = []
