@@ -5,6 +5,7 @@ import collections
 import fcntl
 import functools
 import gc
+import logging
 import os
 import resource
 import sys
@@ -234,10 +235,27 @@ def made_once(tmp_path_factory):
 
 
 @pytest.fixture
-def clock():
-    """A clock that the test moves, which the module `time` reads until the test ends."""
-    with faults.Clock().running() as clock:
-        yield clock
+def clock(monkeypatch):
+    """A clock that the test moves, which the module `time` reads until the test ends.
+
+    It is set by `monkeypatch`, so that it and what a test sets on top of it are undone in the right order.
+    """
+    clock = faults.Clock()
+    clock.install(monkeypatch)
+    return clock
+
+
+REAL_TIME = {name: getattr(time, name) for name in ("time", "sleep", "monotonic", "perf_counter")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _the_next_module_finds_time_and_log_as_they_were():
+    """Fails a module whose tests leave another clock or log level: what fails then is a test of a later module."""
+    yield
+    assert {name: getattr(time, name) for name in REAL_TIME} == REAL_TIME, "the module `time` is still patched"
+    logger = logging.getLogger("t2t_lite")
+    left, logger.level = logger.level, logging.NOTSET
+    assert left == logging.NOTSET, f"the level of the logger t2t_lite is still {left}"
 
 
 @pytest.fixture

@@ -38,12 +38,12 @@ class Clock:
         self.sleeps.append(seconds)
         self.advance(seconds)
 
-    @contextlib.contextmanager
-    def running(self):
-        """Context in which the module `time` reads this clock."""
-        of_start = {name: lambda: self.now - self._start for name in ("monotonic", "perf_counter")}
-        with mock.patch.multiple(time, time=lambda: self.now, sleep=self.sleep, **of_start):
-            yield self
+    def install(self, monkeypatch):
+        """Lets the module `time` read this clock until the test ends."""
+        monkeypatch.setattr(time, "time", lambda: self.now)
+        monkeypatch.setattr(time, "sleep", self.sleep)
+        for name in ("monotonic", "perf_counter"):
+            monkeypatch.setattr(time, name, lambda: self.now - self._start)
 
 
 @contextlib.contextmanager

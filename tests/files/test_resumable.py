@@ -212,22 +212,24 @@ class Coming(faults.Clock):
         return "" if file.step in self.whole else f"{file.path}: half"
 
 
-def test_later_files_are_waited_for_and_an_incomplete_one_before_them(folder):
+def test_later_files_are_waited_for_and_an_incomplete_one_before_them(folder, monkeypatch):
     """As long as something new comes within a minute and a half; sleeps take 40 s."""
-    with Coming(folder, [1000, 1100, 1200]).running() as clock:
-        found = follow(str(folder), TRANSLATIONS, 901, 1.5, clock.missing)
-        assert [file.step for file in found] == [1000, 1100, 1200]
+    clock = Coming(folder, [1000, 1100, 1200])
+    clock.install(monkeypatch)
+    found = follow(str(folder), TRANSLATIONS, 901, 1.5, clock.missing)
+    assert [file.step for file in found] == [1000, 1100, 1200]
     assert clock.sleeps == [10] * 6  # three in vain after the last one
 
 
 @pytest.mark.parametrize(("minutes", "sleeps"), [(0, 0), (1, 2)])
-def test_what_is_still_missing_at_the_end_is_said(folder, minutes, sleeps):
-    with Coming(folder, []).running() as clock:
-        files = follow(str(folder), TRANSLATIONS, wait_minutes=minutes, missing=clock.missing)
-        assert next(files).step == 900
-        with pytest.raises(UserError, match="ende-1000: half"):
-            next(files)
-        assert len(clock.sleeps) == sleeps
-        with pytest.raises(UserError, match="nowhere: no such folder"):
-            next(follow(str(folder / "nowhere"), TRANSLATIONS, wait_minutes=minutes))
+def test_what_is_still_missing_at_the_end_is_said(folder, minutes, sleeps, monkeypatch):
+    clock = Coming(folder, [])
+    clock.install(monkeypatch)
+    files = follow(str(folder), TRANSLATIONS, wait_minutes=minutes, missing=clock.missing)
+    assert next(files).step == 900
+    with pytest.raises(UserError, match="ende-1000: half"):
+        next(files)
+    assert len(clock.sleeps) == sleeps
+    with pytest.raises(UserError, match="nowhere: no such folder"):
+        next(follow(str(folder / "nowhere"), TRANSLATIONS, wait_minutes=minutes))
     assert len(clock.sleeps) == 2 * sleeps

@@ -52,6 +52,7 @@ def run(data_dir, tmp_path_factory):
         inexact=("--x: y",), local_eval_frequency=8,
     ).train(16)  # fmt: skip
     logger.removeHandler(said)
+    logger.setLevel(logging.NOTSET)
     return folder, said.lines
 
 
