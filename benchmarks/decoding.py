@@ -2,6 +2,7 @@
 
 python -m benchmarks.decoding
 python -m benchmarks.decoding --sides=ours,ours_async,bf16,bf16_async,ct2_async --batches=8,32 --count=64,128
+python -m benchmarks.decoding --sides=bf16_async,ct2_bf16_async,ct2_int8_async,hf_bf16 --batches=32 --count=128
 python -m benchmarks.decoding --run=RUN --text=test.en --size=base
 
 The model is a trained one (by default of `work.py`; yours with --run: pre-norm, sinusoids, no attention biases, 128
@@ -13,7 +14,8 @@ alike) and at most 50 ids more than a sentence's own (the peers: than their batc
 EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what serving runs,
 `xla` always, `bf16` is `ours` in bfloat16. Ours search two batches of a call at once; `ours_async` and `bf16_async`
 with a thread each, as t2t-decoder does for a file. `ct2_async` is CTranslate2 with as many batches at once as there are
-cores, a thread each (`ct2`: one batch at a time, on all cores). Then one sentence comes after the other, which gives
+cores, a thread each (`ct2`: one batch at a time, on all cores); its int8 and bfloat16 are `ct2_int8` and `ct2_bf16`, and
+`hf_bf16` is Hugging Face's model in bfloat16. Then one sentence comes after the other, which gives
 latencies, and the sides' outputs are compared.
 """
 
@@ -39,9 +41,14 @@ SIDES = {
     "bf16_async": "t2t_lite, bfloat16, a thread per batch",
     "ct2_async": "CTranslate2, batches at once",
     "ct2_int8": "CTranslate2, int8",
+    "ct2_int8_async": "CTranslate2, int8, batches at once",
+    "ct2_bf16": "CTranslate2, bfloat16",
+    "ct2_bf16_async": "CTranslate2, bfloat16, batches at once",
+    "hf_bf16": "Hugging Face generate, bfloat16",
 }
 DEFAULT_SIDES = "ours", "hf", "ct2", "ct2_async"
-NEEDS = {"hf": ["torch", "transformers"]} | {side: ["ctranslate2"] for side in ("ct2", "ct2_async", "ct2_int8")}
+NEEDS = {side: ["torch", "transformers"] for side in SIDES if side.startswith("hf")}
+NEEDS |= {side: ["ctranslate2"] for side in SIDES if side.startswith("ct2")}
 BEAM, EXTRA = 4, 50
 # From a run of hidden size 128, filter size 512 and 4 heads.
 SIZES = {
@@ -53,7 +60,7 @@ SIZES = {
 
 def make(folder, run, text, size, lines, sides):
     """Writes the widened model for all sides, and the sentences."""
-    if "hf" in sides:
+    if any(side.startswith("hf") for side in sides):
         import torch  # noqa: F401  (before TensorFlow: the two do not load in the other order)
         import transformers  # noqa: F401
 
@@ -71,7 +78,7 @@ def make(folder, run, text, size, lines, sides):
     model.save(os.path.join(folder, "ours.keras"))
     if any(side.startswith("ct2") for side in sides):
         make_ctranslate2(folder, model)
-    if "hf" in sides:
+    if any(side.startswith("hf") for side in sides):
         make_hugging_face(folder, model)
 
 
@@ -148,9 +155,11 @@ def hf_search(folder, side):
     from transformers import GenerationConfig, PegasusForConditionalGeneration
 
     model = PegasusForConditionalGeneration.from_pretrained(os.path.join(folder, "hf")).eval()
+    if side == "hf_bf16":
+        model = model.to(torch.bfloat16)
     table = np.load(os.path.join(folder, "positions.npy"))
     for stack in (model.model.encoder, model.model.decoder):
-        stack.embed_positions.weight.data = torch.from_numpy(table)[: len(stack.embed_positions.weight)].clone()
+        stack.embed_positions.weight.data = torch.from_numpy(table)[: len(stack.embed_positions.weight)].to(model.dtype)
 
     def search(sources, batch_size):
         outputs = [None] * len(sources)
@@ -176,8 +185,8 @@ def ct2_search(folder, side):
     """As `our_search`, of CTranslate2."""
     import ctranslate2
 
-    kind = "int8" if side == "ct2_int8" else "float32"
-    at_once = os.cpu_count() if side == "ct2_async" else 1
+    kind = {"int8": "int8", "bf16": "bfloat16"}.get(side.removesuffix("_async").removeprefix("ct2_"), "float32")
+    at_once = os.cpu_count() if side.endswith("_async") else 1
     translator = ctranslate2.Translator(
         os.path.join(folder, "ct2"), device="cpu", compute_type=kind, inter_threads=at_once,
         intra_threads=os.cpu_count() // at_once,
@@ -206,9 +215,7 @@ def ct2_search(folder, side):
 
 def search_of(folder, side):
     """Returns the side's search."""
-    return {"hf": hf_search, "ct2": ct2_search, "ct2_async": ct2_search, "ct2_int8": ct2_search}.get(side, our_search)(
-        folder, side
-    )
+    return {"hf": hf_search, "ct2": ct2_search}.get(side.partition("_")[0], our_search)(folder, side)
 
 
 def add_flags(parser):

@@ -1,13 +1,14 @@
 """A training step against PyTorch's nn.Transformer and Hugging Face's Marian: target tokens per second, and memory.
 
 python -m benchmarks.training
+python -m benchmarks.training --sides=mixed,torch_bf16,marian_bf16,ours
 python -m benchmarks.training --sides=ours,mixed,recompute,compiled,torch_unmasked --rounds=5
 python -m benchmarks.training --sides=accumulated,replicas --size=small --batches=8
 
 All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
 same batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update is
 included. Every side is a process of its own, warmed up on all batches; a turn is every batch once. `mixed` is ours
-under mixed_bfloat16, `recompute` ours with recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch
+under mixed_bfloat16, `torch_bf16` and `marian_bf16` are the peers under PyTorch's autocast, `recompute` ours with recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch
 without its padding masks; `accumulated` takes all batches in one step, one after the other, and `replicas` in one step,
 each on a logical CPU of its own. Without --sides it also saves a checkpoint of the base model, its optimizer and the
 position in the data, five times.
@@ -36,9 +37,12 @@ SIDES = {
     "accumulated": "t2t_lite, batches accumulated",
     "replicas": "t2t_lite, a replica per batch",
     "torch_unmasked": "PyTorch without padding masks",
+    "torch_bf16": "PyTorch nn.Transformer, autocast bfloat16",
+    "marian_bf16": "Hugging Face Marian, autocast bfloat16",
 }
 DEFAULT_SIDES = "ours", "torch", "marian", "mixed"
-NEEDS = {"torch": ["torch"], "torch_unmasked": ["torch"], "marian": ["torch", "transformers"]}
+NEEDS = dict.fromkeys(("torch", "torch_unmasked", "torch_bf16"), ["torch"])
+NEEDS |= dict.fromkeys(("marian", "marian_bf16"), ["torch", "transformers"])
 HPARAMS = {"mixed": "dtype_policy=mixed_bfloat16", "recompute": "recompute_grad=True"}
 SIZES = {
     "base": {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6},
@@ -141,17 +145,19 @@ def peer_step(side, sizes):
     import torch.nn.functional as F
 
     torch.manual_seed(1)
-    model = (marian if side == "marian" else plain_torch)(sizes, masked=side != "torch_unmasked")
+    make = marian if side.startswith("marian") else plain_torch
+    model = make(sizes, masked=side != "torch_unmasked")
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def step(inputs, targets):
         inputs, targets = (torch.from_numpy(ids).long() for ids in (inputs, targets))
         optimizer.zero_grad(set_to_none=True)
-        logits = model(inputs, F.pad(targets, (1, 0))[:, :-1])
-        loss = F.cross_entropy(
-            logits.reshape(-1, VOCAB_SIZE), targets.reshape(-1), ignore_index=0, label_smoothing=SMOOTHING
-        )
+        with torch.autocast("cpu", torch.bfloat16, enabled=side.endswith("_bf16")):
+            logits = model(inputs, F.pad(targets, (1, 0))[:, :-1])
+            loss = F.cross_entropy(
+                logits.reshape(-1, VOCAB_SIZE), targets.reshape(-1), ignore_index=0, label_smoothing=SMOOTHING
+            )
         loss.backward()
         optimizer.step()
         return loss.item()

@@ -209,10 +209,7 @@ def encoder_folder(family, predictor):
         width = np.float32(numbers.highest - numbers.lowest)
         tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width
         tensors[f"{name}.bias"] = tensors[f"{name}.bias"] * width + np.float32(numbers.lowest)
-    facts = {
-        **_facts(predictor, vocabulary),
-        "max_position_embeddings": model.config["max_position"] + first_position,
-    }
+    facts = {**_facts(predictor, vocabulary), "max_position_embeddings": model.config["max_position"] + first_position}
     return Folder(
         title="An encoder for Hugging Face Transformers",
         use=_USE.format(auto=f"AutoModel{end}"),

@@ -59,9 +59,7 @@ def imagetransformer_base():
 def imagetransformer_base_rel():
     """The base with relative positions, which reach across the two visible blocks."""
     return _changed(
-        image_transformer_base(),
-        self_attention_type="local_1d+dot_product_relative_v2",
-        max_relative_position=512,
+        image_transformer_base(), self_attention_type="local_1d+dot_product_relative_v2", max_relative_position=512
     )
 
 

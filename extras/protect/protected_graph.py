@@ -65,10 +65,7 @@ def hide(protection, texts):
     has_some = tf.math.unsorted_segment_max(tf.cast(is_match, tf.int32), rows, parts.nrows()) > 0
     is_only = has_some & tf.strings.regex_full_match(tf.strings.reduce_join(rest, axis=-1), BLANK)
     return HiddenBatch(
-        tf.strings.reduce_join(hidden, axis=-1),
-        slots.to_tensor(-1),
-        found.to_tensor(""),
-        tf.where(is_only, texts, ""),
+        tf.strings.reduce_join(hidden, axis=-1), slots.to_tensor(-1), found.to_tensor(""), tf.where(is_only, texts, "")
     )
 
 

@@ -158,10 +158,7 @@ def _joined(answers):
     flags = {name: any(getattr(answer, name) for answer in answers) for name in ("truncated", "is_short")}
     first, *others = [
         ServedAnswer(
-            join_texts([one.text for one in of_rank])[0],
-            sum(one.score for one in of_rank),
-            **flags,
-            parts=len(answers),
+            join_texts([one.text for one in of_rank])[0], sum(one.score for one in of_rank), **flags, parts=len(answers)
         )
         for of_rank in ranks([answer.hypotheses for answer in answers])
     ]

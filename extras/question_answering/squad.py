@@ -77,10 +77,7 @@ def _squad_f1(predicted, expected):
     return _of_golds(word_f1)(predicted, golds)
 
 
-OF_SPANS = {
-    "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
-    "squad_f1": AnswerMetric(_squad_f1, np.mean),
-}
+OF_SPANS = {"exact_match": AnswerMetric(_of_golds(is_match), np.mean), "squad_f1": AnswerMetric(_squad_f1, np.mean)}
 
 
 _HALVES = re.compile("[\ud800-\udfff]")  # unpaired surrogates, which JSON can escape but UTF-8 cannot encode

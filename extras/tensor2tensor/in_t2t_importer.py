@@ -14,9 +14,7 @@ def define_flags(flags):
         "vocab", [], "tensor2tensor's .subwords file, or two: that of the inputs and that of the targets."
     )
     flags.DEFINE_string(
-        "hparams_set",
-        "",
-        "The set that tensor2tensor trained the model with, if its folder lacks hparams.json.",
+        "hparams_set", "", "The set that tensor2tensor trained the model with, if its folder lacks hparams.json."
     )
     flags.DEFINE_string(
         "hparams", "", "Changes to the hyperparameters of tensor2tensor's model: name=value,name=value."

@@ -198,11 +198,7 @@ def _padded(path, size):
 
 def _fill(model, checkpoint, embeddings):
     """Loads the weights of a checkpoint into a built Transformer."""
-    matrices = {
-        "inputs": model.input_embedding,
-        "targets": model.target_embedding,
-        "softmax": model.softmax,
-    }
+    matrices = {"inputs": model.input_embedding, "targets": model.target_embedding, "softmax": model.softmax}
     for role, layer in matrices.items():
         layer.embeddings.assign(embeddings[role])
     if model.config["target_space_embedding"]:

@@ -144,15 +144,8 @@ class CheckpointTranslations:
             )
         steps = [file.step for file in resumable.find(self.model_dir, resumable.CHECKPOINTS)]
         files.check_outputs(
-            {
-                "--source": self.source_path,
-                "--reference": self.references,
-                "the model's": run_files(self.model_dir),
-            },
-            {
-                "--plot": self.plot,
-                "--translations_dir": [self._path(ending) for ending in (*_WRITTEN, *steps)],
-            },
+            {"--source": self.source_path, "--reference": self.references, "the model's": run_files(self.model_dir)},
+            {"--plot": self.plot, "--translations_dir": [self._path(ending) for ending in (*_WRITTEN, *steps)]},
         )
         files.make_folder(self.folder)
         files.check_writable(self.folder)

@@ -5,14 +5,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import (
-    Context,
-    Dropout,
-    Results,
-    TransformerDecoderLayer,
-    TransformerEncoderLayer,
-    number_seeds,
-)
+from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.masks import with_mask

@@ -239,6 +239,5 @@ class DeclaredHParams:
     eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Beam size of these translations.")
     eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Length penalty of these translations.")
     eval_tokenization: str = setting(
-        "",
-        meaning="BLEU's tokenization, such as zh or char; empty: by the target language, 13a if it has spaces.",
+        "", meaning="BLEU's tokenization, such as zh or char; empty: by the target language, 13a if it has spaces."
     )

@@ -11,15 +11,7 @@ from t2t_lite import layers
 from tests.layers.equations import array
 from tests.layers.harness import check_layer
 from tests.layers.kinds import needs, registered
-from tests.layers.patterns import (
-    RNG,
-    SCORES,
-    X,
-    check_steps_of_beams,
-    pattern,
-    steps,
-    visible,
-)
+from tests.layers.patterns import RNG, SCORES, X, check_steps_of_beams, pattern, steps, visible
 
 CASES = registered(
     {
@@ -153,8 +145,7 @@ def test_scores_are_those_of_each_head():
 
 @needs("local_1d")
 @pytest.mark.parametrize(
-    "kind",
-    [{"pattern": ["full", {"type": "local_1d", "block_length": 3}]}, {"type": "local_1d", "block_length": 3}],
+    "kind", [{"pattern": ["full", {"type": "local_1d", "block_length": 3}]}, {"type": "local_1d", "block_length": 3}]
 )
 def test_the_layer_of_a_kind(kind):
     layer = layers.make_self_attention(kind, 0, num_heads=2)

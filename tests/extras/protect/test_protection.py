@@ -96,10 +96,7 @@ def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mistakes = [
         ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders"),
-        (
-            {"protect": ["urls"], "vocab_type": "byte_level_bpe"},
-            "which --vocab_type=byte_level_bpe",
-        ),
+        ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "which --vocab_type=byte_level_bpe"),
         ({"protect": ["urls"], "user_defined_symbols": ["x", "⟦url2⟧"]}, "⟦url2⟧ is a symbol of --protect=urls"),
     ]
     own_problems.check_mistakes("translate_own", {"train_files": train, "dev_files": train}, mistakes)

@@ -140,10 +140,7 @@ def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
 @pytest.mark.parametrize(
     "config, message",
     [
-        (
-            {"architectures": ["XLNetForQuestionAnswering"]},
-            "architectures=XLNetForQuestionAnswering…XLNetLMHead",
-        ),
+        ({"architectures": ["XLNetForQuestionAnswering"]}, "architectures=XLNetForQuestionAnswering…XLNetLMHead"),
         ({"attn_type": "uni"}, "attn_type=uni…bi"),
         ({"bi_data": True}, "bi_data=True…False"),
         ({"d_head": 8}, "d_head=8…4, d_model / n_head"),
