@@ -14,9 +14,9 @@ alike) and at most 50 ids more than a sentence's own (the peers: than their batc
 EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what serving runs,
 `xla` always, `bf16` is `ours` in bfloat16. Ours search two batches of a call at once; `ours_async` and `bf16_async`
 with a thread each, as t2t-decoder does for a file. `ct2_async` is CTranslate2 with as many batches at once as there are
-cores, a thread each (`ct2`: one batch at a time, on all cores); its int8 and bfloat16 are `ct2_int8` and `ct2_bf16`, and
-`hf_bf16` is Hugging Face's model in bfloat16. Then one sentence comes after the other, which gives
-latencies, and the sides' outputs are compared.
+cores, a thread each (`ct2`: one batch at a time, on all cores); its int8 and bfloat16 are `ct2_int8` and `ct2_bf16`,
+and `hf_bf16` is Hugging Face's model in bfloat16. Then one sentence comes after the other, which gives latencies, and
+the sides' outputs are compared.
 """
 
 import json

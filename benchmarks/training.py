@@ -8,10 +8,10 @@ python -m benchmarks.training --sides=accumulated,replicas --size=small --batche
 All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
 same batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update is
 included. Every side is a process of its own, warmed up on all batches; a turn is every batch once. `mixed` is ours
-under mixed_bfloat16, `torch_bf16` and `marian_bf16` are the peers under PyTorch's autocast, `recompute` ours with recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch
-without its padding masks; `accumulated` takes all batches in one step, one after the other, and `replicas` in one step,
-each on a logical CPU of its own. Without --sides it also saves a checkpoint of the base model, its optimizer and the
-position in the data, five times.
+under mixed_bfloat16, `torch_bf16` and `marian_bf16` are the peers under PyTorch's autocast, `recompute` ours with
+recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch without its padding masks; `accumulated`
+takes all batches in one step, one after the other, and `replicas` in one step, each on a logical CPU of its own.
+Without --sides it also saves a checkpoint of the base model, its optimizer and the position in the data, five times.
 """
 
 import glob
@@ -41,8 +41,8 @@ SIDES = {
     "marian_bf16": "Hugging Face Marian, autocast bfloat16",
 }
 DEFAULT_SIDES = "ours", "torch", "marian", "mixed"
-NEEDS = dict.fromkeys(("torch", "torch_unmasked", "torch_bf16"), ["torch"])
-NEEDS |= dict.fromkeys(("marian", "marian_bf16"), ["torch", "transformers"])
+NEEDS = {side: ["torch"] for side in SIDES if side.startswith("torch")}
+NEEDS |= {side: ["torch", "transformers"] for side in SIDES if side.startswith("marian")}
 HPARAMS = {"mixed": "dtype_policy=mixed_bfloat16", "recompute": "recompute_grad=True"}
 SIZES = {
     "base": {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6},
