@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.generations import Generations
 from t2t_lite.extras.insights.models import Models
-from tests.decoding.test_generator import generator_of
+from tests.decoding.letter_generator import generator_of
 from tests.extras.insights.doubles import Letters
 
 PROMPT = "abbac"

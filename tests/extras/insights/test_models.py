@@ -13,8 +13,8 @@ from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.models import Models
 from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
+from tests.decoding.parity import LABELS, Labels, Parity
 from tests.decoding.runs import make_run
-from tests.decoding.test_predictor import LABELS, Labels, Parity
 from tests.extras.insights.doubles import Classes, Classifier, Shown, spans, tags
 
 TEXT = "the red house"
