@@ -155,7 +155,7 @@ def test_rows_that_bpe_dropout_makes_too_long_are_cut_anywhere(folder):
 
 
 def test_a_vocabulary_without_a_mask_is_refused(folder, tmp_path):
-    with pytest.raises(UserError, match=r"has no \[MASK\], nor <mask>"):
+    with pytest.raises(UserError, match=r"neither \[MASK\] nor <mask>"):
         mask_of(ByteTextEncoder())
     train_sentencepiece(["a text"] * 9, str(tmp_path / "vocab"), 270)
     text = [f"{folder}/a.txt"]
