@@ -90,7 +90,6 @@ def check(flags):
 def run(flags):
     """Runs the chosen mode."""
     check_tokenization(flags)
-    features = _trained.features_options(flags)
     asked = flag_checks.asked(flags).of_model(_trained.find(flags))
     job = _job(asked)
     from t2t_lite.data.problem import DatasetSplit
@@ -108,7 +107,7 @@ def run(flags):
         case "features_file":
             from t2t_lite.decoding.command.features import write_features
 
-            write_features(job, source, asked["features_file"], **features)
+            write_features(job, source, asked["features_file"], **_trained.features_options(flags))
         case "decode_from_file":
             decode_files.translate_file(job, source, output, reference, asked["prefix_file"])
         case "records":

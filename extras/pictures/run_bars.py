@@ -3,9 +3,9 @@
 import itertools
 import os
 
+from t2t_lite.extras.pictures.curves import draw_curves, points, read_log, short_names
 from t2t_lite.runs.run_config import read_run_config
 from t2t_lite.visualization import drawing
-from t2t_lite.visualization.curves import draw_curves, points, read_log, short_names
 
 # Table 3 of the paper, on newstest2013: (perplexity per piece, BLEU).
 TABLE_3 = {

@@ -211,7 +211,11 @@ def _write(job, paths, part, make, title, convert=None):
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
-    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
+    if "-" in paths:
+        written = _ToStandardOutput(paths)
+    else:
+        inputs = made_from(job, part, title)
+        written = ResumableFiles(paths, inputs)
     chunk = job.chunk * getattr(translator, "count", 1)
     if written.state is not None:  # determines what is compiled, which affects the last digits of scores
         _restore_history(translator, written.state, paths[0])

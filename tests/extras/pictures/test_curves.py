@@ -6,7 +6,8 @@ import matplotlib.image
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.visualization import curves, drawing
+from t2t_lite.extras.pictures import curves
+from t2t_lite.visualization import drawing
 
 
 def write_log(folder, *lines, tail=""):
