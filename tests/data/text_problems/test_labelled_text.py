@@ -106,7 +106,7 @@ def test_the_texts_of_a_pair_are_one_row_and_each_begins_with_the_prefix(tmp_pat
 
 def test_labels_of_another_order_are_refused(data_dir, monkeypatch):
     monkeypatch.setattr(Opinion, "class_labels", lambda self, data_dir: ["positive", "negative"])
-    with pytest.raises(UserError, match=r"targets of opinion: this vocabulary .* not the one the records"):
+    with pytest.raises(UserError, match=r"targets of opinion: this vocabulary .* differs "):
         Records(Opinion(), data_dir, DatasetSplit.TRAIN).check()
     monkeypatch.setattr(Opinion, "num_classes", 3)
     with pytest.raises(UserError, match="opinion: 2 class labels, but num_classes = 3"):
