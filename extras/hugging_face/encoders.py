@@ -27,7 +27,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
     Args:
         family: Family.
         path: str, a folder with `config.json`, `model.safetensors` and a vocabulary, which is `vocab.txt`, or
-        `vocab.json` and `merges.txt`, or `spiece.model`, or `sentencepiece.bpe.model`, or `tokenizer.json`.
+            `vocab.json` and `merges.txt`, or `spiece.model`, or `sentencepiece.bpe.model`, or `tokenizer.json`.
         config: dict, see `Family.read`.
         output_dir: str, folder of the new run; it must not exist or must be empty.
         problem: str, the problem of the run. "" is the head's default problem, for single texts.
@@ -176,7 +176,7 @@ def encoder_folder(family, predictor):
 
     Raises:
         UserError: the vocabulary lacks a token, the model's first token differs from the vocabulary's, or the model
-        joins two texts in another way.
+            joins two texts in another way.
     """
     model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
     if vocabulary.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:

@@ -36,15 +36,15 @@ class Field(NamedTuple):
         argument: str, the argument of our model's constructor that the field sets, or "".
         kind: type of the value, or a union of a type with None. If None, the type is not checked.
         usual: the default value, or a function that computes the default from the previous fields and also replaces
-        null. NEEDED marks a required field, and OPTIONAL a field without a default.
+            null. NEEDED marks a required field, and OPTIONAL a field without a default.
         values: {foreign value: our value}. If several foreign values have the same meaning, the first of them is
-        written.
+            written.
         is_right: function of (value, dict of the previous fields) that returns whether the value is valid, instead of
-        `values`. If None, every value is valid.
+            `values`. If None, every value is valid.
         expected: str, a description of valid values, which may name previous fields in braces.
         divides: str, the name of a field that must be a multiple of this field.
         value: function of our model's config that returns the value to write. If None, the value of `argument` is
-        written.
+            written.
         is_read, is_written: bool, whether an import reads the field, and whether an export writes it.
     """
 
@@ -152,26 +152,27 @@ class Family(NamedTuple):
         fields: sequence of Field, in the order in which they are written.
         options: {argument of our model's constructor: the value that all models of the family have}.
         limits: function of our model's config that returns {argument: tuple of the supported values, or None for any
-        value}. It adds to the limits that follow from `fields` and `options`.
+            value}. It adds to the limits that follow from `fields` and `options`.
         weights: {path of a layer or a weight of our model: foreign name, or PerHead}; `*` stands for the number of a
-            layer. vocabularies: (tuple of the kinds of TextEncoders that a foreign folder can hold, the name of these
-            kinds in messages). A kind is a class, or the name of a registered vocabulary.
+            layer.
+        vocabularies: (tuple of the kinds of TextEncoders that a foreign folder can hold, the name of these kinds in
+            messages). A kind is a class, or the name of a registered vocabulary.
         complete: function of (path, dict of all fields) that checks combinations of fields, and may change some.
         is_transposed: bool, whether foreign dense kernels are [outputs, inputs].
         prefix: str, prefix of the names of the body's weights. The files of a model without a head lack this prefix.
         unused: tuple of str, suffixes of the names of weights that are not read, because they are computed at load time
-        or also stored under another name.
+            or also stored under another name.
         hparams_set: str, the hyperparameter set with the family's training settings. If "", the defaults are used.
         text_problem: str, the problem for pretraining on single texts.
         sentence_problem: str, the problem for pretraining on pairs of sentences, or None.
         first_position: function of the padding id that returns how many rows at the start of the position table are
-        unused.
+            unused.
         tokenizer: {name: value} for `tokenizer_config.json`; replaces the values that follow from the vocabulary.
         row_id: str, the argument of our model that holds the id of the token whose output represents the whole row.
         constants: {foreign name: function of our model's config that returns an array}, for tensors that every foreign
-        model has but not every model of ours. The arrays, such as zeros, do not change the model's outputs.
+            model has but not every model of ours. The arrays, such as zeros, do not change the model's outputs.
         model_type: str, the `model_type` in `config.json` and the name by which the family is registered, see
-        `registry.family`.
+            `registry.family`.
     """
 
     class_prefix: str

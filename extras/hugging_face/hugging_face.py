@@ -41,8 +41,8 @@ def export_hugging_face(
 
     Args:
         translator: Translator, Generator or Predictor. A Translator must have a single Transformer whose options Marian
-        or Blenderbot supports (see the table in docs/conversion.md, or run `t2t-trainer --describe` before training),
-        and one SentencePiece vocabulary; Marian also supports two.
+            or Blenderbot supports, and one SentencePiece vocabulary (or two for Marian). docs/conversion.md has a table
+            of these options; `t2t-trainer --describe` checks them before training.
         path: str, a new or empty folder.
         beam_size: int, the beam size in `generation_config.json`.
         alpha: float, exponent of the length penalty in Transformers, where score = log-probability / length^alpha.
@@ -54,7 +54,7 @@ def export_hugging_face(
 
     Raises:
         UserError: no family supports the model's options (the message lists all unsupported ones) or the type of the
-        model or vocabulary, or the folder is not empty.
+            model or vocabulary, or the folder is not empty.
         Failure: writing failed; nothing is left behind.
     """
     formats.check("hugging_face", translator)
@@ -86,9 +86,9 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
             `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
         languages: (language of the inputs, language of the targets), such as ("en", "de"). The default is taken from
-        the tokenizer's configuration.
+            the tokenizer's configuration.
         problem: str, the problem of the run. An encoder of text pairs needs "classify_pair_own" or "regress_pair_own".
-        "" is the default of the model's head.
+            "" is the default of the model's head.
 
     Returns:
         The path of the new checkpoint, without suffix.

@@ -83,7 +83,9 @@ class Folder(NamedTuple):
 class HuggingFaceWeights:
     """The tensors of a foreign model, which checks that every tensor is used.
 
-    Args: path: str, path of the file, for error messages. tensors: {name: array}; names may lack the family's prefix.
+    Args:
+        path: str, path of the file, for error messages.
+        tensors: {name: array}; names may lack the family's prefix.
         family: Family.
 
     Attributes:
@@ -169,7 +171,7 @@ def read_weights(folder, family, auto_class=None):
         folder: str.
         family: Family.
         auto_class: str, the class of Transformers that saves a `model.safetensors`, for error messages. If None, a
-        `pytorch_model.bin` is also accepted.
+            `pytorch_model.bin` is also accepted.
 
     Raises:
         UserError: the file is missing or damaged.

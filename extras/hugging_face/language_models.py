@@ -21,7 +21,7 @@ def import_language_model(family, path, config, output_dir):
     Args:
         family: Family.
         path: str, a folder with `config.json`, `model.safetensors`, and either `tokenizer.json` or `vocab.json` and
-        `merges.txt`.
+            `merges.txt`.
         config: dict, see `Family.read`.
         output_dir: str, folder of the new run; it must not exist or must be empty.
 

@@ -123,7 +123,7 @@ def vocabulary_of(folder):
 
     Raises:
         UserError: the vocabulary is missing, its kind is not supported, or it splits texts into words in an unsupported
-        way.
+            way.
     """
     with tempfile.TemporaryDirectory() as work_dir:
         try:
