@@ -235,7 +235,7 @@ def test_other_files_that_do_not_fit_are_named(tmp_path):
         file.write("more\n")
     refuses_import(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected the {len(PIECES) + 1} tokens")
     os.rename(weights, f"{folder}/pytorch_model.bin")
-    refuses_import(folder, tmp_path, "holds pytorch_model.bin")
+    refuses_import(folder, tmp_path, "contains pytorch_model.bin")
 
 
 @pytest.mark.slow
