@@ -108,7 +108,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return {"inputs": counted["inputs"] + key, "targets": targets}
 
     def encode(self, inputs, training=None):
-        """Maps ids, int [B, S], to {"hidden", "keys": [B, S, hidden], "mask": bool [B, S], "states": layers' [h, c]}."""
+        """Maps ids, int [B, S], to {"hidden", "keys": [B, S, hidden], "mask": bool [B, S], "states": [[h, c]]}."""
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         x, mask, states = self.input_embedding(inputs), inputs != 0, []
