@@ -245,7 +245,7 @@ def test_ids_beyond_the_tokens_are_left_out(tmp_path, caplog):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM", vocab_size=size)
     with caplog.at_level(logging.WARNING):
         import_hugging_face(folder, str(tmp_path / "run"))
-    assert f"vocab_size={size}, but {len(PIECES)} tokens" in caplog.text
+    assert f"vocab_size={size}, but only {len(PIECES)} tokens" in caplog.text
     export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
     name = "bert.embeddings.word_embeddings.weight"
     np.testing.assert_array_equal(tensors_of(tmp_path / "out")[name], tensors[name][: len(PIECES)])
