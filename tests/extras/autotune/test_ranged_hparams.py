@@ -98,7 +98,7 @@ def test_other_built_in_ranges():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda r: r.set_float("label_smoothing", 0.2, 0.1), "from 0.2 to 0.1 is empty"),
+        (lambda r: r.set_float("label_smoothing", 0.2, 0.1), "0.2 to 0.1 is empty"),
         (lambda r: r.set_float("label_smoothing", 0.0, 0.1, scale=r.LOG_SCALE), "logarithmic scale"),
         (lambda r: r.set_int("num_heads", 0, 8, scale=r.REVERSE_LOG_SCALE), "logarithmic scale"),
         (lambda r: r.set_float("label_smoothing", 0.0, math.nan), "nan: expected a finite number"),
@@ -129,8 +129,8 @@ def test_mistakes_in_a_range(call, words):
             "'label_smothing' is not a hyperparameter. Nearest: label_",
         ),
         (lambda r: r.set_float("learning_rate", 0.1, 1.0), "Set learning_rate_constant to 10 times"),
-        (lambda r: r.set_int("random_seed", 1, 5), "random_seed cannot vary"),
-        (lambda r: r.set_int("eval_beam_size", 1, 5), "eval_beam_size cannot vary"),
+        (lambda r: r.set_int("random_seed", 1, 5), "random_seed .*cannot vary"),
+        (lambda r: r.set_int("eval_beam_size", 1, 5), "eval_beam_size .*cannot vary"),
         (lambda r: r.set_float("label_smoothing", 0.0, 1.0), "label_smoothing=1.0: expected a number at least 0 and"),
         (lambda r: r.set_discrete("num_heads", [4, 5000]), "num_heads=5000: expected a whole number from 1 to 4,096"),
         (lambda r: r.set_categorical("optimizer", ["adam", "adm"]), "optimizer=adm: expected one of"),

@@ -119,7 +119,7 @@ MISTAKES = {
     "a tree of samples": ("beam", {"text": "a", "sampling": True}, "'sampling': unknown field"),
     "no target": ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
     "a blank picture": ("attention", {"text": ""}, "text: is blank"),
-    "another task": ("translate", {"text": "a"}, "lm: cannot translate. Expected one of generate, beam, steps"),
+    "another task": ("translate", {"text": "a"}, "lm: does not support translate. Expected one of gen"),
 }  # fmt: skip
 
 

@@ -159,7 +159,7 @@ def test_a_user_s_own_files_are_read_and_written(ask, models):
     picture = content(ask("files", model="dots", text="ab", target=[3, 4, 1], ending="png")[1], "output.png")
     assert tf.io.decode_png(picture).shape == (1, 2, 1)
     status, answer = ask("generate", model="dots", file=file("a.dots", b"ab ba\n"))
-    assert status == 400 and answer["error"] == "a.dots: holds 2 inputs. Expected one."
+    assert status == 400 and answer["error"] == "a.dots: contains 2 inputs. Expected one."
 
 
 BAD = {  # functions, since TensorFlow must not compute before the tests

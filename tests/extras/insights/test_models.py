@@ -63,7 +63,7 @@ def test_what_is_said_of_each(client, checkpoints):
     [
         ("translate", {"model": "model.ckpt-300"}, "model='model.ckpt-300': unknown model. Expected one of /"),
         ("translate", {"model": 3}, "'model': expected a text, found 3"),
-        ("predict", {}, "model.ckpt-100: cannot predict. Expected one of translate, beam, steps, attention."),
+        ("predict", {}, "model.ckpt-100: does not support predict. Expected one of translate, beam, steps, attention."),
     ],
     ids=["unknown", "a number", "another task"],
 )
