@@ -169,7 +169,7 @@ def test_an_xlm_roberta_may_have_its_tokenizer_json_alone(tmp_path, xlm_roberta)
         assert vocabulary.ids == ids
     other = [*document["model"]["vocab"][:-1], ["more", -9.0], ["<mask>", 0.0]]
     (folder / "tokenizer.json").write_text(json.dumps(document | {"model": document["model"] | {"vocab": other}}))
-    refused(folder, tmp_path, f"{FAIRSEQ}: other pieces than in {folder}/tokenizer.json")
+    refused(folder, tmp_path, f"{FAIRSEQ}: the pieces differ from those in {folder}/tokenizer.json")
     (folder / FAIRSEQ).unlink()
     blanks = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}
     later = {"normalizer": {"type": "Sequence", "normalizers": [document["normalizer"], {"type": "Strip"}, blanks]}}
@@ -205,7 +205,7 @@ def test_files_of_an_xlm_roberta_that_do_not_fit_are_named(tmp_path, xlm_roberta
     proto = ModelProto.FromString(model)
     proto.pieces[9].piece = "<mask>"
     (folder / FAIRSEQ).write_bytes(proto.SerializeToString())
-    refused(folder, tmp_path, "Expected <unk> <s> </s> and no further token of an XLM-RoBERTa")
+    refused(folder, tmp_path, "Expected <unk> <s> </s>, and no other")
     (folder / FAIRSEQ).write_bytes(b"no model")
     refused(folder, tmp_path, f"{FAIRSEQ}: not a SentencePiece model")
 
