@@ -110,7 +110,7 @@ def model_spec(model, tokens):
             ids.
 
     Raises:
-        UserError: the model has options that CTranslate2 lacks (the message lists all), or ctranslate2 is not installed.
+        UserError: the model has options that CTranslate2 lacks (all are listed), or ctranslate2 is not installed.
     """
     formats.check_model("ctranslate2", model)
     config = model.config
