@@ -15,7 +15,7 @@ from t2t_lite.training.monitor import history
 from t2t_lite.training.repeated_seeds import train_seeds
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # in a row; more are not caused by the hyperparameters
+_MOST_FAILURES = 5  # in a row; after these, hyperparameters are hardly the cause
 REPORT = "tuning.json"
 
 

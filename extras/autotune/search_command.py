@@ -111,7 +111,7 @@ def _open_study(flags, base, ranges, objective):
 
 
 def _search_in_parallel(flags):
-    """Trains the trials in several processes, finishes the search in a single one, and returns its exit status."""
+    """Trains the trials in several processes, then finishes the search in one process and returns its exit status."""
     # This process must not compute, because TensorFlow would occupy GPU memory that the trials need.
     import tensorflow as tf
 

@@ -73,7 +73,7 @@ class Attention(Layer):
         weights = masked_softmax(scores, ops.expand_dims(memory["mask"], 1))
         length = ops.sum(
             ops.cast(memory["mask"], "float32"), axis=1
-        )  # m; with equal weights, the context's variance is 1 / m
+        )  # m: with equal weights, the context's variance is 1 / m
         found = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
         return (self.output_layer(found) + inputs) * HALF, weights
 

@@ -134,15 +134,15 @@ class NeuralGPU(EncoderDecoder):
         return {"hidden": tape * ops.expand_dims(is_there, -1)}
 
     def decode(self, x, memory, training=None):
-        """The targets' embeddings [B, T, hidden], which are not used -> the tape at their positions."""
+        """Returns the tape at the targets' positions; `x`, the targets' embeddings [B, T, hidden], is not used."""
         return tape_at(memory, ops.arange(ops.shape(x)[1], dtype="int32"))
 
     def first_state(self, memory):
-        """Returns (): a step only reads the tape."""
+        """Returns an empty state, because a step only reads the tape."""
         return ()
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], which is not used -> (the tape at the position [B, K, hidden], ())."""
+        """Returns (the tape at the position, [B, K, hidden], an empty state); `x` is not used."""
         found = tape_at(memory, ops.reshape(ops.cast(position, "int32"), (1,)))
         return ops.broadcast_to(found, ops.shape(x)), state
 
@@ -195,7 +195,7 @@ class OutputStep(Layer):
 @register_model("extended_neural_gpu")
 @keras.saving.register_keras_serializable("baselines")
 class ExtendedNeuralGPU(NeuralGPU):
-    """The Extended Neural GPU: a Neural GPU as encoder, and a second one whose steps predict the targets in turn.
+    """The Extended Neural GPU: a Neural GPU as encoder, and a Neural GPU as decoder with one step per target.
 
     The decoder starts with the encoder's tape. Its convolutional GRUs also read a second tape, on which each known
     target is written at its position. The next target is predicted from its position on the first tape (figure 5). Each

@@ -31,10 +31,10 @@ class Kermit(TransformerModel):
     """KERMIT: predicts the ids that are missing in a canvas, which contains some ids of a translation in order.
 
     The text and the canvas are read as one row, without padding between them and without causal masks. Positions start
-    over in the canvas, except with `pos=rotary` and relative attention, which count positions in the whole row. A
-    learned vector tells the ids of the text from the ids of the canvas. A canvas ends with id 1. There is a slot before
-    each id of the canvas, including this 1. The state of the id gives the logits of its slot: they predict an id that
-    is missing in the slot, or 1 for "nothing is missing".
+    over in the canvas, except with `pos=rotary` and relative attention, which count positions in the whole row. One of
+    two learned vectors is added to each id, to distinguish the text from the canvas. A canvas ends with id 1. There is
+    a slot before each id of the canvas, including this 1. The state of the id gives the logits of its slot: they
+    predict an id that is missing in the slot, or 1 for "nothing is missing".
 
     Args:
         vocab_size: int, number of ids of the inputs, and of the targets if the vocabulary is shared.

@@ -147,7 +147,7 @@ def own_heads(prefix):
 
 @registry.register_family("bert")
 def bert():
-    """Returns the Family."""
+    """Returns the Family of BERT."""
     return Family(
         class_prefix="Bert",
         model=TransformerEncoder,

@@ -142,7 +142,7 @@ def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
         raise UserError(f"{path}: no task for the model's {head} head: the extra that has the task is not installed.")
     if requested and requested not in possible:
         why = "; RoBERTa has two end tokens between the texts of a pair, here there is one" if reads_two_ends else ""
-        raise UserError(f"--problem={requested}: not for the model in {path}. Expected {' or '.join(possible)}{why}.")
+        raise UserError(f"--problem={requested}: does not fit the model {path}. Expected {' or '.join(possible)}{why}.")
     return requested or possible[0]
 
 
@@ -152,7 +152,7 @@ def _remembered(path, config, head, longest, settings):
         "sequence_length": longest,
         "mask_rate": 0.15,
         "mask_unit": "token",
-        "label_range": [0.0, 1.0],  # the model predicts a position in this range, so it is the number
+        "label_range": [0.0, 1.0],  # predictions are positions in this range, so 0 to 1 keeps them unchanged
     }
     if head in ("class", "tag"):
         values |= dict.fromkeys(("class_labels", "tags"), _labels(path, config))

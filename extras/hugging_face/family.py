@@ -214,7 +214,7 @@ class Family(NamedTuple):
     def arguments(self, config):
         """Returns {argument of our model's constructor: value} for a result of `read`."""
         fields = [f for f in reversed(self.fields) if f.argument and f.is_read and f.name in config]
-        return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # the first of several counts
+        return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # the first field wins
 
     def strange_encoders(self, model, encoders):
         """Returns the TextEncoders of a model's texts that the family's folder cannot hold.

@@ -47,7 +47,7 @@ def layers(name):
 
 @registry.register_family("gpt2")
 def gpt2():
-    """Returns the Family."""
+    """Returns the Family of GPT-2."""
     return Family(
         class_prefix="GPT2",
         model=TransformerLM,

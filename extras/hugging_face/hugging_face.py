@@ -70,18 +70,18 @@ def export_hugging_face(
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
-    """Makes a run from a Marian, a GPT, a BERT or a relative, an XLNet, or an exported Blenderbot of ours.
+    """Imports a Marian, a GPT, a BERT or a relative, an XLNet, or a Blenderbot from `export_hugging_face`, as a run.
 
     GPT and GPT-2 become language models (see `language_models` in this folder). BERT, its relatives and XLNet become
     encoders (see `encoders`). The rest of this docstring is about Marian and Blenderbot, which become Transformers.
-    Only a Blenderbot that `export_hugging_face` wrote can be imported.
+    Other Blenderbots than those written by `export_hugging_face` cannot be imported.
 
-    The run can be decoded with, exported and fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the
+    The run can be used for decoding, export and fine-tuning (`--warm_start_from`). A search with `ends="top"` finds the
     same ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
     Padding is never an output here; in Transformers, `bad_words_ids` excludes it.
 
     Args:
-        path: str, a folder of `config.json`, `model.safetensors` or `pytorch_model.bin` (which needs PyTorch, whose
+        path: str, a folder with `config.json`, `model.safetensors` or `pytorch_model.bin` (which needs PyTorch, whose
             tensor reader runs no code), `source.spm`, `target.spm`, `vocab.json` and optionally
             `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
         output_dir: str, folder of the new run, which does not exist yet or is empty.

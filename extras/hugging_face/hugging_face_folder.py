@@ -81,7 +81,7 @@ class Folder(NamedTuple):
 
 
 class HuggingFaceWeights:
-    """The tensors of a foreign model, which checks that every tensor is used.
+    """The tensors of a foreign model; `fill` checks that a model uses all of them.
 
     Args:
         path: str, path of the file, for error messages.

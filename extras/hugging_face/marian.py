@@ -1,6 +1,6 @@
 """The family of Marian, a post-norm Transformer.
 
-The sinusoids of its positions are all sines, then all cosines. Its dense kernels are [outputs, inputs].
+Its position features are all sines, followed by all cosines. Its dense kernels are stored as [outputs, inputs].
 """
 
 from t2t_lite import registry
@@ -23,7 +23,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Rows of the position table, which is computed at load time: enough for the longest input (1024) and 50 more.
 _POSITIONS = 2048
-SINUSOIDS = 1024  # rows of the position table of relatives that store it: the maximum input length in pieces
+SINUSOIDS = 1024  # rows of a stored position table, as relatives have it: the maximum input length in pieces
 
 
 def fields(*more):
@@ -88,7 +88,7 @@ def _layers(side, attentions):
 
 @registry.register_family("marian")
 def marian():
-    """Returns the Family."""
+    """Returns the Family of Marian."""
     return Family(
         class_prefix="Marian",
         model=Transformer,

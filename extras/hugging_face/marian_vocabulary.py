@@ -86,7 +86,7 @@ def renumbered(model, ids, special, size, path, with_others):
     heads = [("pad", "<pad>", kind.CONTROL), ("eos", "</s>", kind.CONTROL), ("unk", "<unk>", kind.UNKNOWN)]
     first = []
     for role, name, type in heads:
-        while name in names:  # a piece of text has this name
+        while name in names:  # an ordinary piece has this name
             name = f"<{name}>"
         setattr(spec, f"{role}_piece", name)
         first.append((make(name, 0.0, type), special[role]))

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
-# A logit so low that no search chooses its id, yet finite enough for label smoothing, which sums all logits.
+# A logit that is low enough to exclude an id from search, but does not spoil label smoothing, which sums all logits.
 NEVER = -100.0
 # Suffixes of the names of layers whose outputs are added to the hidden states.
 _ADDED = ("output_projection", "outer", "position")

@@ -204,7 +204,7 @@ def _contents(model, path):
 
 def _lines(parts, path):
     if wrong := [part for part in parts if "\n" in part]:
-        raise UserError(f"{path}: 'vocab': {shown(wrong[0])} contains a line break. Expected pieces without.")
+        raise UserError(f"{path}: 'vocab': {shown(wrong[0])} contains a line break. Remove it.")
     return "".join(f"{part}\n" for part in parts)
 
 

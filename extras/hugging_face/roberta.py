@@ -12,7 +12,7 @@ def _limits(config):
 
 @registry.register_family("roberta")
 def roberta():
-    """Returns the Family."""
+    """Returns the Family of RoBERTa."""
     return bert.bert()._replace(
         class_prefix="Roberta",
         matches=lambda config: bert.class_of(config) == "Roberta",

@@ -40,8 +40,8 @@ class ImageEncoder(TextEncoder):
     class. Decoded pixels are shown as numbers in the order of their ids, separated by spaces.
 
     Args:
-        size: (height, width, channels), with 1 channel (grey) or 3 (RGB). class_labels: list of str, the names of the
-            classes; empty for images without classes.
+        size: (height, width, channels), with 1 channel (grey) or 3 (RGB).
+        class_labels: list of str, the names of the classes; empty for images without classes.
         blocks: (rows, columns) of a block, or None for no blocks. Each channel of a pixel counts as a column.
         sample_bits: the number of bits that the samples of 16-bit PNGs use, for the PNG reader, or None if unknown.
 

@@ -97,7 +97,7 @@ def checked(request, schema):
 
 
 def _rounded(weights):
-    """Returns nested lists of weights, rounded to what a picture can show, because weights are most of an answer."""
+    """Returns weights as nested lists, rounded to the precision of a picture to keep the answer short."""
     return np.round(weights.astype(float), 5).tolist()
 
 

@@ -82,7 +82,7 @@ class Generations(TextAnswers):
         return {"layer": layer, "layers": len(attention.weights), "picture": picture}
 
     def search_of(self, request, others=None):
-        """See `TextAnswers.search_of`; checks the length under its name in requests, "max_new_tokens"."""
+        """See `TextAnswers.search_of`; also checks "max_new_tokens", the option for the length."""
         if isinstance(request, dict) and "max_new_tokens" in request:
             typed_value("max_new_tokens", request["max_new_tokens"], int, NEW_TOKENS)
         return super().search_of(request, others)

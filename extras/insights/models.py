@@ -140,7 +140,7 @@ class _Model:
 
 
 def _time_of(checkpoint):
-    """Returns (time, size) of a checkpoint; the size helps because times of local files have whole seconds."""
+    """Returns (time, size) of a checkpoint. The time is not enough, because TensorFlow rounds it to seconds."""
     status = tf.io.gfile.stat(checkpoint + ".index")
     return status.mtime_nsec, status.length
 

@@ -138,13 +138,13 @@ def _with_symbols(protection, values, slot):
 
 
 def _running(counts, parts):
-    """int32 [parts, n] of ragged parts -> running sums within each row."""
+    """Returns the running sums of int32 [parts, n] within each row of ragged parts."""
     before = tf.gather(tf.cumsum(counts, 0, exclusive=True), parts.row_starts())  # each row has a part
     return tf.cumsum(counts, 0) - tf.gather(before, parts.value_rowids())
 
 
 def _ranks(values, is_there):
-    """[batch, M], bool [batch, M] -> int32 [batch, M]: ranks among the equal values of a row, from 1."""
+    """Returns the rank of each value [batch, M] among equal values in its row, int32 [batch, M] from 1."""
     is_equal = (values[:, :, None] == values[:, None]) & is_there[:, :, None]
     return tf.linalg.diag_part(tf.math.cumsum(tf.cast(is_equal, tf.int32), axis=1))
 

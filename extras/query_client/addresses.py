@@ -158,7 +158,7 @@ class ServerError(Failure):
     """Raised if a server does not answer, or answers with an error.
 
     Attributes:
-        code: str, the name of a gRPC status code, to which HTTP statuses are mapped, or CERTIFICATE.
+        code: str, "CERTIFICATE", or the name of a gRPC status code, to which HTTP statuses are mapped.
         retry_after: int, seconds after which the server allows the client to repeat the request.
     """
 

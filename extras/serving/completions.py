@@ -171,8 +171,8 @@ class Completion:
     Args:
         stream: GenerationStream.
         name: str, the model's name.
-        is_abandoned: function that returns whether the client has disconnected. on_close: function that is called once,
-            by `close`.
+        is_abandoned: function that returns whether the client has disconnected.
+        on_close: function that is called once, by `close`.
         must_end: function that returns whether generation must stop now because the server is stopping.
     """
 

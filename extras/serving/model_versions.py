@@ -143,7 +143,7 @@ class ModelVersions:
 
 def load_export(path):
     """Returns the ServedExport of a path, ready for requests."""
-    from t2t_lite.extras.serving.served_export import ServedExport  # imports TensorFlow, so it is late
+    from t2t_lite.extras.serving.served_export import ServedExport  # imports TensorFlow
 
     export = ServedExport(path)
     export.warm_up()
