@@ -97,7 +97,7 @@ def n_best_of(row, count, where):
     if not 0 < len(texts) == len(scores):
         raise Failure(f"{where}: {len(texts)} outputs and {len(scores)} scores for a text. Expected the same number.")
     if count is not None and count > len(texts):
-        raise UserError(f"n_best={count}: the export returns {len(texts)} (its beam_size). Expected at most that.")
+        raise UserError(f"n_best={count}: the export has beam_size={len(texts)}. Expected at most {len(texts)}.")
     _check_finite(scores, where)
     pairs = zip(map(valid_unicode, texts[:count]), scores, strict=False)
     first, *others = [

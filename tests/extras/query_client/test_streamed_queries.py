@@ -86,7 +86,7 @@ def test_mistakes():
 
 BROKEN = {
     "an end too early": (head(event("a")), ServerError, "the stream ended too early"),
-    "half an event": (head(event("a"), b'data: {"cho'), Failure, "its event: "),
+    "half an event": (head(event("a"), b'data: {"cho'), Failure, "the event: "),
     "an error": (
         head(event("a"), b'data: {"error": {"message": "out of luck"}}\n\n'),
         ServerError,
