@@ -37,7 +37,7 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
     with caplog.at_level(logging.INFO):
         problem = own.generated("translate_own", tmp_path / "d", train_files=train, protect=KINDS, **asked)
     for split in ("train", "dev"):
-        assert len(re.findall(f"translate_own: {split}: 241 protected texts .*; 3 were left", caplog.text)) == 1
+        assert len(re.findall(f"translate_own: {split}: 241 protected texts .*; 3 were kept", caplog.text)) == 1
     fresh = registry.problem("translate_own")
     encoder = fresh.get_feature_encoders(str(tmp_path / "d"))["inputs"]
     assert fresh.substitution.kinds == ("urls", "placeholders")
