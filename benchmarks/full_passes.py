@@ -1,11 +1,11 @@
-"""A beam search with cached steps beside one by full passes, of every kind of model. Ids of the outputs per second.
+"""Compares beam search with cached steps to beam search with full passes, for each kind of model (ids per second).
 
 python -m benchmarks.full_passes
 python -m benchmarks.full_passes --models=transformer,lstm_seq2seq_attention --width=512
 
-Models have random weights and 2,000 ids; a beam of 4 makes an output of 64 ids for one input of as many. `full` runs
-the whole model over all ids so far at each step, as decoders do that keep nothing; both give the same ids. Every side
-is a process of its own, warmed up.
+Models have random weights and 2,000 ids. A beam of 4 generates an output of 64 ids for an input of 64 ids. `full` runs
+the whole model over all previous ids at each step, like decoders without a cache; both sides return the same ids. Every
+side runs in a separate process and is warmed up.
 """
 
 import sys
@@ -17,7 +17,7 @@ TITLE = "Cached steps beside full passes"
 SIDES = {"cached": "cached steps", "full": "full passes"}
 NEEDS = {}
 VOCAB, LENGTH, BEAM = 2_000, 64, 4
-_HEADS = 64  # hidden features of each
+_HEADS = 64  # hidden size per head
 SETS = {
     "transformer": "transformer_tiny",
     "universal_transformer": "universal_transformer_small",
