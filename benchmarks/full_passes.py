@@ -36,12 +36,12 @@ SETS = {
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--models", default=",".join(SETS), help=f"of {', '.join(SETS)}")
-    parser.add_argument("--width", type=int, default=128, help="hidden features; the filter has four times as many")
+    parser.add_argument("--models", default=",".join(SETS), help=f"models to measure, some of {', '.join(SETS)}")
+    parser.add_argument("--width", type=int, default=128, help="hidden size; the filter size is four times as large")
 
 
 def measure(result, flags):
-    """Compares both searches for each model."""
+    """Compares the two kinds of search for each model."""
     length, width = (6, 64) if flags.quick else (LENGTH, flags.width)
     for name in chosen("--models", flags.models, SETS):
         case = f"{name}, width {width}, {length} ids"
@@ -49,14 +49,14 @@ def measure(result, flags):
 
 
 class _Endless:
-    """A model whose outputs never end, so that all are as long as they may be."""
+    """Wraps a model so that its outputs never end before the length limit."""
 
     def __init__(self, model):
         self.model, self.max_length = model, None
         self.encode, self.init_cache = model.encode, model.init_cache
 
     def decode_step(self, ids, position, cache):
-        """Returns the model's logits, but for those of the end, and the cache."""
+        """Returns the model's logits, with EOS made impossible, and the cache."""
         import tensorflow as tf
 
         logits, cache = self.model.decode_step(ids, position, cache)
