@@ -53,7 +53,7 @@ from tests.bin.conftest import CONFIG, REQUIRED
         ),
         "seeds in a run": (
             [*REQUIRED, "--output_dir=RUN", "--random_seeds=1,2"],
-            ["--random_seeds=1,2: --output_dir=", "is a run already"],
+            ["--random_seeds=1,2: --output_dir=", "already holds a run"],
         ),
         "no data": ([*REQUIRED, "--output_dir=nowhere"], ["d/algorithmic_identity_decimal40-train", "t2t-datagen"]),
         "no run to begin with": (

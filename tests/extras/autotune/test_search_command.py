@@ -270,7 +270,7 @@ def test_the_folder_of_a_run_is_not_that_of_a_search_nor_the_other_way_round(com
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "hparams.json").write_text("{}")
     status, _, err = command("--hparams_range=tiny_range", folder="run")
-    assert status == 2 and "is a run already" in err
+    assert status == 2 and "--output_dir=" in err
     (tmp_path / "search").mkdir()
     (tmp_path / "search" / "study.journal").write_text("")
     status, _, err = command()
