@@ -74,13 +74,7 @@ _RENAMED = {  # {BERT's name: DistilBERT's field}
     "hidden_dropout_prob": rate("dropout", "dropout"),
     "attention_probs_dropout_prob": rate("attention_dropout", "attention_dropout"),
 }
-_LACKING = (
-    "type_vocab_size",
-    "layer_norm_eps",
-    "position_embedding_type",
-    "is_decoder",
-    "add_cross_attention",
-)
+_LACKING = ("type_vocab_size", "layer_norm_eps", "position_embedding_type", "is_decoder", "add_cross_attention")
 
 
 def _distilbert_limits(config):
@@ -202,7 +196,4 @@ def ernie():
 @registry.register_family("xlm-roberta")
 def xlm_roberta():
     """Returns the Family of XLM-RoBERTa, a RoBERTa with a SentencePiece vocabulary for a hundred languages."""
-    return roberta.roberta()._replace(
-        class_prefix="XLMRoberta",
-        vocabularies=(("xlm-roberta",), "XLM-RoBERTa"),
-    )
+    return roberta.roberta()._replace(class_prefix="XLMRoberta", vocabularies=(("xlm-roberta",), "XLM-RoBERTa"))

@@ -81,10 +81,7 @@ def define_flags(flags):
         "texts, a line has them separated by tabs. Default: the signature for translations or an encoder's answers.",
     )
     flags.DEFINE_float(
-        "timeout_secs",
-        10,
-        "Time limit of a request in seconds, until the answer's last byte.",
-        limits=REQUEST_TIMEOUT,
+        "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=REQUEST_TIMEOUT
     )
     flags.DEFINE_integer(
         "retries",

@@ -200,11 +200,7 @@ def _padded(path, size):
 
 def _fill(model, checkpoint, embeddings):
     """Copies the weights of a tensor2tensor checkpoint into a built Transformer."""
-    matrices = {
-        "inputs": model.input_embedding,
-        "targets": model.target_embedding,
-        "softmax": model.softmax,
-    }
+    matrices = {"inputs": model.input_embedding, "targets": model.target_embedding, "softmax": model.softmax}
     for role, layer in matrices.items():
         layer.embeddings.assign(embeddings[role])
     if model.config["target_space_embedding"]:

@@ -11,6 +11,6 @@ READERS = {
         safetensors.numpy.save({}),
         lambda path: read_tensors(files.read_bytes(path), path),
         binary("not a complete safetensors file") | {"CR": READ, "CR LF": READ},
-    ),
+    )
 }
 DAMAGED = {}
