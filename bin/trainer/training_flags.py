@@ -78,12 +78,6 @@ def define_flags(flags):
         "Seed of weights, data order and dropout. Default: the seed in the hyperparameter set.",
         limits=SEED,
     )
-    flags.DEFINE_integers(
-        "random_seeds",
-        [],
-        "Train one run per seed, in output_dir/seed_N, and print the mean and standard deviation of their metrics.",
-        SEED,
-    )
     flags.DEFINE_integer(
         "inter_op_parallelism_threads", 0, "Number of operations that run in parallel; 0: automatic.", 0, 1024
     )
