@@ -133,31 +133,23 @@ _register(
 )
 # WMT14, 40.8 million pairs: the paper's has 32k.
 _register(
-    "translate_enfr_wmt",
-    "32k 8k _characters",
-    train_corpora="commoncrawl europarl_v7 news_commentary_v9 giga_fren un",
-    test_corpora="newstest2014",
-    prepared_dataset="wmt14_translate/fr-en",
-)
+    "translate_enfr_wmt", "32k 8k _characters", train_corpora="commoncrawl europarl_v7 news_commentary_v9 giga_fren un",
+    test_corpora="newstest2014", prepared_dataset="wmt14_translate/fr-en",
+)  # fmt: skip
 # A million pairs of WMT14, and separate dev pairs, as sampled by OpenNMT.
 _register(
-    "translate_enfr_wmt_small",
-    "32k 8k _characters",
-    train_corpora="opennmt_1m_train",
-    dev_corpora="opennmt_1m_valid",
+    "translate_enfr_wmt_small", "32k 8k _characters", train_corpora="opennmt_1m_train", dev_corpora="opennmt_1m_valid",
     test_corpora="newstest2014",
-)
+)  # fmt: skip
 _register(
     "translate_encs_wmt", "32k _characters", train_corpora="czeng_1_6 news_commentary_v13 commoncrawl europarl_v7"
 )
 _register("translate_enes_wmt", "32k 8k _characters", train_corpora="commoncrawl europarl_v7 un paracrawl_1")
 # WMT18, about 2.2 million pairs.
 _register(
-    "translate_enet_wmt",
-    "32k _characters",
-    train_corpora="europarl_v8 paracrawl_1_et rapid_2016",
+    "translate_enet_wmt", "32k _characters", train_corpora="europarl_v8 paracrawl_1_et rapid_2016",
     dev_corpora="newsdev2018",
-)
+)  # fmt: skip
 # IWSLT17 (109,335 pairs) and PANL-BPPT (24,024), tokenized as they come; 1,478 dev pairs.
 _register(
     "translate_enid_iwslt",

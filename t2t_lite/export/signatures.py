@@ -333,10 +333,8 @@ def scores_of_targets(model, sources, targets, lengths):
         )
 
     _, log_probs = tf.while_loop(
-        lambda at, log_probs: at < tf.shape(targets)[0],
-        score_rows,
-        (tf.constant(0), tf.zeros((0, width))),
+        lambda at, log_probs: at < tf.shape(targets)[0], score_rows, (tf.constant(0), tf.zeros((0, width))),
         shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
-    )
+    )  # fmt: skip
     log_probs = tf.where(tf.range(width) < lengths[:, None], log_probs, 0.0)
     return {"scores": tf.reduce_sum(log_probs, 1), "lengths": lengths, "token_scores": log_probs}

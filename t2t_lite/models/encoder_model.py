@@ -179,13 +179,10 @@ class EncoderModel(TransformerModel):
             The dict that `encode` returns.
         """
         output = self.encoder(
-            x,
-            attention_mask=ops.expand_dims(mask, 1),
+            x, attention_mask=ops.expand_dims(mask, 1),
             context=self.context_class(nonpadding=mask, results=Results() if results is None else results, **context),
-            return_attention_scores=scores,
-            return_hidden_states=states,
-            training=training,
-        )
+            return_attention_scores=scores, return_hidden_states=states, training=training,
+        )  # fmt: skip
         hidden, *rest = output if isinstance(output, tuple) else (output,)
         result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
         if scores:

@@ -178,14 +178,9 @@ class TrainingLoop:
         started = time.monotonic()
         path = self._state.checkpoints.save(step)
         self._log.write(
-            "checkpoint",
-            step,
-            path=os.path.basename(path),
-            seconds=round(time.monotonic() - started, 3),
-            data_batch=batches.end,
-            sentences=self._progress.sentences,
-            epochs=self._progress.epochs,
-        )
+            "checkpoint", step, path=os.path.basename(path), seconds=round(time.monotonic() - started, 3),
+            data_batch=batches.end, sentences=self._progress.sentences, epochs=self._progress.epochs,
+        )  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -107,18 +107,11 @@ class TrainingState:
         self.batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self.iterator = iter(data.batches)
         self.checkpoints = RunCheckpoints(
-            context.output_dir,
-            model,
-            self.optimizer,
-            context.checkpoints.keep_checkpoint_max or None,
-            context.checkpoints.keep_checkpoint_every_n_hours,
-            self.train_step.carried,
-            step=self.step,
-            batches_read=self.batches_read,
-            iterator=self.iterator,
-            loss_scale=self.train_step.loss_scale,
+            context.output_dir, model, self.optimizer, context.checkpoints.keep_checkpoint_max or None,
+            context.checkpoints.keep_checkpoint_every_n_hours, self.train_step.carried, step=self.step,
+            batches_read=self.batches_read, iterator=self.iterator, loss_scale=self.train_step.loss_scale,
             generators=trackable(states) if (states := generator_states(model)) else None,
-        )
+        )  # fmt: skip
 
     def set_position(self, step, batches):
         """Sets the position that a checkpoint saves, which is that after a step with these StepBatches."""

@@ -230,20 +230,12 @@ class Drawing:
         family = ["DejaVu Sans", *(name for name in _MORE_FONTS if name in installed)]
         for text in self.texts:
             axes.text(
-                text.x,
-                text.y,
-                text.text,
-                fontsize=text.size,
-                color=text.color,
+                text.x, text.y, text.text, fontsize=text.size, color=text.color,
                 horizontalalignment={"middle": "center"}.get(text.anchor, text.anchor),
-                verticalalignment="center_baseline",
-                rotation=-text.angle,
-                rotation_mode="anchor",
-                fontweight="bold" if text.bold else "normal",
-                family=family,
-                parse_math=False,
+                verticalalignment="center_baseline", rotation=-text.angle, rotation_mode="anchor",
+                fontweight="bold" if text.bold else "normal", family=family, parse_math=False,
                 path_effects=halo if text.halo else None,
-            )
+            )  # fmt: skip
         return figure
 
     def content(self, format="svg"):
