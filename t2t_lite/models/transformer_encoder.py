@@ -170,7 +170,7 @@ class TransformerEncoder(EncoderModel):
 
     @property
     def max_length(self):
-        """The length of the longest row that fits the position table, int, or None if there is no limit."""
+        """The length of the longest row that fits the position table, int, or None without a limit."""
         longest = super().max_length
         return None if longest is None else longest - 1
 

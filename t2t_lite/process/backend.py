@@ -35,7 +35,7 @@ def choose_tensorflow():
 
 
 def _chosen():
-    """Returns the user's choice of a backend, and where it was set, or "" if there is no choice."""
+    """Returns the user's choice of a backend, and where it was set, or "" without a choice."""
     if os.environ.get(_VARIABLE):
         return f"{_VARIABLE}={os.environ[_VARIABLE]}"
     path = os.path.join(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras"), "keras.json")

@@ -108,7 +108,7 @@ class CheckpointEvaluation:
         warn_of_zeros(evaluations)
         if not evaluations:
             raise self._error or UserError(
-                f"--output_dir={self._output_dir}: there is no checkpoint to evaluate. Run t2t-trainer first, or raise "
+                f"--output_dir={self._output_dir}: no checkpoint to evaluate. Run t2t-trainer first, or raise "
                 "--eval_timeout_mins."
             )
 

@@ -134,7 +134,7 @@ class Evaluator:
             found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), found)
             sums = tf.nest.map_structure(np.add, sums, found) if sums else found
         if not sums or not sums["counts"]["targets"]:
-            raise UserError(f"{self.problem.full_name}: there are no examples in the records. Run t2t-datagen again.")
+            raise UserError(f"{self.problem.full_name}: the records contain no examples. Run t2t-datagen again.")
         means = {
             f"{what}_{feature}": float(total / max(sums["counts"][feature], 1))
             for what in self._sums_shown
@@ -304,7 +304,7 @@ class BleuCallback(keras.callbacks.Callback):
         max_examples: int, the number of evenly spaced examples to translate, or None for all examples.
         epochs: int, the number of epochs between two translations.
         steps: int, the number of training steps between additional translations, whose scores are only in `history`. If
-            None, there are no additional translations.
+            None, translations only follow epochs.
         verbose: 0 or 1, whether to print each score with its signature.
         **search: options of `t2t_lite.settings.search_options.SearchOptions`, such as beam_size=1.
 

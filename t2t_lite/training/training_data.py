@@ -139,7 +139,7 @@ def check_reads(model, problem):
 def check_lengths(model, max_length, features):
     """Raises `UserError` if a model lacks positions for rows of `max_length` ids (0 for rows of any length).
 
-    The limit is the model's attribute `max_length`. If it is None or missing, there is no limit. A model with
+    The limit is the model's attribute `max_length`. If it is None or missing, lengths are not limited. A model with
     `joins_inputs` needs positions for inputs and targets together, each with up to `max_length` ids.
 
     Args:
