@@ -110,7 +110,7 @@ def model_hparams(model, base):
         arguments["activation"] = config_of(arguments["activation"])
         if not isinstance(arguments["activation"], str):
             raise UserError(
-                f"activation={shown(model.config['activation'])} cannot be stored as a hyperparameter. Expected a name."
+                f"activation={shown(model.config['activation'])}: hyperparameters can only hold an activation's name."
             )
     of_kinds = [argument for argument in _KINDS if argument in arguments]
     for argument in of_kinds:
