@@ -149,7 +149,7 @@ def test_a_model_of_another_class_is_named(run):
     class Other(Transformer):
         pass
 
-    with pytest.raises(UserError, match=r"holds a Transformer\. Expected a Other"):
+    with pytest.raises(UserError, match=r"a Transformer\. Expected a Other"):
         Other.from_run(run)
 
 

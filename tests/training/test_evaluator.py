@@ -196,7 +196,7 @@ def test_metrics_of_outputs_need_outputs():
 def test_an_empty_split_is_an_error(tmp_path):
     path = tmp_path / "none"
     path.write_bytes(b"")
-    with pytest.raises(UserError, match="the records hold no example"):
+    with pytest.raises(UserError, match="no examples"):
         evaluator(Moved(2), [str(path)])()
 
 
