@@ -40,8 +40,7 @@ _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if
 
 
 class Answerer:
-    """A trained model with methods for texts: `reader` returns a reader that preprocesses texts, and `answer` takes its
-    readings.
+    """A trained model: `reader` returns a reader that preprocesses texts, and `answer` takes its readings.
 
     Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method for texts.
 
@@ -271,12 +270,13 @@ def continuation(encoder, before, ids):
 
 
 def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
-    """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16. Without such
-    instructions oneDNN falls back to code that is many times slower.
+    """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16.
+
+    Without such instructions oneDNN falls back to code that is many times slower.
 
     Args:
         dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
-        check_device: bool; False returns `dtype` on any machine.
+        check_device: bool; if False, `dtype` is returned on any machine.
         cpuinfo: path of the file in which Linux describes the CPU.
 
     Raises:

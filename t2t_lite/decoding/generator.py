@@ -157,7 +157,9 @@ class PromptReader(Reader):
             limit = typed_value(name, max_prompt_length, int, Range(1, limit))
         super().__init__(generator, limit, long_input or ("truncate" if is_given else "refuse"), as_flags)
         if self.long_input == "split":
-            raise UserError(f"{self.argument}=split: prompts are not split. truncate reads only the end of long ones.")
+            raise UserError(
+                f"{self.argument}=split: prompts cannot be split. With truncate, only the end of a long prompt is read."
+            )
         self._asks_nothing = long_input is None and not as_flags
 
     def read(self, text):

@@ -20,7 +20,7 @@ class Hypothesis:
         text: str.
         score: float, log-probability (nats) / length penalty; the log-probability of a sample; 0 for the translation
             of a blank sentence.
-        tokens: list of str, the vocabulary's pieces, including those of a stop string.
+        tokens: list of str, the pieces of the output, including the pieces of a stop string.
         ids: list of int, without EOS.
         ended: bool, False if the output was truncated at its maximum length.
         stopped: bool, whether the output was ended by a stop string (whose ids are included) instead of EOS.

@@ -84,8 +84,7 @@ class GivenTargets:
 
 
 def token_log_probs(model, longest=None):
-    """Returns `GivenTargets` that compute the log-probability of each id given the preceding ids, float32 [length]
-    (nats).
+    """Returns `GivenTargets` for the log-probability of each id given the preceding ids, float32 [length] (nats).
 
     Label smoothing, temperature and length penalty are not applied. The sum, including EOS, is the log-probability that
     beam search and sampling compute for the same target.
@@ -95,7 +94,7 @@ def token_log_probs(model, longest=None):
         longest: see `GivenTargets`.
 
     Raises:
-        UserError: the model uses its own search, so its logits are not those of the next id.
+        UserError: the model uses its own search, so its logits are not for the next id.
     """
     if searches(model):
         refuse(model, "scoring given targets or tokens")

@@ -138,7 +138,7 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
         translate: function of a list of `SourceText`, `on_progress` and perhaps `prefixes`: see `Translator.translate`.
         readings: list of `TextParts`.
         language: str, the language of the translations, or None.
-        prefixes: see `Translator.translate`; a text's prefix is used for its first part.
+        prefixes: see `Translator.translate`. The prefix of a text is used for the first part of the text.
         on_progress: see `Translator.translate`; it is called with the number of finished texts.
 
     Returns:

@@ -35,8 +35,9 @@ _SHORT, _LEAST_PIECES = 3, 30  # an output is short if it has less than 1/3 of t
 
 
 class Translator(TextModel):
-    """Translates texts with a trained model. Create it once and call it often, since it keeps traced and compiled
-    functions.
+    """Translates texts with a trained model.
+
+    Create it once and call it often, since it keeps traced and compiled functions.
 
     The weights are read at every call, so the trainer can use an instance while the model is trained.
 
@@ -296,8 +297,8 @@ class Translator(TextModel):
             ids = [*self.encoders[side].encode(given), EOS_ID]
             if len(ids) > self.max_input_length:
                 raise UserError(
-                    f"the {what} has {len(ids):,} ids, EOS included; the longest that can be scored has "
-                    f"{self.max_input_length:,}. Split it, or remove it."
+                    f"the {what} has {len(ids):,} ids, EOS included, but at most {self.max_input_length:,} ids can be "
+                    "scored. Split the text, or remove it."
                 )
             found.append(ids)
         if self.searcher.joins_inputs and (length := sum(map(len, found))) > self.searcher.max_length:
@@ -315,7 +316,7 @@ class Translator(TextModel):
             **options: `SearchOptions`.
 
         Returns:
-            list of lists of int, the ids of the first hypothesis of each, without EOS.
+            list of lists of int, the ids of the first hypothesis per input, without EOS.
 
         Raises:
             UserError: an id is outside the vocabulary, or an option is out of range.

@@ -81,7 +81,7 @@ def test_scores_of_given_translations_are_those_of_the_search(decode, tmp_path):
             assert float(loss) == pytest.approx(-sum(h["token_scores"]) / len(h["token_scores"]), abs=2e-4)
     (tmp_path / "pairs").write_text("a\tb\nno tab\n")
     result, _ = decode("--score_file=pairs", "--decode_from_file=", status=2)
-    assert "pairs, line 2: 1 column, expected input<TAB>target" in result.stderr
+    assert "pairs, line 2: 1 column. Expected input<TAB>target" in result.stderr
     _, losses = decode("--score_file=pairs", "--decode_from_file=", "--on_error=skip")
     assert losses[0] and losses[1] == ""
 

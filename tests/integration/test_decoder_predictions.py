@@ -315,7 +315,7 @@ def test_long_lines_are_cut_and_told_or_refused(decode, loaded, assert_user_erro
     "flags, words",
     [
         (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: ", "is an encoder"]),
-        (["--long_input=split"], ["--long_input=split", "cut off"]),
+        (["--long_input=split"], ["--long_input=split", "truncated"]),
         (["--features_pooling=mean"], ["--features_pooling: not with --decode_from_file, only with --features_file"]),
         (["--features_file=x", "--decode_to_file=y"], ["--decode_to_file: not with --features_file"]),
         (["--features_file=x", "--features_layers=4"], ["layers=(4,)", "from 0 to 2"]),

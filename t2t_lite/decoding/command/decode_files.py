@@ -90,6 +90,7 @@ def _default_output(job, source):
 
 def searches_many_batches(job, num_lines):
     """Returns whether a job mostly runs uncompiled searches in parallel, which are faster with one thread each.
+
     Predictions do not search. Searches of single sentences, and sampling, are compiled, and a compiled search uses all
     threads.
     """
@@ -213,7 +214,7 @@ def _write(job, paths, part, make, title, convert=None):
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
     written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
     chunk = job.chunk * getattr(translator, "count", 1)
-    if written.state is not None:  # determines what is compiled, which affects the last digits of scores
+    if written.state is not None:  # determines which batches are compiled, which affects the last digits of scores
         _restore_history(translator, written.state, paths[0])
     progress = Progress(title, f"{unit_of(job.runs[0].problem)}s", len(part.lines), written.done)
     try:

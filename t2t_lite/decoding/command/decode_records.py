@@ -17,7 +17,7 @@ def translate_records(job, split, output=""):
     Args:
         job: DecodingJob.
         split: DatasetSplit.
-        output: path; "": in the checkpoint's folder.
+        output: path, or "" for files in the checkpoint's folder.
     """
     base = output or os.path.join(os.path.dirname(job.runs[0].checkpoint), FILE_TAGS[split])
     paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]

@@ -39,8 +39,9 @@ MODES = {
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """The flags given to t2t-decoder, with its model and settings. While the model or the settings are unknown, facts
-    about them are assumed to hold.
+    """The flags given to t2t-decoder, with its model and settings.
+
+    While the model or the settings are unknown, facts about them are assumed to hold.
 
     Attributes:
         flags: {name: value} of the given flags; `asked[name]` is "" for all other flags.
@@ -58,7 +59,7 @@ class Asked:
         return self.flags.get(name, "")
 
     def given(self, *names):
-        """Returns {name: value} of those of some flags that are given."""
+        """Returns {name: value} of the flags in `names` that are given."""
         return {name: self.flags[name] for name in names if name in self.flags}
 
     def of_model(self, runs):
@@ -177,8 +178,8 @@ _FACTS = {
     "attention": (lambda asked: all(hasattr(model, "attention_weights") for model in asked.models),
                   "{names}: {checkpoint} is a {model}, which does not expose its attention. Remove {it}."),
     "stepwise": (lambda asked: not any(callable(getattr(model, "search", None)) for model in asked.models[:1]),
-                 "{names}: needs a model that predicts one id after the other; {checkpoint} is a {model}, whose own "
-                 "search returns one output. Remove {it}."),
+                 "{names}: needs a model that predicts one id after the other, but {checkpoint} is a {model}, whose "
+                 "own search returns one output. Remove {it}."),
     "text_output": (_writes_text, "{names}: BLEU needs texts, but identity_output=true writes ids. Remove one of the "
                     "two, or add --n_best_format=json, which writes texts as well."),
     "lines": (lambda asked: asked.writes_lines, "{names}: needs lines of text, but --decode_to_file={output} is "

@@ -194,8 +194,7 @@ _SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fi
 
 
 class TranslatorPool:
-    """Several copies of a `Translator`, `Generator` or `Predictor` on different devices, with the same attributes and
-    methods for texts.
+    """Copies of a `Translator`, `Generator` or `Predictor` on several devices, with their methods for texts.
 
     Texts are distributed by length, so that all devices get about the same amount of work, regardless of their speed.
 

@@ -55,8 +55,8 @@ class Lines:
         name: str, the source of the lines in messages: a file, standard input.
         long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`, or None for the
             default of `Answerer.reader`.
-        on_error: function that takes a message for each line that cannot be answered; it raises, or the line is
-            skipped. None: it raises.
+        on_error: function that takes a message for each line that cannot be answered. It raises an error, or the
+            line is skipped. If None, an error is raised.
         as_json: bool, whether outputs are lines of JSON, for which hypotheses get token scores.
         **reader_options: additional arguments of `Answerer.reader`.
 

@@ -23,9 +23,11 @@ _BLOCK = 2**20  # bytes per read
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
-    """Reads the lines of a file as a list of str, which is [] for an empty file. In WMT's test sets, lines are the
-    segments. In text files, lines end only at LF or CR LF. If another delimiter is given, records end at the delimiter,
-    and an empty record at the end is dropped. All lines are checked before any line is translated.
+    """Reads the lines of a file as a list of str, which is [] for an empty file.
+
+    In WMT's test sets, lines are the segments. In text files, lines end only at LF or CR LF. If another delimiter is
+    given, records end at the delimiter, and an empty record at the end is dropped. All lines are checked before any
+    line is translated.
 
     Args:
         path: str.

@@ -44,7 +44,7 @@ class FullPass:
         return inputs
 
     def init_cache(self, memory, max_length, beam_size):
-        """Returns zeros for the ids given to each step, [B, K, T]; those given to step 0 are ignored."""
+        """Returns zeros, [B, K, T], for the ids given to each step. The ids given to step 0 are ignored."""
         batch = shape_of(memory)[0]
         return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 
@@ -63,9 +63,10 @@ class FullPass:
 
 
 class Ensemble:
-    """An ensemble of models with one decoding interface, which predicts the mean of their probabilities (Sutskever et
-    al. 2014, section 3.6). Beam search, sampling, scoring and alignment use it like a single model. Time and memory are
-    the sums over the models.
+    """An ensemble of models with one decoding interface, which predicts the mean of their probabilities.
+
+    See Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment use it like a single model.
+    Time and memory are the sums over the models.
 
     Args:
         models: list of models with the same vocabularies, with or without the decoding interface of `beam_search`.

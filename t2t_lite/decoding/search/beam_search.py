@@ -52,8 +52,9 @@ class SearchResult(typing.NamedTuple):
 
 
 class BeamState(typing.NamedTuple):
-    """The variables of the search loop. Integer arrays are int64, since TensorFlow keeps int32 in host memory and a GPU
-    would copy them at every step.
+    """The variables of the search loop.
+
+    Integer arrays are int64, since TensorFlow keeps int32 in host memory and a GPU would copy them at every step.
     """
 
     position: tf.Tensor  # int32 []

@@ -19,8 +19,10 @@ CONTINUES = 1  # the first state of an output that continues a text
 
 
 class Rule:
-    """Constrains the outputs of a search. Each hypothesis has a state, which is stored by the search. This base class
-    allows all outputs and has no states. R is the number of rows of a search, and K the number of hypotheses per row.
+    """Constrains the outputs of a search.
+
+    Each hypothesis has a state, which is stored by the search. This base class allows all outputs and has no states. R
+    is the number of rows of a search, and K the number of hypotheses per row.
     """
 
     changes_scores = True  # whether calling the rule changes scores

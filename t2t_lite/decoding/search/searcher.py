@@ -77,8 +77,9 @@ class Searcher:
 
     @property
     def history(self):
-        """The numbers of batches so far, a JSON value. They determine what is compiled, which affects the last digits
-        of scores.
+        """The numbers of batches so far, a JSON value.
+
+        They determine which batches are compiled, which affects the last digits of scores.
 
         A searcher that is given the history of another searcher continues exactly like it.
         """
