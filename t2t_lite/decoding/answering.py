@@ -120,7 +120,7 @@ class Answerer:
             as_flags: see `Reader`.
 
         Raises:
-            UserError: the length is out of range, or this kind of text does not support that `long_input`.
+            UserError: the length is out of range, or this kind of text does not support the given `long_input`.
         """
         raise NotImplementedError
 
@@ -280,7 +280,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
         cpuinfo: path of the file in which Linux describes the CPU.
 
     Raises:
-        UserError: another dtype.
+        UserError: the dtype is unknown.
     """
     if dtype is not None and dtype not in COMPUTE_DTYPES:
         raise UserError(f"compute_dtype={dtype}: expected {' or '.join(COMPUTE_DTYPES)}.")

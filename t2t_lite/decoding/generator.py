@@ -359,7 +359,7 @@ class Generator(TextModel):
         pairs = [
             (prompt.ids, result.all_ids) for prompt, results in zip(prompts, found, strict=True) for result in results
         ]
-        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # also without pairs
+        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # `pairs` may be empty
         return (each.tolist() for each in self._of_continuations(ids, results))
 
     @functools.cached_property

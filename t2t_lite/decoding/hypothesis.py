@@ -99,8 +99,8 @@ class Translation(Hypotheses):
         source_spans: list of (start, end), the slice of the text for each source token, or None unless attention is
             requested.
         parts: int, the number of parts in which the text was translated.
-        is_short: bool, whether for a text or part of 30 or more pieces, the output has less than a third as many. The
-            search probably ended before everything was translated.
+        is_short: bool, whether the output for a text or part of 30 or more pieces has less than a third as many pieces,
+            so that the search probably ended before everything was translated.
         text, score, tokens, attention: attributes of the first hypothesis.
     """
 

@@ -211,7 +211,7 @@ class Predictor(Answerer):
 
         Returns:
             A list of one float32 array per text: [n] with `pooling`, or else [positions, n]; the positions are the
-            first one ([CLS]), the pieces and the ends of texts ([SEP]). The end of a long text is left out.
+            first one ([CLS]), the pieces and the ends of texts ([SEP]). The end of a long text is dropped.
 
         Raises:
             UserError: an unknown argument, or a model that does not expose hidden states.

@@ -197,7 +197,7 @@ def test_a_command_that_was_stopped_goes_on_and_ends_in_the_same_bytes(decode, l
     monkeypatch.setattr(Predictor, "predict", stopped)
     assert decode("classify_own", "--decode_to_file=out").status == 130
     result = decode("classify_own", "--decode_to_file=out")
-    assert "resumes after 4 lines" in result.stderr and "6 of 6" in result.stderr
+    assert "resuming after 4 lines" in result.stderr and "6 of 6" in result.stderr
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes() and len(calls) == 4
 
 

@@ -159,7 +159,7 @@ class DecodingJob:
 
     @functools.cached_property
     def errors(self):
-        """The LineErrors of this job's lines."""
+        """The handler of this job's lines that cannot be translated."""
         return LineErrors(self.on_error)
 
     def lines_of(self, name, **options):

@@ -13,8 +13,8 @@ beginning (`prefix`).
 * `position` counts outputs from 0. `ids` are the outputs of the previous step; at position 0 they are ignored, since
   the model supplies its first input (the zero vector in the Transformer's decoder, the last id of the prompt in a
   language model).
-* A language model reads its prompts once, in `encode`, padded on the right as any inputs. Their keys and values
-  get separate slots in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
+* A language model reads its prompts once, in `encode`, padded on the right like all inputs. Their keys and values get
+  separate slots in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
 * Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Leaves under "shared"
   are optional; they are computed once per search for all sentences. All other leaves are [B, ...] and stay where they
   were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of them belong

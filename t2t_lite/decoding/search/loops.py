@@ -110,7 +110,7 @@ class GrowingCache:
             others: pytrees of tensors [B, …] whose batch does not shrink.
 
         Returns:
-            The last (state, *others).
+            The final (state, *others).
         """
         shapes = (self._state_shapes(state), *tf.nest.map_structure(_any_batch, others))
 

@@ -281,7 +281,7 @@ def _traced(function, *arguments):
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """Everything that is static in a compiled search."""
+    """The static properties of a compiled search."""
 
     rows: int
     width: int
