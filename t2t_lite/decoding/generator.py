@@ -139,7 +139,7 @@ class Generation(Hypotheses):
 
 
 class PromptReader(Reader):
-    """Converts prompts to `Prompt` for a Generator. Of a long prompt only the end is read, or it is refused.
+    """Converts prompts to `Prompt` for a Generator. Long prompts are refused, or only their ends are read.
 
     Args:
         generator: the Generator.

@@ -33,5 +33,5 @@ class Request:
         return next((Difference(name, *values) for name, values in self.changes.items()), None)
 
     def difference(self):
-        """Formats the differences, such as "num_heads: 4 -> 8, pos: timing -> none", or "" if there are none."""
+        """Formats the differences, such as "num_heads: 4 -> 8, pos: timing -> none", or "" without differences."""
         return ", ".join(f"{name}: {there} -> {asked}" for name, (there, asked) in self.changes.items())

@@ -242,8 +242,8 @@ def average_checkpoints(paths, output_path):
         output_path: str, such as `avg/model.ckpt-1200`.
 
     Raises:
-        UserError: there are no checkpoints, a checkpoint cannot be read or has non-finite weights, or their variables
-            or shapes differ.
+        UserError: `paths` is empty, a checkpoint cannot be read or has non-finite weights, or their variables or shapes
+            differ.
     """
     if not paths:
         raise UserError("averaging: expected at least one checkpoint.")

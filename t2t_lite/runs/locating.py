@@ -95,7 +95,7 @@ def find_checkpoint(path):
     """Returns the checkpoint (without suffix) that a path names, or the newest in a folder of a run or of exports.
 
     Raises:
-        UserError: there is no checkpoint at the path.
+        UserError: the path does not lead to a checkpoint.
     """
     path = str(path).removesuffix(".index")
     if exists(path + ".index"):

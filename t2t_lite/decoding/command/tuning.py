@@ -58,7 +58,7 @@ def parse_grid(text, where="--tune"):
         with located(where):
             axes[name] = list(dict.fromkeys(kinds[name].typed(value) for value in values.split(",")))
     if not axes:
-        raise UserError(f"{where}: there are no settings to try. Expected a grid such as {DEFAULT_GRID}")
+        raise UserError(f"{where}: the grid is empty. Expected a grid such as {DEFAULT_GRID}")
     combinations = []
     for values in itertools.product(*axes.values()):
         settings = dict(zip(axes, values, strict=True))
@@ -109,7 +109,7 @@ def tune_search(job, grid, split, source="", reference=""):
         raise UserError("--tune: only settings of a search can be tried. Remove sampling_method and --mbr.")
     lines, references, name = _dev_set(job, split, source, reference)
     if not lines:
-        raise UserError(f"{name}: there are no sentences to translate.")
+        raise UserError(f"{name}: contains no sentences to translate.")
     _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
     def translate(combination, some=lines):
