@@ -107,7 +107,6 @@ def check(flags):
 def run(flags):
     """Decodes, scores or tunes, according to the flags."""
     check_tokenization(flags)
-    features = _trained.features_options(flags)
     asked = flag_checks.asked(flags).of_model(_trained.find(flags))
     job = _job(asked)
     from t2t_lite.data.problem import DatasetSplit
@@ -125,7 +124,7 @@ def run(flags):
         case "features_file":
             from t2t_lite.decoding.command.features import write_features
 
-            write_features(job, source, asked["features_file"], **features)
+            write_features(job, source, asked["features_file"], **_trained.features_options(flags))
         case "decode_from_file":
             decode_files.translate_file(job, source, output, reference, asked["prefix_file"])
         case "records":

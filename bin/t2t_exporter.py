@@ -129,9 +129,7 @@ def _saved_model(flags, answerer, folder, settings, longest, card):
     return export_saved_model(answerer, folder, **settings, **card, max_input_length=longest)
 
 
-_MODES = {
-    "saved_model": Mode("--format=saved_model", ("weights_dtype", *_trained.FEATURES_FLAGS), run=_saved_model),
-}
+_MODES = {"saved_model": Mode("--format=saved_model", ("weights_dtype", *_trained.FEATURES_FLAGS), run=_saved_model)}
 
 
 main = _app.command("t2t-exporter", define_flags, run, check)

@@ -117,10 +117,7 @@ class Progress:
         of_total = "" if self._total is None else f" of {self._total:,}"
         is_one = (self.count if self._total is None else self._total) == 1
         unit = re.sub(r"s\b", "", self._unit, count=1) if is_one else self._unit
-        fields = [
-            f"{self.title}: {self.count:,}{of_total} {unit}",
-            f"{rate:,.{1 if 0 < rate < 10 else 0}f} a second",
-        ]
+        fields = [f"{self.title}: {self.count:,}{of_total} {unit}", f"{rate:,.{1 if 0 < rate < 10 else 0}f} a second"]
         if self.tokens:
             fields.append(f"{counted(round(self.tokens / seconds), 'token')} per second")
         if self._total and rate and self.count < self._total and not is_last:
