@@ -12,7 +12,7 @@ from t2t_lite.settings.ranges import COMPUTE_DTYPES
 _LOGGER = logging.getLogger("t2t_lite")
 _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # bfloat16 instructions of x86 (two kinds) and ARM
 _GPU_CAPABILITY = (8, 0)  # Ampere, the first generation with bfloat16
-_MOST_ROWS = 2048  # size of a measured product, which takes milliseconds
+_MOST_ROWS = 2048  # most rows of a measured product, which takes milliseconds
 _WORTHWHILE = 1.5  # smaller speedups of products hardly affect the time of a step
 _SMALLEST = 256  # hidden_size; in narrower models other operations take most of the time
 

@@ -27,7 +27,7 @@ _MISTAKES = {
     errno.ENODEV: "is a device that does not exist. Expected a file.",
     errno.ESPIPE: "is a pipe, which does not support seeking. Expected a file.",
     errno.ETXTBSY: "is a running program. Choose another path.",
-    errno.EBADF: "was opened in a mode that does not allow to {do}. Choose another path.",
+    errno.EBADF: "was opened in a mode that does not permit {do} operations. Choose another path.",
     errno.EBUSY: "is in use. Choose another path.",
     errno.EXDEV: "is on another file system. Choose another path.",
 }

@@ -143,7 +143,7 @@ CODES = {
     errno.ENOTEMPTY: (UserError, "not empty"), errno.ELOOP: (UserError, "back to itself"),
     errno.ENAMETOOLONG: (UserError, "shorter"), errno.ENXIO: (UserError, "is a socket"),
     errno.ENODEV: (UserError, "is a device"), errno.ESPIPE: (UserError, "is a pipe"),
-    errno.ETXTBSY: (UserError, "is a running"), errno.EBADF: (UserError, "allow to write"),
+    errno.ETXTBSY: (UserError, "is a running"), errno.EBADF: (UserError, "write operations"),
     errno.EBUSY: (UserError, "in use"), errno.EXDEV: (UserError, "on another file system"),
     errno.ENOENT: (MissingFile, "its folder does not exist"), errno.ENOSPC: (Failure, "disk is full"),
     errno.EDQUOT: (Failure, "quota"), errno.EFBIG: (Failure, "ulimit -f"), errno.EIO: (Failure, "reports an error"),

@@ -200,7 +200,7 @@ def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
 )
 def test_a_set_of_another_model_is_refused(hparams_set, model, owner, name):
     with pytest.raises(
-        UserError, match=f"^--hparams_set={hparams_set}: this set is for --model={owner}: .* has no {name}"
+        UserError, match=f"^--hparams_set={hparams_set}: this set is for --model={owner}, .* has no {name}"
     ):
         run_hparams({}, hparams_set, model=model)
     assert run_hparams({}, hparams_set, model=owner).get(name) is not None

@@ -125,7 +125,7 @@ def test_a_checkpoint_fits_a_model_with_the_same_names_and_shapes(tmp_path):
         UserError, match=r"other: does not match this model: dense/bias is a scalar there, but missing in"
     ):
         check_fits(other, model)
-    with pytest.raises(UserError, match=r"dense/kernel is 2 x 1 there, 1 x 2 in"):
+    with pytest.raises(UserError, match=r"dense/kernel is 2 x 1 there, but 1 x 2 in"):
         check_fits(other, model, apart=["dense/bias"])
     assert [shape_text(shape) for shape in (None, (), (7,), (8, 16))] == ["missing", "a scalar", "7", "8 x 16"]
 

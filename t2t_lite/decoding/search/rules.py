@@ -252,7 +252,7 @@ def _table(encoder, texts, space_begins=False):
     bare = first_pieces(encoder)
     start = states[0, ord(" ")] if space_begins else 0
     first = read_pieces(states, [0 if start == len(states) - 1 else start], bare)
-    first[:, [not piece for piece in bare]] = -1  # still before the first word
+    first[:, [not piece for piece in bare]] = -1  # the output is still before its first word
     return np.concatenate([first, table]) + CONTINUES
 
 
