@@ -100,7 +100,7 @@ def assert_user_error_last(result, *words):
         (["--hparams=hidden=8"], ["'hidden'"]),
         (["--hparams_set=transformer_huge"], ["transformer_huge"]),
         (["--output_dir=old"], ["old: already contains files", "new folder"]),
-        (["--problem=tag_own"], ["--problem: not with --from=tensor2tensor", "Leave it out"]),
+        (["--problem=tag_own"], ["--problem: not with --from=tensor2tensor", "Remove it"]),
     ],
 )
 def test_mistakes(made, call_command, assert_user_error, tmp_path, flags, words):
