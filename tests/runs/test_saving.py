@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_named(fitted, run, tmp_path):
             model.save_run(str(tmp_path / "a"), **settings, step=step)
     with pytest.raises(UserError, match="has no weights yet"):
         Transformer(9, **SMALL).save_run(str(tmp_path / "a"), **settings)
-    with pytest.raises(UserError, match=r"activation=.*hyperparameters"):
+    with pytest.raises(UserError, match=r"activation=.*hyperparameter"):
         own = Transformer(model.vocab_size, **SMALL, activation=lambda x: x * 0.5)
         own.build()
         own.save_run(str(tmp_path / "a"), **settings)
