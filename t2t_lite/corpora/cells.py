@@ -16,7 +16,7 @@ from t2t_lite.settings.ranges import SEPARATORS
 
 CSV, JSON_LINES = ".csv", (".jsonl", ".ndjson")
 FIRST_LINES = 100  # number of lines in which the separator is detected
-_FIRST_CHARACTERS = 2**20  # total size of these lines
+_FIRST_CHARACTERS = 2**20  # largest total size of the lines in which the separator is detected
 _DECLARATION = re.compile(r'"?sep=(\t|[^\w\s"])"?', re.IGNORECASE)
 _HALVES = re.compile("[\ud800-\udfff]")
 

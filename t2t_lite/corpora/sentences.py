@@ -94,7 +94,8 @@ def sentence_parts(text):
 
 def _ends_sentence(text, start, match, has_capitals):
     following = text[match.end() : match.end() + 1]
-    if (has_capitals and following.islower()) or following in _ENDS:  # for example in ". . ."
+    # a lower-case letter follows, or punctuation as in ". . ."
+    if (has_capitals and following.islower()) or following in _ENDS:
         return False
     if match["without_space"] and _CLOSED.search(match[0]) and _CONTINUATION.match(text, match.end()):
         return False

@@ -180,7 +180,7 @@ def _shuffled(dataset, buffer_size, seed, number):
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
-        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # two zeros would mean a random order
+        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # a seed of two zeros would mean a random order
         seed2=number,
         output_types=[tf.string],
         output_shapes=[[]],

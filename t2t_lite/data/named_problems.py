@@ -83,7 +83,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
     Raises:
         UserError: a problem does not accept the arguments, or its generation fails.
     """
-    for name in names:  # so that mistakes are reported before any data is generated
+    for name in names:  # all names are checked first, so that mistakes are reported before any data is generated
         problem = registry.problem(name)
         accepted = getattr(problem, "flags", ())
         if not accepted and hasattr(problem, "configure"):
@@ -95,7 +95,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
                 else "This problem uses built-in data."
             )
             raise UserError(f"{', '.join(wrong)}: not available for --problem={problem.name}. {only}")
-    import numpy as np  # imported late, since `t2t-datagen --help` needs only the settings
+    import numpy as np  # NumPy is imported late, since `t2t-datagen --help` needs only the settings
 
     settings = settings or GenerationSettings()
     for name in names:

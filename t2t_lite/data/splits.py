@@ -67,7 +67,8 @@ def with_content(facts, recorded):
     The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither is not
     detected. Data from earlier versions have no SHA-256, so only their size is compared.
     """
-    from t2t_lite.files.hashes import file_sha256  # imported late, because NumPy would delay `t2t-datagen --help`
+    # imported late, because importing NumPy would delay `t2t-datagen --help`
+    from t2t_lite.files.hashes import file_sha256
 
     path = facts["path"]
     if not files.exists(path):  # finished data can be used without the corpus

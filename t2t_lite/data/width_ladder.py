@@ -70,7 +70,7 @@ class WidthLadder:
             # For each shape: the shape needed by the last example of a batch that begins here.
             last = tf.gather(shape_of_example, tf.minimum(start + rows, size) - 1)
             holds = tf.maximum(shape_of_example[start], last) <= tf.range(len(self.shapes))
-            # the narrowest shape that fits its examples
+            # index of the narrowest shape that fits the examples of the batch
             shape = tf.argmax(tf.cast(holds, tf.int32), output_type=tf.int32)
             end = start + rows[shape]
             end_of_kind = tf.searchsorted(key, key[start : start + 1], side="right")[0]

@@ -225,7 +225,8 @@ class TokenTextEncoder(TextEncoder):
         import tensorflow as tf
 
         default = -1 if self.unknown_id is None else self.unknown_id
-        with tf.init_scope():  # created outside of any function that is being traced, so that an export can track it
+        # The table is created outside of any function that is being traced, so that an export can track it.
+        with tf.init_scope():
             ids = tf.lookup.KeyValueTensorInitializer([*self._ids], [*self._ids.values()], value_dtype=tf.int32)
             return tf.lookup.StaticHashTable(ids, default)
 

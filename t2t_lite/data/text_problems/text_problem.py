@@ -19,7 +19,7 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_bpe
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings that only its learner has
+_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings that only SentencePiece has
 _HALVES = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs, which UTF-8 cannot encode
 
 

@@ -60,7 +60,7 @@ class ChoppedTextProblem(Text2SelfProblem):
     is_generate_per_split = True
     rows_are_windows = True
     ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
-    max_samples_for_vocab = 100_000  # counted in pieces of text
+    max_samples_for_vocab = 100_000  # a sample is a piece of text of about 1,000 characters
     remainder_policy = "pad"
 
     @property
@@ -106,7 +106,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
             self.count_text(text, ends)
-            # a word that continues in this piece is counted once
+            # a word that continues from the previous piece must be counted once, not twice
             self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())
             last_character = " " if ends else text[-1]
             yield sample

@@ -65,7 +65,8 @@ class TranslateProblem(Text2TextProblem):
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):
-                if split != DatasetSplit.TRAIN:  # otherwise a mistake in these corpora would be found hours later
+                # dev and test sets are read now, because a mistake in them would otherwise be found hours later
+                if split != DatasetSplit.TRAIN:
                     for _ in self.generate_samples(data_dir, tmp_dir, split):
                         pass
         super().prepare_generation(data_dir, tmp_dir)
@@ -98,7 +99,7 @@ class TranslateProblem(Text2TextProblem):
         if folder := self._find_prepared(sources, tmp_dir):
             yield from downloads.read_prepared(folder, PREPARED[dataset_split], self.language_pair)
             return
-        if not downloads.are_there(sources, tmp_dir):  # not called via `prepare_generation`
+        if not downloads.are_there(sources, tmp_dir):  # true only if the method is not called via `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
             yield from source_files.read_members(
