@@ -184,7 +184,7 @@ def transformer_small():
 def transformer_l10():
     """tensor2tensor's base model with 10 layers per side.
 
-    It is not in table 3, so it is based on tensor2tensor's base model.
+    This model is not in table 3, so the set is based on tensor2tensor's base model.
     """
     return _changed(transformer_base(), num_hidden_layers=10)
 

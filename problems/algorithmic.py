@@ -25,7 +25,7 @@ class AlgorithmicProblem(Problem):
 
     def targets_of(self, inputs):
         """Returns the target symbols for `inputs`, a list of symbols."""
-        raise NotWritten(f"{type(self).__name__}: write targets_of.")
+        raise NotWritten(f"{type(self).__name__}: define targets_of.")
 
     def sample(self, generator, longest):
         """Samples one example.

@@ -116,7 +116,7 @@ class MaskedLmOwn(LanguagemodelOwn):
 
 
 class _SentencePretrainingOwn(MaskedLmOwn):
-    """The user's own documents of sentences, given to `configure`. Subclasses write `others`."""
+    """The user's own documents of sentences, given to `configure`. Subclasses define `others`."""
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
     smallest_corpus = (

@@ -31,7 +31,7 @@ def _learned_with(name, meaning):
 
 
 class OwnCorpus(OwnProblem, Text2TextProblem):
-    """A mixin for the user's own texts; list it before the class of the problem's kind. Subclasses write `settings`.
+    """A mixin for the user's own texts; list it before the class of the problem's kind. Subclasses define `settings`.
 
     Attributes:
         usual_vocab_sizes: the sizes that an error about the vocabulary's size recommends.

@@ -34,7 +34,7 @@ def kept(key, meaning, default=None):
 
 
 class OwnProblem(Problem):
-    """A mixin for the user's own files; list it before the class of the problem's kind. Subclasses write `settings`.
+    """A mixin for the user's own files; list it before the class of the problem's kind. Subclasses define `settings`.
 
     Attributes:
         settings: {key: OwnSetting} for the configuration, in this order; see `own_settings`.

@@ -192,8 +192,8 @@ declare_settings(
     ),
     OwnSetting(
         "max_samples_for_vocab", int, None, ranges.PAIRS,
-        meaning="translate_own: number of pairs from which the vocabulary is learned, 2000000. languagemodel_own: "
-        "thousands of characters, 100000.",
+        meaning="translate_own: number of pairs from which the vocabulary is learned (default 2000000). "
+        "languagemodel_own: thousands of characters (default 100000).",
     ),
     OwnSetting(
         "sequence_length", int, None, ranges.SEQUENCE_LENGTH, is_required=True,

@@ -271,7 +271,8 @@ def _check_weights(words, num_corpora):
     flag = f"--corpus_weights={','.join(map(str, words))}"
     if words and len(words) != num_corpora:
         raise UserError(
-            f"{flag}: found {len(words)} weights for {num_corpora} training corpora. Expected one weight per corpus."
+            f"{flag}: the number of weights is {len(words)}, but the number of training corpora is {num_corpora}. "
+            "Expected one weight per corpus."
         )
     weights = [typed_value("--corpus_weights: weight", word, float, WEIGHT) for word in words]
     return weights if set(weights) - {1.0} else None

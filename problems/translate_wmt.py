@@ -1,7 +1,8 @@
 """Translation from English to German, French and eight other languages with public corpora (WMT, IWSLT and others).
 
 Mirrors tensor2tensor's translate_encs.py, translate_ende.py and so on, with the same names. Each row of the table below
-lists corpora in `corpora.tsv` and makes one problem per vocabulary. If a row has no dev set, it is newstest2013.
+lists corpora in `corpora.tsv` and makes one problem per vocabulary. The dev set is newstest2013 unless a row has
+another one.
 
 `corpora.tsv` has addresses and members, from tensor2tensor's translate_*.py and tensorflow-datasets' translate/wmt.py,
 and sizes and SHA-256, from tensorflow-datasets' url_checksums. `{x}` stands for the language that is paired with

@@ -213,7 +213,7 @@ def problem(name: str, **kwargs) -> t2t_lite.data.Problem:
     """Returns a `Problem` instance. `<name>_rev` swaps inputs and targets, `<name>_copy` copies inputs to targets.
 
     Raises:
-        UnknownName: the name is not registered; the message names the nearest ones.
+        UnknownName: the name is not registered; the message lists the nearest names.
     """
     base, was_reversed, was_copy = name, False, False
     while base.endswith(("_rev", "_copy")) and base not in Registries.problems:
@@ -247,7 +247,7 @@ def hparams(name: str | HParams) -> HParams:
     So functions that take hyperparameters also take the name of a set.
 
     Raises:
-        UnknownName: the name is not registered; the message names the nearest ones.
+        UnknownName: the name is not registered; the message lists the nearest names.
         UserError: the argument is neither a name nor an `HParams`, or the set's function does not return an `HParams`.
     """
     if isinstance(name, HParams):

@@ -69,7 +69,7 @@ def _first_lines(lines):
 
 def _rows(lines, separator):
     """Yields (first line, last line, list of str) for each row; a `csv.Error` replaces the list if it is unreadable."""
-    # Quotes are checked strictly; between tabs they are text. A CR alone does not end a line.
+    # Misplaced quotes are errors, except that quotes are text if tabs separate cells. A CR alone does not end a line.
     options = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
     rows = csv.reader((line.replace("\r", " ") + "\n" for line in lines), delimiter=separator, **options)
     while True:

@@ -7,7 +7,7 @@ the host, so `tf.train.Checkpoint(iterator=iter(dataset))` saves the exact posit
 Each batch is for one replica. The stream does not depend on the number of replicas; a step takes as many batches as it
 needs. The order depends only on the files, the arguments and the seed.
 
-A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is that of its longest feature.
+A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is the length of its longest feature.
 
 The functions do not branch on tensors in Python, so AutoGraph is disabled for these functions, which saves seconds at
 each start.

@@ -53,7 +53,8 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
     features = batch_features(problem, model)
     if draws(model):
         _check_texts(problem, model)
-        changes.append((model.corrupt, ~seed, (hparams,)))  # the seed differs from that of the problem's `corrupt`
+        # another seed than for the problem's `corrupt`, so the random numbers differ
+        changes.append((model.corrupt, ~seed, (hparams,)))
 
     def changed(index, batch):
         for change, number, settings in changes:

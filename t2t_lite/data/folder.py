@@ -220,7 +220,7 @@ def encoder_files(problem, folder):
 
 def _incomplete(problem, folder, paths, what):
     return UserError(
-        f"{problem.name}: feature_encoders reads more files of {folder} than {', '.join(paths) or 'none'}: {what}. "
+        f"{problem.name}: feature_encoders reads more files in {folder} than {', '.join(paths) or 'none'}: {what}. "
         "Expected vocabulary_files to return the paths of all files that it reads."
     )
 

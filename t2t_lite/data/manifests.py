@@ -49,8 +49,10 @@ def find_manifest(problem, data_dir):
 
 
 def read_manifest(path, features):
-    """Returns a manifest, a dict: "request", "splits" {split: facts, see `manifests`}, "vocabulary" {feature: …};
-    newer ones also have "vocabulary_files", the names of the files that the encoders read.
+    """Reads and validates a manifest; returns it as a dict.
+
+    It has "request", "splits" {split: facts, see the module's docstring} and "vocabulary" {feature: …}. Newer manifests
+    also have "vocabulary_files", the names of the files that the encoders read.
 
     Args:
         path: str.

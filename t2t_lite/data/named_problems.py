@@ -39,7 +39,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
 
     Args:
         patterns: str, comma-separated names, or prefixes ending in *.
-        excluded: list of str; problems whose names contain one of them are excluded.
+        excluded: list of str; a problem is excluded if its name contains one of these strings.
         keeps_suffix: bool, whether to keep the suffixes `_rev` and `_copy`. They do not change the records.
 
     Raises:

@@ -57,7 +57,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         For each group, the facts described in `manifests`: "examples", "tokens", …, "bytes".
 
     Raises:
-        UserError: the samples differ from those of earlier chunks, or an id is below 0.
+        UserError: the samples differ from the samples in existing chunks, or an id is below 0.
     """
     chunks = Chunks(paths, seed, groups or [len(paths)], features, is_ordered)
     for path in _chunk_files(paths, files.INCOMPLETE):

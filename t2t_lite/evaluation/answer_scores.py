@@ -237,7 +237,7 @@ def metric_names(task, answers, requested=()):
 
     Args:
         task: str, the name of a task with metrics of answers.
-        answers: list of all answers, including those of the systems.
+        answers: list of all answers, both expected and predicted.
         requested: names of metrics. If empty, all metrics that suit the answers (`f1_binary` for two labels, `entity_…`
             for entity tags).
 

@@ -101,9 +101,9 @@ class BpeDropout:
 
     def _merge(self, symbols, begins, sizes, calm, draw):
         """Merges the symbols of all words; returns (remaining symbols, concatenated, sizes [words])."""
-        # Each step makes one merge in each unfinished word, all of which have the same number of symbols. The loop
-        # starts with the longest words; at each size, the words that have been merged down to it continue together with
-        # those that start with it.
+        # Each step makes one merge in each unfinished word; all these words have the same number of symbols. The loop
+        # starts with the longest words. When they have been merged down to the next size, the words that start with
+        # this size join them.
         order = np.argsort(-sizes, kind="stable")
         # bounds of the words of each size, in descending order
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))

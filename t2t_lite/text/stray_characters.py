@@ -1,9 +1,9 @@
 """Normalizes invisible characters and unusual spaces in texts to be translated if the vocabulary lacks them.
 
 Text from web pages and word processors has no-break spaces, soft hyphens, byte order marks and zero-width spaces. A
-vocabulary without normalization spells them with bytes that the model has hardly ever seen, which spoils the whole
-output. Characters that occur in a piece, such as French no-break spaces or Persian non-joiners, were learned, so they
-are kept.
+vocabulary without normalization spells such characters with bytes that the model has hardly ever seen, which spoils the
+whole output. Characters that occur in a piece, such as French no-break spaces or Persian non-joiners, were learned, so
+they are kept.
 """
 
 import functools

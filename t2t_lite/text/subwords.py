@@ -80,7 +80,7 @@ def train_sentencepiece(
     Args:
         lines: iterable of strings, of any length.
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
-        vocab_size: number of pieces, including the special ones and 256 bytes.
+        vocab_size: number of pieces, including the special pieces and 256 bytes.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
         character_coverage: share of the text's characters that become pieces.
         normalization: "identity" (control characters and line separators become spaces, and nothing else changes), or

@@ -21,7 +21,7 @@ class TextEncoder:
     """The base encoder, for numbers separated by spaces: "1 2 3" <-> [3, 4, 5].
 
     Args:
-        vocab_size: number of ids, including the reserved ones (padding and EOS).
+        vocab_size: number of ids, including the reserved ids (padding and EOS).
 
     Attributes:
         unknown_id: id for text outside the vocabulary, or None if there is no such id.

@@ -47,14 +47,14 @@ class TranslateProblem(Text2TextProblem):
         ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), from which the segments in the
         languages of `language_pair` are read, in any order. All files may be compressed (gzip, bzip2, xz).
         """
-        raise NotWritten(f"{type(self).__name__}: write source_data_files, or generate_samples.")
+        raise NotWritten(f"{type(self).__name__}: define source_data_files, or generate_samples.")
 
     def vocab_data_files(self):
         """Returns the corpora from which the vocabulary is learned, by default the training corpora."""
         return self.source_data_files(DatasetSplit.TRAIN)
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads all corpora, reads the small ones once to check them, then makes the vocabulary."""
+        """Finds or downloads all corpora, checks the dev and test corpora, then makes the vocabulary."""
         if self.datatypes_to_clean:
             raise UserError(f"{self.name}: datatypes_to_clean is not available. Remove it, or clean the text first.")
         if self._reads_source_files:

@@ -163,7 +163,7 @@ def test_a_range_that_is_none_is_named(ends, message):
 
     with pytest.raises(UserError, match=message):
         Numbers().label_ids("data")
-    with pytest.raises(UserError, match="Unset: write label_range") as caught:
+    with pytest.raises(UserError, match="Unset: define label_range") as caught:
         type("Unset", (Text2RealProblem,), {})().label_ids("data")
     assert isinstance(caught.value, NotImplementedError)
 
