@@ -23,8 +23,7 @@ class GenerationSettings:
 
     max_cases: int = setting(0, limits=COUNT, meaning="Largest number of examples per split; 0: no limit.")
     skip_bad_lines: bool = setting(
-        False,
-        meaning="Skip and count unreadable lines, for example lines that are not UTF-8 or lack a column.",
+        False, meaning="Skip and count unreadable lines, for example lines that are not UTF-8 or lack a column."
     )
     random_seed: int = setting(
         429459, limits=SEED, meaning="Seed for all random numbers; the same seed gives the same files."

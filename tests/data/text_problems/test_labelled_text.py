@@ -7,13 +7,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import problem as text_problems
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import (
-    DatasetSplit,
-    Text2ClassProblem,
-    Text2RealProblem,
-    TextConcat2ClassProblem,
-    VocabType,
-)
+from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem, TextConcat2ClassProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
