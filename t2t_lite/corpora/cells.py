@@ -86,8 +86,8 @@ def _rows(lines, separator):
 def _find_separator(path, lines, is_cut, layout):
     """Returns the only separator that splits all of a file's first lines into the expected columns.
 
-    If there is none, returns the separator that fits most lines, or else the only separator that occurs, or else a
-    comma. The message about the first line that does not fit then names this line.
+    If no separator does, returns the separator that fits most lines, or else the only separator that occurs, or else a
+    comma. The first line that does not fit will then be reported as an error.
 
     Args:
         path: the file, for errors.

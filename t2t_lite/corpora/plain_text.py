@@ -78,7 +78,7 @@ def read_text(path, on_bad_line=None, errors="strict"):
     """
     number, decoder, text, carriage_return = 1, codecs.getincrementaldecoder("utf-8")(errors), "", b""
     valid = bad = 0
-    begin, rest = 0, None  # offset of the part in its line, and the replacement for the rest of a skipped line
+    begin, rest = 0, None  # `begin` is a part's offset in its line, `rest` replaces the rest of a skipped line
     with naming_errors(path), open_binary(path) as file:
         encodings.check_head(path, file.peek(encodings.HEAD))
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line, shown
 
-SIDES = ("inputs", "targets")  # the features of most problems
+SIDES = ("inputs", "targets")  # the features that most problems have
 LARGEST_ID = 2**31 - 1  # the largest int32, because batches are int32
 OUTSIDE = "an id is outside the vocabulary"
 

@@ -143,9 +143,9 @@ def nested_widths(lengths, most):
     sides = [_candidates(lengths, side) for side in (0, 1)]
     examples = np.zeros([len(side) for side in sides], int)
     np.add.at(examples, tuple(map(np.searchsorted, sides, lengths.T)), 1)
-    fitting = examples.cumsum(0).cumsum(1)  # [i, j]: number of examples that fit into the i-th and j-th width
+    fitting = examples.cumsum(0).cumsum(1)  # at [i, j], the number of examples that fit into the i-th and j-th width
     cells = sides[0][:, None] + sides[1]
-    # fewest cells for all examples that fit [i, j], with the pairs chosen so far
+    # at [i, j], the fewest cells for all examples that fit into these widths, with the pairs chosen so far
     least = np.full(fitting.shape, np.inf)
     least[0, 0] = 0
     choices = []

@@ -94,7 +94,7 @@ class BpeDropout:
         # the shortcut for words without a skipped merge does not apply to these probabilities
         if self._probability in (0, 1):
             return np.full(merges.size, -1), np.zeros(merges.size, bool)
-        # a geometric variable when rounded down
+        # `steps` is a geometric variable when rounded down
         steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)
         steps = np.minimum(steps, merges.max(initial=0)).astype(np.int64)
         return steps, steps >= merges

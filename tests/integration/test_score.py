@@ -161,7 +161,7 @@ def test_questions_without_an_answer_count_as_wrong(score):
         ("tagging", {"predictions": "Kim\tO\n\n"}, ["predictions has 1 sentence, but reference has 2"]),
         ("tagging", {"predictions": "Tim\tO\n\nAt\tO\n\n"}, ["predictions, line 1", "'Tim'", "'Kim sleeps'"]),
         ("tagging", {"predictions": "Kim\n"}, ["predictions, line 1", "1 column"]),
-        ("spans", {"predictions": '{"3": "fox"}'}, ["predictions: answers none of", "reference"]),
+        ("spans", {"predictions": '{"3": "fox"}'}, ["predictions: does not answer any", "reference"]),
         ("spans", {"predictions": '{"1": 5}'}, ["predictions", "'1'"]),
         ("spans", {"predictions": "fox\ndog\n"}, ["predictions", "JSON"]),
         ("spans", {"reference": "{}"}, ["reference", "SQuAD"]),
