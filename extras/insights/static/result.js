@@ -98,7 +98,7 @@ export class Result {
     return new Output(this.model.writes, this.question, tokens.map(({ id }) => id));
   }
 
-  /** Shows the pictures of all outputs and of the input file. */
+  /** Creates the pictures of all outputs and of the input file. */
   async #draw() {
     if (this.pictures) return;
     const pictures = [];
@@ -198,7 +198,7 @@ export class Result {
     if (this.search && !this.model.samples) place.append(new BeamTree(this.search, state.tree, this.set).element);
   }
 
-  /** Returns the first tokens of an output, up to the number that the API scores. */
+  /** Shows the tokens of an output. Of a long output, only the first tokens are shown, because the API scores no more. */
   async #tokens(chosen, ids, place) {
     const strip = new TokenStrip(chosen.tokens.slice(0, MOST_TOKENS), (prefix) => this.force(prefix, this.model.name));
     place.append(strip.element);
