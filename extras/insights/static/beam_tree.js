@@ -35,8 +35,8 @@ export class BeamTree {
         note.textContent = noteOf(tree.nodes[event.target.closest("[data-node]")?.dataset.node]);
       });
       const words =
-        "A column per step, the best on top: token and score (log-probability / length penalty). What the beam dropped is " +
-        "pale; framed tokens end a hypothesis; the output is blue.";
+        "Each column is a step, with tokens and scores (log-probability / length penalty), the best on top. Dropped tokens are " +
+        "pale, framed tokens end a hypothesis, and the output is blue.";
       this.place.replaceChildren(
         html("p", { class: "muted" }, words),
         scrolling("The beam's tree", drawn),

@@ -139,7 +139,7 @@ export class Explorer {
     }
     this.lines.showToken(token, this.heads);
     if (!token) {
-      this.note.textContent = "Point at a token, or move to it with Tab and the arrow keys: its edges alone. A click keeps them.";
+      this.note.textContent = "Point at a token, or move to it with Tab and the arrow keys, to see only its edges. A click keeps them.";
       return;
     }
     const { side, at } = token;

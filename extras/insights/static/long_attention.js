@@ -33,8 +33,8 @@ export class AttentionMap extends Opened {
   constructor(question, target) {
     super(
       "Attention as a map",
-      "An image for each head: a row for each step (the query), a column for each position that it has read (the key). The darker, " +
-        "the larger the weight; grey is not seen.",
+      "An image for each head, with a row per step (the query) and a column per position (the key). Darker cells have larger " +
+        "weights; grey positions are not visible.",
     );
     Object.assign(this, { question, target });
   }
@@ -51,7 +51,7 @@ export class AttentionMap extends Opened {
 /** Shows the self-attention patterns: the positions that each position can see by the settings. */
 export class Patterns extends Opened {
   constructor(model) {
-    super("Which positions see which", "What the settings let each position see, whatever the model has learned.");
+    super("Which positions see which", "The positions that each position can see by the settings, independent of training.");
     this.model = model;
   }
 

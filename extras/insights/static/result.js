@@ -16,7 +16,7 @@ import { TokenStrip } from "./tokens.js";
 export class Result {
   /**
    * `model`: one of those that the server lists; `set`: function of changes of the page's state; `force`: function of the
-   * ids with which an output has to begin, and the model whose ids they are; `file`: {name, data} in place of the text, or
+   * ids with which an output must begin, and the name of their model; `file`: {name, data} instead of the text, or
    * null.
    */
   constructor(model, { set, force, file }) {
@@ -153,7 +153,7 @@ export class Result {
         html("span", { class: "number" }, one.score.toFixed(4)),
       );
     });
-    const words = "A dashed frame or a line shows where it ends in the outputs.";
+    const words = "A dashed frame or a line shows where the given part ends in the outputs.";
     const given = this.given && html("div", {}, html("h3", {}, "Given"), html("p", { class: "muted" }, words), this.given);
     return html(
       "section",
@@ -170,10 +170,10 @@ export class Result {
     return html(
       "p",
       { class: "forced" },
-      "The output had to begin with ",
+      "The output was forced to begin with ",
       html("bdi", { class: "piece" }, tokens.join(" ")),
       " ",
-      html("button", { type: "button", click: () => this.force([]) }, "Let it begin freely"),
+      html("button", { type: "button", click: () => this.force([]) }, "Remove this prefix"),
     );
   }
 
