@@ -15,7 +15,7 @@ import { TokenStrip } from "./tokens.js";
 
 export class Result {
   /**
-   * `model`: one of those that the server lists; `set`: function of changes of the page's state; `force`: function of the
+   * `model`: a model from the list of the server; `set`: function of changes to the page's state; `force`: function of the
    * ids with which an output must begin, and the name of their model; `file`: {name, data} instead of the text, or
    * null.
    */
