@@ -95,7 +95,7 @@ class Card:
                 if self.left < 20:
                     self.page.leave_out(name, f"the {self.flags.minutes:g} minutes were over")
                 elif self.page.nothing_works:
-                    self.page.leave_out(name, "no step of training works")
+                    self.page.leave_out(name, "no training step works")
                 elif name in ("works", "attention", "loss_blocks", "variants", "jax"):
                     getattr(self, name)()
                 else:
@@ -119,9 +119,9 @@ class Card:
             print(f"gpu: t2t_lite does not start: {hellos['ours']['error']}", file=sys.stderr)
             return False
         if hellos["ours"]["card"] is None and not self.flags.cpu:
-            reason = pages.first_match(pair["ours"].log, "dlopen|cuInit|cuda drivers") or "it does not say why"
+            reason = pages.first_match(pair["ours"].log, "dlopen|cuInit|cuda drivers") or "no reason was logged"
             print(
-                f"gpu: TensorFlow sees no GPU: {reason.rstrip('.')}. Expected a card that nvidia-smi lists, and "
+                f"gpu: TensorFlow sees no GPU: {reason.rstrip('.')}. Expected a GPU that nvidia-smi lists, and "
                 "pip install '.[cuda]'; --cpu tries every section on the CPU.", file=sys.stderr,
             )  # fmt: skip
             return False

@@ -79,7 +79,7 @@ def padded(rows):
 
 
 def new_model(flags, vocab_size):
-    """Returns the model, in training mode."""
+    """Creates the model, in training mode."""
     config = M2M100Config(
         vocab_size=vocab_size, d_model=flags.hidden_size, encoder_layers=flags.layers, decoder_layers=flags.layers,
         encoder_ffn_dim=flags.filter_size, decoder_ffn_dim=flags.filter_size, encoder_attention_heads=flags.heads,

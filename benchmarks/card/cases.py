@@ -47,7 +47,7 @@ class Training:
 
     @property
     def title(self):
-        """What tables call it."""
+        """The name of the case in tables."""
         return f"train {self.model}, {self.rows:,} x {self.length} tokens, {self.dtype}"
 
 
@@ -74,7 +74,7 @@ class Translating:
 
     @property
     def title(self):
-        """What tables call it."""
+        """The name of the case in tables."""
         return f"beam 4 of {self.model}, batch {self.batch}, {self.dtype}"
 
 
@@ -93,7 +93,7 @@ class Generating:
 
     @property
     def title(self):
-        """What tables call it."""
+        """The name of the case in tables."""
         return f"generate {self.new} ids after {self.length} of {self.model}, batch {self.batch}, {self.dtype}"
 
 

@@ -50,7 +50,7 @@ def parser_of(module):
     parser.add_argument(
         "--sides",
         default="",
-        help=f"of {', '.join(module.SIDES)}; default: {', '.join(getattr(module, 'DEFAULT_SIDES', module.SIDES))}",
+        help=f"some of {', '.join(module.SIDES)}; default: {', '.join(getattr(module, 'DEFAULT_SIDES', module.SIDES))}",
     )
     parser.add_argument("--out", help="folder, such as benchmarks/results, to which the result is added")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of Markdown")

@@ -18,7 +18,7 @@ def take_turns(commands, rounds):
     `answer_turns` does.
 
     Args:
-        commands: {side: list of str}.
+        commands: {side: command, a list of str}.
         rounds: int.
 
     Returns:
@@ -60,7 +60,7 @@ def answer_turns(work, unit="tokens"):
 
     Args:
         work: function without arguments that returns the number of processed units, or a dict of figures.
-        unit: str, such that "<unit>_per_second" is in `record.FIGURES`.
+        unit: str, for which "<unit>_per_second" is in `record.FIGURES`.
     """
     print(json.dumps({"warm": True}), flush=True)
     for _ in sys.stdin:

@@ -233,7 +233,7 @@ def training_memory(model, hparams, lengths):
         lengths: {feature: int}, tokens per row, to which the size of attention weights is proportional.
 
     Returns:
-        dict of "weights", "gradients", "optimizer", "activations" and "logits": int, bytes.
+        {"weights", "gradients", "optimizer", "activations", "logits": int, bytes}.
     """
     weights = sum(math.prod(w.shape) for w in parameters(model))
     trained, share = sum(math.prod(w.shape) for w in model.trainable_weights), model.predicted_share
@@ -248,7 +248,7 @@ def training_memory(model, hparams, lengths):
         if is_passed
     ] or [0]
     kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
-    for layer in model.layers:  # outside the stacks
+    for layer in model.layers:  # layers outside the stacks
         if isinstance(layer, Dropout):  # after the sum of embeddings and positions
             kept += hidden_size * (compute + (layer.rate > 0))
         elif isinstance(layer, LayerNormalization):
@@ -344,7 +344,7 @@ class PaperCost:
 
     @property
     def flops(self):
-        """Training time x GPUs x sustained capacity."""
+        """The product of training time, number of GPUs and sustained operations per second."""
         return self.hours * 3600 * self.gpus * self.sustained
 
 

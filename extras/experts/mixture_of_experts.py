@@ -203,7 +203,7 @@ class MixtureOfExperts(Layer):
         return ops.reshape(output, shape)
 
     def expert(self, x, kept, weights):
-        """Computes one expert, [n, hidden] -> [n, hidden], or all of them, [1, n, hidden] -> [num_experts, n, hidden].
+        """Applies one expert, [n, hidden] -> [n, hidden], or all experts, [1, n, hidden] -> [num_experts, n, hidden].
 
         Args:
             x: the inputs.

@@ -82,7 +82,7 @@ class MemoryScore(AttentionScore):
         return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
 
     def _vectors(self, layer, offsets, rank, training):
-        """Returns W_r R, [(B,) heads, (G or 1,) D, key_dim], for distances int32 [D], [G, D] or [B, 1, D]."""
+        """Returns W_r R, [(B,) heads, (G or 1,) D, key_dim], for int32 distances [D], [G, D] or [B, 1, D]."""
         hidden_size = layer.position_projection.kernel.shape[0]
         if self.clamp_length:
             offsets = ops.clip(offsets, -self.clamp_length, self.clamp_length)
@@ -165,7 +165,7 @@ class CarriedState:
         """Reads the files that `save` wrote; if they do not exist, logs a warning and keeps the states.
 
         Raises:
-            UserError: the saved states have other shapes.
+            UserError: the shapes of the saved states differ from the model's.
             tf.errors.OpError: the files are damaged.
         """
         if not tf.io.gfile.exists(f"{path}.index"):
@@ -202,12 +202,12 @@ def lanes_of(replicas, accumulation, before, output_dir):
         output_dir: str.
 
     Raises:
-        UserError: the resumed run had another number of batches per step, or there are several machines.
+        UserError: the resumed run had a different number of batches per step, or there are several machines.
     """
     if replicas.cluster is not None:
         raise UserError(
             "TF_CONFIG: the model carries a state from step to step, but the chief, which saves the checkpoints, only "
-            "has the state of its own batches. Expected one machine."
+            "has the state of its own batches. Expected a single machine."
         )
     lanes = replicas.count * accumulation
     had = (before or {}).get("batches_a_step", lanes)

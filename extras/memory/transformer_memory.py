@@ -43,7 +43,7 @@ class TransformerMemory(TransformerLM):
         **TransformerLM.HPARAMS,
         "begin": setting(
             "end", choices=("zero", "end"), argument="begin", fixed=True,
-            meaning="The first input, before any token: end (id 1) or zero (the zero vector).",
+            meaning="The first input, before all tokens: end (id 1) or zero (the zero vector).",
         ),
         "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids per segment, read in one step."),
         "memory_length": setting(
@@ -52,7 +52,7 @@ class TransformerMemory(TransformerLM):
         ),
         "eval_memory_length": setting(
             0, 0, 2**20, argument="eval_memory_length", zero="none",
-            meaning="memory_length in evaluation; 0: the same as in training.",
+            meaning="The memory_length in evaluation; 0: as in training.",
         ),
     }  # fmt: skip
 

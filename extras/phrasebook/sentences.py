@@ -311,7 +311,7 @@ def is_person(subject):
 
 
 def pronoun_of(subject):
-    """Returns the pronoun for a noun phrase, or None for das Kind and das Mädchen (English: he or she)."""
+    """Returns the pronoun for a noun phrase, or None for das Kind and das Mädchen (he or she in English)."""
     if not isinstance(subject, NounPhrase):
         return subject
     return ({"m": HE, "f": SHE, "p": THEY} if is_person(subject) else IT).get(subject.gender)

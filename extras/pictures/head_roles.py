@@ -22,7 +22,7 @@ FAR = 5  # positions; from this distance on, a key counts as far
 SHARES = ("previous", "same", "next", "near", "far", "end")  # disjoint classes of keys
 _CLEAR = 0.5  # the smallest share that determines a head's role
 _BATCH_SIZE = 16
-_MOST_TOKENS = 512  # per line; memory grows with its square
+_MOST_TOKENS = 512  # per line, because memory grows with the square
 _MEANING = {
     "near": f"2 to {FAR - 1} positions away",
     "far": f"{FAR} or more positions away",
@@ -73,7 +73,7 @@ def head_roles(model, ids, on_progress=None, features=None):
     """
     count = len(next(iter(ids.values()), []))
     if not count:
-        raise UserError("No sentences to measure heads on. Expected at least one that is not blank.")
+        raise UserError("There are no sentences to measure heads on. Expected at least one nonblank line.")
     totals = {}
     lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
     for batch in plan_batches(lengths, _BATCH_SIZE):

@@ -70,7 +70,7 @@ class SpanProblem(Text2TextProblem):
                     has_window = True
                     yield {"inputs": window.ids, "targets": list(at)}
             if not has_window:
-                self.removed["answers that no window holds"] += 1
+                self.removed["answers that do not fit into a window"] += 1
 
     def max_length(self, model_hparams):
         """Returns `sequence_length`, regardless of the hyperparameters."""

@@ -140,7 +140,7 @@ class SpansTask(EncoderTask):
         """Returns an `Answer`; each part of the context is scored by the best window that contains it."""
         context, found = reading.source
         size = found[-1].start + len(found[-1].spans)
-        spans = np.zeros([size, 2], np.int32)  # characters of each piece
+        spans = np.zeros([size, 2], np.int32)  # character offsets of each piece
         width = max(len(row) for row in reading.rows)
         logits, inputs = np.zeros([len(found), 2, 1 + width], np.float32), np.zeros([len(found), width], np.int32)
         for at, (window, of_window) in enumerate(zip(found, scores, strict=True)):
@@ -178,7 +178,7 @@ class SpansTask(EncoderTask):
 
     @staticmethod
     def as_line(answer):
-        """Returns the answer and its probability."""
+        """Returns the answer and its probability, separated by a tab."""
         return f"{as_field(answer.text)}\t{answer.probability:.6f}"
 
     @classmethod
@@ -208,7 +208,7 @@ class SpansTask(EncoderTask):
             raise UserError(f"{path}: does not answer any question in {reference.path}. Expected {{id: answer, …}}.")
         if missing:
             _LOGGER.warning(
-                f"{path}: lacks the answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
+                f"{path}: lacks answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
                 f"{shown(missing[0])}. They count as wrong."
             )
         found = [answers.get(key, "") for key in reference.keys]
@@ -293,7 +293,7 @@ def _questions(path):
     found = read_squad(path, with_answers=False)
     lines = [{"id": one.id, "question": one.question, "context": one.context} for one in found]
     if not lines:
-        raise UserError(f"{path}: has no question. Expected at least one.")
+        raise UserError(f"{path}: has no questions. Expected at least one.")
     return lines
 
 
@@ -314,7 +314,7 @@ def _windows(asked, ids, kept, row, stride):
     last = tf.maximum(kept - room, 0)
     step = tf.minimum(room, stride)
     counts = 1 + (last + step - 1) // step
-    owner = tf.repeat(tf.range(tf.size(counts)), counts)  # the text of each window
+    owner = tf.repeat(tf.range(tf.size(counts)), counts)  # index of each window's text
     at = tf.range(tf.size(owner, tf.int64)) - tf.gather(tf.cumsum(counts, exclusive=True), owner)
     at = tf.minimum(at * tf.gather(step, owner), tf.gather(last, owner))
     lengths = tf.minimum(tf.gather(kept, owner) - at, tf.gather(room, owner))

@@ -31,7 +31,7 @@ def words_of(answer):
 
 
 def characters_as_words(answer):
-    """Puts spaces around each character of a script without spaces, and removes punctuation."""
+    """Puts spaces around each character of scripts without spaces, and removes punctuation."""
     answer = WITHOUT_SPACES.sub(r" \g<0> ", answer)
     return "".join(character for character in answer if not unicodedata.category(character).startswith("P"))
 

@@ -90,7 +90,7 @@ class Plan(typing.NamedTuple):
     Attributes:
         request: dict with the user's flags.
         vocab_size: int, or None to let t2t-datagen choose.
-        hparams_set, hparams: str, flags of t2t-trainer.
+        hparams_set, hparams: str, the flags for t2t-trainer.
         train_steps: int, or None before the speed has been measured.
     """
 
@@ -141,7 +141,7 @@ def read_plan(output_dir, request):
     """Reads the `Plan` of a folder; returns None for a new folder.
 
     Raises:
-        UserError: the plan was made for other flags.
+        UserError: the folder's plan was made with other flags.
     """
     path = _path(output_dir)
     if not files.exists(path):

@@ -121,7 +121,7 @@ class Fixed(Pattern):
 def _column_part(stride, length, keys_of, distances, cells):
     """Returns the `Part` in which a query sees its column in all rows above its own row.
 
-    The sequence is laid out in rows of `stride` positions.
+    The sequence is arranged in rows of `stride` positions.
 
     Args:
         stride: int.

@@ -142,7 +142,7 @@ class _Form(NamedTuple):
         what = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
         expected = f"{self.width}, with the word first and its tag last, and a blank line after each sentence."
         if self.is_conll_u:
-            expected = f"the {self.width} of CoNLL-U; a flag such as --columns=FORM,XPOS chooses the word and its tag."
+            expected = f"the {self.width} of CoNLL-U; a flag such as --columns=FORM,XPOS selects the word and its tag."
         raise UserError(f"{where}: found {counted(len(cells), 'column')}{what}. Expected {expected}")
 
 

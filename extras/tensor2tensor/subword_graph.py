@@ -19,10 +19,10 @@ _ESCAPE = r"\\\\|\\u|\\[0-9]+;"
 
 
 class SubwordGraph:
-    """Converts texts to ids and ids to texts in a graph.
+    """Converts texts to ids, and ids to texts, in a graph.
 
     Args:
-        pieces: list of str, by id.
+        pieces: list of str, the piece of each id.
         ids: {piece: id} for the pieces that texts are encoded with.
         alphabet: set of characters that are not escaped.
     """
@@ -40,7 +40,7 @@ class SubwordGraph:
             self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([*ids], values), 0)
 
     def encode(self, strings):
-        """string [batch] -> int32 ragged [batch, (length)], without EOS."""
+        """Encodes texts: string [batch] -> int32 ragged [batch, (length)], without EOS."""
         codes = tf.strings.unicode_decode(strings, "UTF-8")
         rows, codes = row_ids(codes), codes.values
         is_word = _in_ranges(codes)
@@ -105,7 +105,7 @@ def _not_empty(ragged):
 
 
 def _escaped(codes, alphabet):
-    """int32 [characters] -> string [characters]."""
+    """Escapes characters: int32 code points [characters] -> string [characters]."""
     characters = tf.strings.unicode_encode(codes[:, None], "UTF-8")
     numbers = "\\" + tf.strings.as_string(codes) + ";"
     place = tf.minimum(tf.searchsorted(tf.constant(alphabet, tf.int32), codes), len(alphabet) - 1)
@@ -114,7 +114,7 @@ def _escaped(codes, alphabet):
 
 
 def _unescaped(tokens):
-    """string [tokens] -> string [tokens]."""
+    """Reverses the escapes in tokens: string [tokens] -> string [tokens]."""
     import tensorflow_text
 
     parts = tensorflow_text.regex_split(tokens, _ESCAPE, keep_delim_regex_pattern=_ESCAPE)

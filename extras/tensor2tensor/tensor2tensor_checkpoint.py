@@ -1,4 +1,4 @@
-"""Reads the variables of tensor2tensor's checkpoints."""
+"""Reads variables from tensor2tensor's checkpoints."""
 
 import functools
 import re
@@ -195,6 +195,6 @@ class Tensor2TensorCheckpoint:
 
     @property
     def hidden_size(self):
-        """The number of columns of the embeddings."""
+        """The hidden size of the model, which is the number of columns of the embeddings."""
         roles = next(iter(self._embedding_names.values()))
         return self._shapes[next(iter(next(iter(roles.values())).values()))][-1]

@@ -47,7 +47,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
 
     Args:
         checkpoint: Tensor2TensorCheckpoint.
-        hparams_set: str, a registered set, or "".
+        hparams_set: str, name of a registered hparams set, or "".
         overrides: str, `name=value,…`.
 
     Raises:

@@ -29,7 +29,7 @@ class UniversalStack(TransformerStack):
 
     Args:
         layers: list of layers, as for `TransformerStack`; each step runs all of them.
-        num_steps: int, T; with `halting`, the step at which every position stops.
+        num_steps: int, T; with `halting`, the maximum number of steps.
         signals: `StepSignals`, or None for no signals.
         halting: `AdaptiveComputation`; if None, every position takes all steps.
         recompute: see `TransformerStack`.
@@ -163,7 +163,7 @@ class UniversalStack(TransformerStack):
         return (state if ponder is None else output), ponder
 
     def _visible(self, inputs, attention_mask, mask):
-        """Returns the mask of self-attention, bool, broadcastable to [B, T, T]."""
+        """Returns the self-attention mask, bool, broadcastable to [B, T, T]."""
         _, length, _ = shape_of(inputs)
         visible = attention_mask
         if visible is None:
@@ -201,7 +201,7 @@ class UniversalStack(TransformerStack):
 
         Args:
             inputs: [B, K, hidden].
-            cache: from `init_cache`, or from the previous position.
+            cache: the result of `init_cache`, or the cache after the previous position.
             position, attention_mask, memory_mask: see `TransformerDecoderLayer.step`.
 
         Returns:
@@ -349,7 +349,7 @@ class StepSignals(Layer):
         return x
 
     def _start(self, shape, step, position, lengths, training):
-        """Returns the number of each row's first position, int32 [B]; None stands for 0."""
+        """Returns the number of each row's first position, int32 [B], or None for 0."""
         if self.position_start == "none" or (self.position_start == "random" and not training):
             return None
         if lengths is None and position is not None:

@@ -112,9 +112,7 @@ class SegmentAttention(MultiHeadAttention):
                 query_mask, value_mask, key_mask, mask,
             )  # fmt: skip
         if value is not None or key is not None or use_causal_mask:
-            raise ValueError(
-                f"{type(self).__name__}: with segments it only supports self-attention in both directions."
-            )
+            raise ValueError(f"{type(self).__name__}: with segments, only bidirectional self-attention is supported.")
         check_masks(attention_mask=attention_mask)
         segments, places = context.segments, context.places
         length = shape_of(segments)[1]

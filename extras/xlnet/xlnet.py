@@ -168,7 +168,7 @@ class XLNet(EncoderModel):
         return {"inputs": counted["inputs"] + queries + 2 / rows * sum(layer_flops(one, length) for one in distances)}
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
-        """Reads rows in both directions.
+        """Encodes rows with bidirectional attention.
 
         Args:
             inputs: int ids [B, S], padded with 0.

@@ -61,7 +61,7 @@ def test_a_case_without_room_says_what_fits(tmp_path):
     case = cases.Training("base", 1000, 32)
     assert card.what_fits(case, {"error": "out of memory"}) == ""
     said = card.what_fits(case, {"error": "out of memory", "needs_gb": 41.0, "fixed_gb": 1.0})
-    assert said == "; it needs about 41.0 GB, and this card has 25.2: 604 rows would fit"
+    assert said == "; it needs about 41.0 GB, and this GPU has 25.2: 604 rows would fit"
 
 
 def test_peaks_are_those_of_the_card_and_dtype():
