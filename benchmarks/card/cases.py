@@ -24,7 +24,7 @@ class Training:
         model: str, a key of `SIZES`.
         rows, length: int, the shape of a batch, which has rows x length tokens per side.
         dtype: "float32", "bfloat16" or "float16"; weights stay in float32. On a GPU, products in float32 are computed
-        in TF32.
+            in TF32.
         steps: int, number of steps per turn.
         vocab_size: int.
         language_model: bool.

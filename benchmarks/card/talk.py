@@ -66,7 +66,7 @@ def answer(handlers):
 
     Args:
         handlers: {name of a request: function of the request's arguments that returns a dict}. If the function raises
-        an exception, the answer is the exception's first line, and the traceback goes to standard error.
+            an exception, the answer is the exception's first line, and the traceback goes to standard error.
     """
     for line in sys.stdin:
         request = json.loads(line)

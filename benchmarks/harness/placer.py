@@ -63,7 +63,7 @@ def placed(function):
 
     Args:
         function: `tf.types.experimental.ConcreteFunction`, or its graph. Its int32 and scalar arguments are in host
-        memory, as if Python made them; other arguments are on the GPU.
+            memory, as if Python made them; other arguments are on the GPU.
 
     Returns:
         (list of Operation, list of Crossing), in which the body of a loop counts once.

@@ -140,7 +140,7 @@ def steps_within(flags, runs, trained, kind):
         runs: list of descriptions of runs to train.
         trained: function (run, number of steps) that trains a run and returns its folder.
         kind: function that maps a run to a tuple beginning with its side; runs of one kind get the same number of
-        steps.
+            steps.
 
     Raises:
         UserError: --steps has neither one number nor one number per side.

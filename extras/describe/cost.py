@@ -20,10 +20,10 @@ class Flops:
 
     Attributes:
         per_token: {feature: float}, operations per token of a feature. With an encoder and a decoder, "inputs" counts
-        the encoder and the decoder's keys and values for the memory; "targets" counts the rest of the decoder and the
-        softmax.
+            the encoder and the decoder's keys and values for the memory; "targets" counts the rest of the decoder and
+            the softmax.
         saved: {feature: float}, operations per token that the backward pass skips because weights are frozen; {} if
-        none.
+            none.
     """
 
     per_token: dict

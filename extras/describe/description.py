@@ -35,7 +35,7 @@ def describe_run(
         model: str, name of the model.
         output_dir, data_dir: folders of the run and of the records, or None; either may contain the vocabulary.
         vocab_size, target_vocab_size: numbers of ids; if None, they are taken from the run, from the vocabulary, or
-        from the paper.
+            from the paper.
         train_steps, replicas, gpu_memory: as for `describe.describe`.
 
     Raises:

@@ -43,11 +43,11 @@ class MixtureOfExperts(Layer):
         loss_coef: float, factor of the balancing cost.
         dropout: float in [0, 1), rate for the inner activations; all experts of a position drop the same units.
         activation, kernel_initializer, bias_initializer, output_initializer: see `FeedForward`. The gates are
-        initialized with zeros, so that at first only noise chooses the experts.
+            initialized with zeros, so that at first only noise chooses the experts.
 
     Raises:
         ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or as for
-        `FeedForward`.
+            `FeedForward`.
 
     Example:
         >>> layer = MixtureOfExperts(filter_size=16, num_experts=4, k=2)

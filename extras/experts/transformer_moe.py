@@ -24,7 +24,7 @@ class TransformerMoe(Transformer):
 
     Raises:
         ValueError: an argument is out of its range, or no layer has experts; the message has the argument's name and
-        value.
+            value.
 
     Example:
         >>> model = TransformerMoe(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_encoder_layers=1,

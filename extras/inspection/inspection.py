@@ -38,7 +38,7 @@ class Side:
         title: str, the feature with its language, such as "inputs (en)".
         encoder: TextEncoder, or None if the feature has none.
         lengths: {number of ids with EOS: number of examples}, for all examples, or for the sample if the manifest has
-        no counts.
+            no counts.
         ids: list of lists, the ids of the sample, without EOS and padding.
     """
 
@@ -71,7 +71,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
 
     Raises:
         UserError: the data are not finished (the message has the command that generates them), a shard is missing,
-        damaged or has the wrong size, or the records do not match the vocabulary.
+            damaged or has the wrong size, or the records do not match the vocabulary.
     """
     in_files = problem.open_encoders(data_dir)
     Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)

@@ -31,7 +31,7 @@ class SegmentBatches(ExampleBatches):
 
     Raises:
         UserError: the problem's rows differ in length, the length is not a multiple of the segment length, or another
-        setting does not fit.
+            setting does not fit.
     """
 
     def __init__(self, problem, hparams, encoders=None, lanes=1):

@@ -30,7 +30,7 @@ class TransformerMemory(TransformerLM):
 
     Raises:
         ValueError: an argument is out of its range, or positions are absolute; the message has the argument's name and
-        value.
+            value.
 
     Example:
         >>> model = TransformerMemory(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -89,7 +89,7 @@ class TransformerMemory(TransformerLM):
 
         Args:
             inputs: as for `TransformerLM`; if there are no "inputs", there may be a "state" in the form of
-            `initial_state`.
+                `initial_state`.
             training: bool.
 
         Returns:

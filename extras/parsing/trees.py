@@ -55,8 +55,8 @@ def read_trees(path, on_bad_line=None):
 
     Raises:
         UserError: nltk is not installed, brackets do not match, text is outside the brackets, a tree has no words, or a
-        word has no part of speech; also in the cases of `plain_text.read_lines`. The message names the file and the
-        line.
+            word has no part of speech; also in the cases of `plain_text.read_lines`. The message names the file and the
+            line.
     """
     import_nltk()  # if nltk is missing, fails here rather than with a message about the file's first tree
     count = 0
@@ -242,7 +242,7 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
         tokens: list of str.
         words: list of str, at least one.
         phrases: labels of phrases, in addition to every X for which the tokens contain `/X`. They are needed to
-        distinguish tags from phrases that are never closed.
+            distinguish tags from phrases that are never closed.
         known_tags: result of `learn_tags` for the training trees, or None.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}

@@ -287,7 +287,7 @@ def german(clause, order="second", first=""):
     Args:
         clause: the `Clause` to express.
         order: position of the finite verb: "second", "first" (in a yes/no question, or after a subordinate clause) or
-        "last" (in a subordinate clause).
+            "last" (in a subordinate clause).
         first: words before the finite verb or, for "last", before the subject. A fronted time replaces them.
     """
     finite, end = _german_verbs(clause)

@@ -39,7 +39,7 @@ class Answer:
         probability: float, relative to all parts of the context that could be the answer.
         hypotheses: tuple of `Answer` objects that have no hypotheses, the most probable (which is this answer) first.
         truncated: bool, whether the question was truncated because it was too long for the model. The context is always
-        read to its end.
+            read to its end.
     """
 
     text: str
@@ -59,7 +59,7 @@ def part_scores(logits, inputs, places, size, spans=None):
         places: int [rows], the index of each row's first context id among the ids of all contexts.
         size: int scalar, the number of ids in all contexts.
         spans: int [size, 2], the characters that each of these ids stands for, or None if not known. Answers neither
-        begin nor end with an id that stands for no character.
+            begin nor end with an id that stands for no character.
 
     Returns:
         float32 [size, LONGEST_ANSWER]: entry [i, n] scores the part that begins at id i and continues for n more ids.

@@ -118,13 +118,13 @@ def read_squad(path, with_answers=True, on_bad_line=None):
         path: path of the file, which may be compressed.
         with_answers: bool, whether answers are read; if False, they may be missing.
         on_bad_line: None, or a function called with a message about each bad question, which is skipped. A question is
-        bad if it has no answer, an answer is not at its offset in the context, or its text has bytes that are not
-        UTF-8.
+            bad if it has no answer, an answer is not at its offset in the context, or its text has bytes that are not
+            UTF-8.
 
     Raises:
         UserError: as for `plain_text.read_text`, or the JSON is not in SQuAD's format, a question has no answer and is
-        not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. For a wrong offset, the
-        message contains the right one.
+            not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. For a wrong offset,
+            the message contains the right one.
     """
     errors = "strict" if on_bad_line is None else "replace"
     try:

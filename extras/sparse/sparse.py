@@ -127,7 +127,7 @@ def _column_part(stride, length, keys_of, distances, cells):
         stride: int.
         length: int or int scalar, T.
         keys_of: function of columns [B, heads, stride, count, d] that returns the keys of each column, or keys that all
-        columns share.
+            columns share.
         distances: list of `Strides`.
         cells: int, number of keys per row.
     """

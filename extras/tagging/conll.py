@@ -41,12 +41,12 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
         path: path of the file, which may be compressed.
         with_tags: bool, whether every word needs a tag; if False, a column of words is enough.
         layout: `tables.Layout`, which may choose the columns of words and tags by number, by CoNLL-U's names, or by the
-        names in a header.
+            names in a header.
         on_bad_line: None, or a function called with a message about each bad line, whose sentence is skipped.
 
     Raises:
         UserError: as for `plain_text.read_lines`, or a word has no tag, a line does not have as many columns as the
-        first line, or the first line looks like a header.
+            first line, or the first line looks like a header.
     """
     form, waiting = None, []
     for block in _blocks(path, on_bad_line):

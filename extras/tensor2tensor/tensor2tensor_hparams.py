@@ -52,7 +52,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
 
     Raises:
         UserError: settings contradict the checkpoint, our Transformer does not support them, or the number of heads is
-        unknown.
+            unknown.
     """
     path = os.path.join(os.path.dirname(checkpoint.path), "hparams.json")
     theirs = _read(path) if exists(path) else {}
@@ -143,12 +143,12 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
 
     Args:
         path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or a run's folder, whose newest checkpoint is
-        used.
+            used.
         vocabularies: list of one `.subwords` file, or of two: for the inputs and for the targets.
         output_dir: str, the new run's folder, which is empty or does not exist yet.
         languages: the languages of the inputs and the targets, such as ("en", "de").
         hparams_set: str, the set that the model was trained with, such as "transformer_base", which `hparams.json` in
-        the checkpoint's folder overrides; may be "" if that file exists.
+            the checkpoint's folder overrides; may be "" if that file exists.
         hparams: str, `name=value,…`, which overrides both the set and the file.
 
     Returns:
@@ -156,7 +156,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
 
     Raises:
         UserError: a file is missing, this package's Transformer cannot represent the model (the message names the
-        difference), or a setting is unknown.
+            difference), or a setting is unknown.
         Failure: writing failed; partly written files are removed.
 
     Example:

@@ -38,7 +38,7 @@ class CheckpointTranslations:
         model_dir: path of the folder with the checkpoints.
         source_path, source: path of the file to translate, and its lines, list of str.
         folder: path of the folder for the translations, `<problem>-<step>`, and their settings,
-        `<problem>-settings.json`.
+            `<problem>-settings.json`.
         search: dict with beam_size and alpha; if one is missing, the problem's default is used.
         data_dir, usr_dir: paths of the vocabulary's folder and of the user's own folder, if they differ from the run's.
         names: dict with problem, model and hparams_set, which must match the run's.

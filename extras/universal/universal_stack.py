@@ -247,7 +247,7 @@ def _lengths(mask, states=None):
 
     Args:
         mask: bool [B, S], or [B, T, S], of which the first query is used. If None, `states` [B, S, size] have no
-        padding.
+            padding.
     """
     if mask is not None:
         return ops.sum(ops.cast(mask if len(mask.shape) == 2 else mask[:, 0], "int32"), axis=-1)
@@ -264,10 +264,10 @@ class StepSignals(Layer):
         num_steps: int, T.
         add_position: bool, whether position sinusoids are added.
         step_signal: "learned" adds a trained vector for each step; "sinusoid" adds the sinusoid of the step number;
-        "none" adds nothing.
+            "none" adds nothing.
         position_start: the number of the first position. With "none", it is 0. With "random", it is a random number
-        below the row's length during training, sampled again in each step (so that the model sees larger positions than
-        the texts have). With "step", it is the row's length · step / T, rounded down.
+            below the row's length during training, sampled again in each step (so that the model sees larger positions
+            than the texts have). With "step", it is the row's length · step / T, rounded down.
         layout: layout of the sinusoids: see `SinusoidalPositionEmbedding`.
 
     Raises:
@@ -323,7 +323,7 @@ class StepSignals(Layer):
             step: int, from 0.
             position: int scalar or [B]: see `SinusoidalPositionEmbedding.call`.
             lengths: int [B], lengths of the rows, for `position_start`. If None, all lengths are T, unless there is a
-            `position`.
+                `position`.
             training: bool.
 
         Returns:

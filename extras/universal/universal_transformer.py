@@ -41,7 +41,7 @@ class UniversalTransformer(Transformer):
 
     Raises:
         ValueError: an argument is out of its range, or positions would be added twice; the message has the argument's
-        name and value.
+            name and value.
 
     Example:
         >>> model = UniversalTransformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_rec_steps=3)

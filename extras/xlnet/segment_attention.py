@@ -22,7 +22,7 @@ class SegmentContext(Context):
     Attributes:
         segments: int [B, S], the segment of each position, or () if all positions are in one segment.
         places: int [B, N], the positions of the second stream's queries among the S positions, or () if there is one
-        stream.
+            stream.
     """
 
     segments: Any = ()
@@ -101,7 +101,7 @@ class SegmentAttention(MultiHeadAttention):
             context: None, or `SegmentContext`.
             attention_mask: bool, [B, T, S] or [B, 1, S], or with two streams [B, S + N, S]; True where visible. value,
             key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as for
-            `MultiHeadAttention.call`. With a context, only self-attention is possible.
+                `MultiHeadAttention.call`. With a context, only self-attention is possible.
 
         Returns:
             As for `MultiHeadAttention.call`; the weights are [B, heads, T, S].

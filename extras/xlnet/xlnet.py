@@ -40,11 +40,11 @@ class XLNet(EncoderModel):
     Args:
         vocab_size: int, number of ids of the inputs.
         target_vocab_size: int, number of ids of the targets: 1 + the number of classes or tags; None for masked ids.
-        {options}
+            {options}
 
     Raises:
         ValueError: an argument is out of its range, or the kind of attention is not relative_segments; the message has
-        the argument's name and value.
+            the argument's name and value.
 
     Example:
         >>> model = XLNet(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16, num_heads=2,
@@ -137,8 +137,8 @@ class XLNet(EncoderModel):
 
         Args:
             inputs: as for `EncoderModel.call`. With the head for masked ids, "inputs" contains the ids to predict, and
-            there may be an "order", int [B, S]: each id sees the ids that have no target, the predicted ids with a
-            lower number, and, in the first stream, itself. Without an order, no id sees other predicted ids.
+                there may be an "order", int [B, S]: each id sees the ids that have no target, the predicted ids with a
+                lower number, and, in the first stream, itself. Without an order, no id sees other predicted ids.
             training: bool.
 
         Returns:
