@@ -3,11 +3,12 @@
 A benchmark is a module with
 
     TITLE   str, one line
-    SIDES {side: name in tables}; the first side is ours, the numerator of ratios
-    DEFAULT_SIDES optional: the sides that are compared by default NEEDS {side: modules that the side imports}, if
-    t2t_lite itself does not require them measure(result, flags) measures everything and adds it to `result`, a
-    `record.Result` side(name, **settings) runs one side in a separate process: warms up, then calls
-    `turns.answer_turns` add_flags(parser) optional: adds the benchmark's own flags
+    SIDES   {side: name in tables}; the first side is ours, the numerator of ratios
+    DEFAULT_SIDES  optional: the sides that are compared by default
+    NEEDS   {side: modules that the side imports}, if t2t_lite itself does not require them
+    measure(result, flags)          measures everything and adds it to `result`, a `record.Result`
+    side(name, **settings)          runs one side in a separate process: warms up, then calls `turns.answer_turns`
+    add_flags(parser)               optional: adds the benchmark's own flags
 
 and ends with `sys.exit(main(sys.modules[__name__]))`. A benchmark is started in the repository's root as `python -m
 benchmarks.NAME`.

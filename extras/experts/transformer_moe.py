@@ -20,7 +20,8 @@ class TransformerMoe(Transformer):
 
     Args:
         vocab_size: int, number of ids of the inputs, and of the targets if they share the vocabulary.
-        target_vocab_size: int, number of ids of the targets; None means one vocabulary for both. {options}
+        target_vocab_size: int, number of ids of the targets; None means one vocabulary for both.
+        {options}
 
     Raises:
         ValueError: an argument is out of its range, or no layer has experts; the message has the argument's name and

@@ -26,7 +26,8 @@ class TransformerMemory(TransformerLM):
 
     Args:
         vocab_size: int.
-        target_vocab_size: None, or the same as vocab_size, because inputs and targets share one vocabulary. {options}
+        target_vocab_size: None, or the same as vocab_size, because inputs and targets share one vocabulary.
+        {options}
 
     Raises:
         ValueError: an argument is out of its range, or positions are absolute; the message has the argument's name and

@@ -37,7 +37,8 @@ class UniversalTransformer(Transformer):
 
     Args:
         vocab_size: int, the number of ids of the inputs, and of the targets if they share the vocabulary.
-        target_vocab_size: int, the number of ids of the targets; None means one vocabulary for both. {options}
+        target_vocab_size: int, the number of ids of the targets; None means one vocabulary for both.
+        {options}
 
     Raises:
         ValueError: an argument is out of its range, or positions would be added twice; the message has the argument's
