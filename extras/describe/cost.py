@@ -206,16 +206,16 @@ def training_memory(model, hparams, lengths):
 
     The estimate adds up everything that is alive at some moment, without the allocator's overhead and the memory of the
     program itself (some hundreds of MB). Measured peaks of a step on a CPU, minus the memory before the model was
-    built:
-    base_v1, 4,000 tokens, vocabulary 37,000: 4.77 GB, estimate 4.47; base, sentences of 50, 8,000 ids: 3.88 GB,
-    estimate 3.51. Accumulated batches are assumed to be computed one after another; TensorFlow needs more memory if it
-    computes several at the same time.
+    built, are 4.77 GB for base_v1 with 4,000 tokens and a vocabulary of 37,000 (estimate: 4.47 GB), and 3.88 GB for
+    base with sentences of 50 tokens and 8,000 ids (estimate: 3.51 GB). Accumulated batches are assumed to be computed
+    one after another; TensorFlow needs more memory if it computes several at the same time.
 
     weights     4 bytes per parameter; 2 more in mixed precision, for the copies in half precision
     gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding counts twice (look-up, softmax)
     optimizer   8 bytes per trained parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with
                 ema_decay
-    activations what the backward pass needs (a: 4 bytes in float32, 2 in half precision; a dropout mask: 1 byte):
+    activations all values that the backward pass needs (a: 4 bytes in float32, 2 in half precision; a dropout mask:
+                1 byte):
                   attention, per query: a · 2 h (d_k + d_v), with the positions of keys and values; and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in half precision, the
                     mask; per position of a memory: a · h (d_k + d_v), 4 d, and a · 2 d, the state and its projections
@@ -223,8 +223,8 @@ def training_memory(model, hparams, lengths):
                     and the mask
                   residual connection, per position: (4 + a) d for its normalization, and the mask
                   final normalization: (4 + a) d; sum of embedding and position: a · d, and the mask
-                with recompute_grad: a · d per layer, for its input, and one whole layer
-                nothing for layers below all trained weights
+                with recompute_grad, only a · d per layer, for its input, and the activations of one whole layer
+                layers below all trained weights need no activations
     logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 
     Args:

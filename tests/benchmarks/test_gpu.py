@@ -29,7 +29,7 @@ def test_without_a_card_one_line_says_so(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(gpu.Card, "new_pair", lambda self, **_: {"ours": side, "peer": side})
     assert gpu.main([f"--out={tmp_path / 'gpu'}"]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith("gpu: TensorFlow sees no GPU: Cannot dlopen some GPU libraries. Expected a card")
+    assert line.startswith("gpu: TensorFlow sees no GPU: Cannot dlopen some GPU libraries. Expected a GPU")
     assert not (tmp_path / "gpu").exists()
 
 
