@@ -50,7 +50,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
 
 
 def import_beam():
-    """Returns the module `apache_beam`. Raises `UserError` if it is not installed."""
+    """Returns the module `apache_beam`. Raises `UserError` if Apache Beam is not installed."""
     with needs("Apache Beam", "beam", "--runner"):
         import apache_beam
     return apache_beam
