@@ -12,10 +12,11 @@ over a large vocabulary in blocks of rows), `variants` (the first case of traini
 XLA's command buffers, and without XLA), `jax` (the same layers under jax.jit), `more` (float32, small batches). If
 something is missing (PyTorch, JAX, memory), the section reports it, and the other sections continue.
 
-All sides have random weights and the same shapes. They run in separate processes, warm up in parallel, and take turns
-on the GPU one at a time. A training batch has rows of 32 ids per side without padding (1,024 ids for a language model),
-read from records by the trainer's pipeline; dropout is 0.1, and the optimizer is Adam. Operations are counted as by
-`t2t-trainer --describe`. Outputs of searches always reach the length limit. The result is written after each section.
+All sides have random weights and the same shapes. The sides run in separate processes, warm up in parallel, and take
+turns on the GPU one at a time. A training batch has rows of 32 ids per side without padding (1,024 ids for a language
+model), read from records by the trainer's pipeline; dropout is 0.1, and the optimizer is Adam. Operations are counted
+as by `t2t-trainer --describe`. Outputs of searches always reach the length limit. The result is written after each
+section.
 """
 
 import argparse

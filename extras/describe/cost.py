@@ -67,14 +67,14 @@ def counted_flops(model, lengths, rows=1):
 
     A layer counts as often as it occurs in a stack; the softmax counts for the model's `predicted_share` of positions.
     Every element of a weight matrix (dense layers with LoRA, convolutions, recurrent cells) costs 2 operations per
-    position. If a layer has a method `flops(length)`, it returns the operations for one position in a row of `length`
-    positions, without the layers inside. Attention over n positions costs 2 · h · d_k · n for the scores of one
-    position and 2 · h · d_v · n for the weighted sums. Masked positions count, because they are computed; for attention
-    patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k + 1
-    vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended to,
-    and their keys and values are projected; Transformer-XL's distance matrix is applied to each distance once for all
-    rows. Look-ups (0), additions, softmax, normalization, dropout (a few per cent) and weights of user-defined layers
-    without `flops` are not counted.
+    position. If a layer has a method `flops(length)`, the method returns the operations for one position in a row of
+    `length` positions, without the layers inside. Attention over n positions costs 2 · h · d_k · n for the scores of
+    one position and 2 · h · d_v · n for the weighted sums. Masked positions count, because they are computed; for
+    attention patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k +
+    1 vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended
+    to, and their keys and values are projected; Transformer-XL's distance matrix is applied to each distance once for
+    all rows. Look-ups (0), additions, softmax, normalization, dropout (a few per cent) and weights of user-defined
+    layers without `flops` are not counted.
 
     In a model without `stacks`, each layer is assumed to run once over the positions of one feature: "inputs" if the
     layer's name begins with "encoder", otherwise "targets" (or the model's only feature). Models whose layers run

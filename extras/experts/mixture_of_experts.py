@@ -239,7 +239,7 @@ def _squared_variation(x):
 
 
 def _selects(x):
-    """Returns whether rows can be selected per expert; XLA and other backends cannot, as they need static shapes."""
+    """Returns whether rows can be selected per expert, which XLA's and other backends' static shapes prevent."""
     if keras.backend.backend() != "tensorflow" or is_compiled():
         return False
     import tensorflow as tf

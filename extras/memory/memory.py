@@ -148,7 +148,7 @@ class CarriedState:
         return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
 
     def description(self, source):
-        """Returns a line about the state, which a run logs when it starts; `source` is a SegmentBatches."""
+        """Returns the line about the state that a run logs at its start; `source` is a SegmentBatches."""
         return (
             f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
             f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
@@ -170,8 +170,8 @@ class CarriedState:
         """
         if not tf.io.gfile.exists(f"{path}.index"):
             _LOGGER.warning(
-                f"{path}: no saved state; only the newest two checkpoints have it. The model starts with its initial "
-                "state"
+                f"{path}: no saved state; only the newest two checkpoints have a state. The model starts with its "
+                "initial state"
             )
             return
         reader = tf.train.load_checkpoint(plain_path(path))
@@ -215,7 +215,7 @@ def lanes_of(replicas, accumulation, before, output_dir):
         raise UserError(
             f"{output_dir}: batches_a_step: {had} -> {lanes} ({counted(replicas.count, 'replica')} x "
             f"gradient_accumulation_steps={accumulation}). The model carries a state from each batch of a step to the "
-            "same batch of the next step, so their number cannot change in a run, even with --allow_hparams_change. "
-            f"Expected {had}, or another output_dir."
+            "same batch of the next step, so the number of batches cannot change in a run, even with "
+            f"--allow_hparams_change. Expected {had}, or another output_dir."
         )
     return lanes

@@ -20,8 +20,8 @@ class TransformerMemory(TransformerLM):
     """A `TransformerLM` whose layers also attend to a memory, their inputs at the positions before the segment.
 
     The model is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a
-    state, as in decoding and scoring, it reads a text in one pass. The memory contains hidden states, to which later
-    steps apply their current weights; no gradient flows through the memory. The paper's adaptive softmax is not
+    state, as in decoding and scoring, the model reads a text in one pass. The memory contains hidden states, to which
+    later steps apply their current weights; no gradient flows through the memory. The paper's adaptive softmax is not
     implemented.
 
     Args:

@@ -252,7 +252,7 @@ def read_midi(path, warn=_LOGGER.warning):
                 seconds = (events.seconds(events.last_tick if tick is None else tick) for tick in (start, end))
                 notes.append(Note(*seconds, pitch, velocity, channel if events.has_one_track else number))
     if not notes:
-        raise UserError(f"{path}: has no notes{' except drums' if any(events.tracks) else ''}. Leave it out.")
+        raise UserError(f"{path}: has no notes{' except drums' if any(events.tracks) else ''}. Remove the file.")
     if (seconds := events.seconds(events.last_tick)) > _LONGEST:
         raise UserError(f"{path}: lasts {seconds / 3600:,.0f} hours. Expected at most {_LONGEST // 3600} hours.")
     if unended:

@@ -4,8 +4,8 @@ Each phrase of a tree is a bracket, (label, first word, last word + 1), under th
 
 * Function labels and indices are removed (NP-SBJ becomes NP). The labels TOP, ROOT and S1 are ignored. ADVP and PRT
   count as the same label.
-* Traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are not counted as words, nor is a phrase of only
-  these counted as a bracket.
+* Traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are not counted as words, and a phrase with only traces
+  and punctuation is not counted as a bracket.
 * A bracket of the prediction matches at most one bracket of the gold tree, and vice versa.
 
 Precision, recall and tagging accuracy are computed from sums over all sentences. A blank prediction is skipped. A
@@ -15,7 +15,7 @@ but left out of the sums.
 One rule differs. evalb deletes punctuation from each tree by that tree's tags. If a comma is tagged as a noun, the
 lengths differ ("Length unmatch"), and the sentence is left out together with its wrong brackets. Here the gold tags
 decide which words are punctuation in both trees, so such sentences are scored; `Result.unmatched_punctuation` counts
-these sentences.
+the affected sentences.
 """
 
 import collections
@@ -70,7 +70,8 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
 
     Args:
         gold: list of normalized nltk Trees.
-        predicted: list of the same length: a normalized Tree, None for an invalid tree, or "" for a blank line.
+        predicted: list with as many items as `gold`: a normalized Tree, None for an invalid tree, or "" for a blank
+        line.
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:

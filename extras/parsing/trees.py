@@ -241,8 +241,8 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
     Args:
         tokens: list of str.
         words: list of str, at least one.
-        phrases: labels of phrases, in addition to every X for which the tokens contain `/X`. They are needed to
-            distinguish tags from phrases that are never closed.
+        phrases: labels of phrases, in addition to every X for which the tokens contain `/X`. These labels are needed to
+        distinguish tags from phrases that are never closed.
         known_tags: result of `learn_tags` for the training trees, or None.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}

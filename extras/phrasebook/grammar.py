@@ -161,8 +161,8 @@ class NounPhrase(NamedTuple):
 class Phrase(NamedTuple):
     """A part of a clause, in both languages: an object, a place, a time or a predicate.
 
-    `role` names the part for questions that ask for it. `filler` is the word whose combination with the verb may be
-    held out.
+    `role` names the part for questions that ask for this part. `filler` is the word whose combination with the verb may
+    be held out.
     """
 
     en: str

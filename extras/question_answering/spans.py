@@ -58,12 +58,13 @@ def part_scores(logits, inputs, places, size, spans=None):
         inputs: int32 [rows, width]; each row has a question and a part of its context, both ending in 1, padded with 0.
         places: int [rows], the index of each row's first context id among the ids of all contexts.
         size: int scalar, the number of ids in all contexts.
-        spans: int [size, 2], the characters that each of these ids stands for, or None if not known. Answers neither
-            begin nor end with an id that stands for no character.
+        spans: int [size, 2], the characters that each id of the contexts stands for, or None if not known. Answers
+            neither begin nor end with an id that stands for no character.
 
     Returns:
         float32 [size, LONGEST_ANSWER]: entry [i, n] scores the part that begins at id i and continues for n more ids.
-        It is the sum of the logits for the part's first and last position, or `NEVER` if no row contains the part.
+        The score is the sum of the logits for the part's first and last position, or `NEVER` if no row contains the
+        part.
     """
     ends = tf.cast(inputs == EOS_ID, tf.int32)
     is_context = (tf.cumsum(ends, axis=1) == 1) & (inputs != EOS_ID) & (inputs != 0)
@@ -99,7 +100,7 @@ def best_spans(logits, inputs):
 
 @registry.register_task("spans")
 class SpansTask(EncoderTask):
-    """Answers questions about a context with one of its spans.
+    """Answers questions about a context by selecting a span of the context.
 
     A text is a tuple of a question and its context. A long context is read in overlapping windows. `scores` are logits
     for the first and the last position of the answer, float32 [rows, 2, 1 + S].
@@ -209,7 +210,7 @@ class SpansTask(EncoderTask):
         if missing:
             _LOGGER.warning(
                 f"{path}: lacks answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
-                f"{shown(missing[0])}. They count as wrong."
+                f"{shown(missing[0])}. Missing answers count as wrong."
             )
         found = [answers.get(key, "") for key in reference.keys]
         answer_scores.warn_of_forms(path, found, [next(iter(golds), "") for golds in reference.answers])

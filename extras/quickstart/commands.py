@@ -19,7 +19,7 @@ from t2t_lite.process.quiet_import import import_tensorflow
 
 SCRIPTS = os.path.dirname(sys.executable)
 _FOLDERS = (SCRIPTS, sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))
-_AGAIN = "Run it again to continue."
+_AGAIN = "Run t2t-quickstart again to continue."
 MANY_PAIRS = 20_000  # with more pairs, a CPU's time is better spent on more steps than on a larger vocabulary
 _CPU_VOCABULARY = 8_000
 CPU_SET, _WARMUP = "transformer_cpu", 400  # the hparams set for CPUs, and its learning_rate_warmup_steps

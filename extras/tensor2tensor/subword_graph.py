@@ -1,7 +1,7 @@
 """Encodes and decodes tensor2tensor's subwords inside a TensorFlow graph, for exports.
 
-The ids and texts are the same as with `SubwordTextEncoder`. Only operations of TensorFlow and tensorflow-text are used,
-which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one vocabulary for both the
+The graph computes the same ids and texts as `SubwordTextEncoder`. Only operations of TensorFlow and tensorflow-text are
+used, which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one vocabulary for both the
 beginnings and the continuations of words.
 """
 
@@ -30,8 +30,8 @@ class SubwordGraph:
     def __init__(self, pieces, ids, alphabet):
         self._pieces = pieces
         self._longest = max(map(len, ids))
-        # The second alphabet is for tokens that cannot be spelled otherwise: it escapes all characters that are not
-        # pieces.
+        # The second alphabet is for tokens that the first one cannot spell: all characters that are not pieces are
+        # escaped.
         self._alphabets = [
             np.sort([ord(c) for c in characters if c != "\n"]) for characters in (alphabet, {*filter(_is_one, ids)})
         ]

@@ -54,7 +54,7 @@ class Tensor2TensorCheckpoint:
         return name in self._shapes or self._scope + name in self._shapes
 
     def shape(self, name):
-        """Returns the shape of a variable. Raises `UserError` if the checkpoint does not have it."""
+        """Returns the shape of a variable. Raises `UserError` if the checkpoint does not have the variable."""
         shape = self._shapes.get(self._scope + name)
         if shape is None:
             raise UserError(

@@ -137,9 +137,9 @@ def _read(path):
 def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_set="", hparams=""):
     """Converts a Transformer trained by tensor2tensor to a run of this package.
 
-    The run's model computes the same logits. The vector that tensor2tensor adds for its target space is kept
-    (`use_target_space_embedding`). Embedding rows beyond the vocabulary (`vocab_divisor`) are also kept, as ids without
-    text.
+    The run's model computes the same logits as tensor2tensor's. The vector that tensor2tensor adds for its target space
+    is kept (`use_target_space_embedding`). Embedding rows beyond the vocabulary (`vocab_divisor`) are also kept, as ids
+    without text.
 
     Args:
         path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or a run's folder, whose newest checkpoint is

@@ -120,7 +120,7 @@ class UniversalStack(TransformerStack):
         return results if len(results) > 1 else x
 
     def _row_lengths(self, memory, memory_mask, mask, context):
-        """Returns the row lengths for the signals; in a decoder these are the encoder's, which decoding also knows."""
+        """Returns the row lengths for the signals; a decoder uses the encoder's lengths, which decoding also knows."""
         if memory is None:
             return _lengths(mask)
         is_random = self.signals is not None and self.signals.position_start == "random"
@@ -265,9 +265,10 @@ class StepSignals(Layer):
         add_position: bool, whether position sinusoids are added.
         step_signal: "learned" adds a trained vector for each step; "sinusoid" adds the sinusoid of the step number;
             "none" adds nothing.
-        position_start: the number of the first position. With "none", it is 0. With "random", it is a random number
-            below the row's length during training, sampled again in each step (so that the model sees larger positions
-            than the texts have). With "step", it is the row's length · step / T, rounded down.
+        position_start: the number of the first position. With "none", the first position is 0. With "random", the first
+        position is a random number below the row's length during training, sampled again in each step (so that the
+        model sees larger positions than the texts have). With "step", the first position is the row's length · step /
+        T, rounded down.
         layout: layout of the sinusoids: see `SinusoidalPositionEmbedding`.
 
     Raises:
@@ -298,7 +299,7 @@ class StepSignals(Layer):
         self.step_signal = step_signal
         self.position_start = position_start if add_position else "none"
         self.add_position = add_position
-        # Only "random" needs a generator. It is seeded as in Keras, which tracks the generator.
+        # Only "random" needs a generator, which is seeded as in Keras; Keras tracks the generator.
         self.seed_generator = ScopedSeed(random.randint(1, 10**9)) if self.position_start == "random" else None
         self.sinusoids = SinusoidalPositionEmbedding(layout, dtype=self.dtype_policy, name="sinusoids")
         self.input_spec = keras.InputSpec(ndim=3)
