@@ -77,7 +77,7 @@ def rates(count, seconds, cpu, unit="tokens"):
 
 
 def run_alone(command):
-    """Runs a process whose last line is a JSON object; returns the object. Raises `RuntimeError` if it fails."""
+    """Runs a process whose last line is a JSON object, and returns the object. Raises `RuntimeError` on failure."""
     process = subprocess.run(
         command, capture_output=True, text=True, env=_environment(), stdin=subprocess.DEVNULL, cwd=ROOT
     )
