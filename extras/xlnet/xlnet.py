@@ -40,7 +40,7 @@ class XLNet(EncoderModel):
     Args:
         vocab_size: int, number of ids of the inputs.
         target_vocab_size: int, number of ids of the targets: 1 + the number of classes or tags; None for masked ids.
-            {options}
+        {options}
 
     Raises:
         ValueError: an argument is out of its range, or the kind of attention is not relative_segments; the message has
