@@ -144,7 +144,9 @@ def test_questions_without_an_answer_count_as_wrong(score):
     pytest.importorskip("t2t_lite.extras.question_answering")
     result = score("spans", FILES["spans"][0], '{"1": "fox"}', "--metrics=exact_match")
     assert result.stdout.startswith("exact_match = 0.5000 ")
-    assert "predictions: lacks the answers to 1 of 2 questions, such as '2'. They count as wrong." in result.stderr
+    assert (
+        "predictions: lacks answers to 1 of 2 questions, such as '2'. Missing answers count as wrong." in result.stderr
+    )
 
 
 @pytest.mark.parametrize(
