@@ -59,7 +59,7 @@ def encoders():
 
 
 def short_table(module, model="transformer", vocab_size=VOCAB_SIZE):
-    """Returns the table of a module's sets, in the module's order, and their label smoothing. Identical sets share a row."""
+    """Returns the table of a module's sets, in order, and their label smoothing. Identical sets share a row."""
     names, rows = sets_of(module), {}
     for name in names:
         rows.setdefault(row(name, model, vocab_size), []).append(name)
