@@ -42,7 +42,7 @@ class EncoderModel(TransformerModel):
     span_head = class_head = sentence_head = None
 
     def check_classes(self):
-        """Raises `ValueError` if there are no classes for a class or tag head."""
+        """Raises `ValueError` if a class or tag head does not have enough classes."""
         head, size = self.config["head"], self.config["target_vocab_size"]
         if head in ("class", "tag") and (size is None or size < 2):
             raise ValueError(f"A {head} head needs a target_vocab_size of at least 2: received {size}.")

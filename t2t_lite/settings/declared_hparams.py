@@ -17,7 +17,9 @@ class DeclaredHParams:
     filter_size: int = setting(
         2048, 1, 2**18, argument="filter_size", fixed=True, meaning="d_ff, the inner size of the feed-forward networks."
     )
-    num_heads: int = setting(8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the heads of each attention.")
+    num_heads: int = setting(
+        8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the number of heads of each attention layer."
+    )
     num_hidden_layers: int = setting(
         6, 0, 2**9, argument="num_layers", fixed=True,
         meaning="N, the number of layers of a stack, or of the encoder and the decoder each.",
@@ -39,7 +41,7 @@ class DeclaredHParams:
         meaning="d_v, total size of the values of all heads; 0: hidden_size.",
     )  # fmt: skip
 
-    # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
+    # Structure. "none" + "dan" is post-norm, as in the paper; "n" + "da" is pre-norm.
     layer_preprocess_sequence: str = setting(
         "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
         meaning="What precedes each sub-layer: nothing (the paper) or a normalization (n).",
