@@ -135,12 +135,9 @@ _register(
 )
 # WMT14, 40.8 million pairs; the paper has a vocabulary of 32k.
 _register(
-    "translate_enfr_wmt",
-    "32k 8k _characters",
-    train_corpora="commoncrawl europarl_v7 news_commentary_v9 giga_fren un",
-    test_corpora="newstest2014",
-    prepared_dataset="wmt14_translate/fr-en",
-)
+    "translate_enfr_wmt", "32k 8k _characters", train_corpora="commoncrawl europarl_v7 news_commentary_v9 giga_fren un",
+    test_corpora="newstest2014", prepared_dataset="wmt14_translate/fr-en",
+)  # fmt: skip
 # A million pairs of WMT14 and separate dev pairs, as sampled by OpenNMT.
 _register(
     "translate_enfr_wmt_small", "32k 8k _characters", train_corpora="opennmt_1m_train", dev_corpora="opennmt_1m_valid",
@@ -152,7 +149,9 @@ _register(
 _register("translate_enes_wmt", "32k 8k _characters", train_corpora="commoncrawl europarl_v7 un paracrawl_1")
 # WMT18, about 2.2 million pairs.
 _register(
-    "translate_enet_wmt", "32k _characters", train_corpora="europarl_v8 paracrawl_1_et rapid_2016",
+    "translate_enet_wmt",
+    "32k _characters",
+    train_corpora="europarl_v8 paracrawl_1_et rapid_2016",
     dev_corpora="newsdev2018",
 )
 # IWSLT17 (109,335 pairs) and PANL-BPPT (24,024), as published, that is, tokenized; 1,478 dev pairs.

@@ -71,7 +71,7 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
     Args:
         gold: list of normalized nltk Trees.
         predicted: list with as many items as `gold`: a normalized Tree, None for an invalid tree, or "" for a blank
-        line.
+            line.
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:

@@ -242,7 +242,7 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
         tokens: list of str.
         words: list of str, at least one.
         phrases: labels of phrases, in addition to every X for which the tokens contain `/X`. These labels are needed to
-        distinguish tags from phrases that are never closed.
+            distinguish tags from phrases that are never closed.
         known_tags: result of `learn_tags` for the training trees, or None.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}

@@ -12,12 +12,12 @@ from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.score_files import read_lines
+from t2t_lite.extras.question_answering.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.extras.question_answering.squad import OF_SPANS, read_squad
 from t2t_lite.extras.question_answering.windows import DOC_STRIDE, LONGEST_QUESTION, windows
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading, by_rows
-from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.text.reading_graph import beginnings, longest_input, texts_spec, valid
 from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID

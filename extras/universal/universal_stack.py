@@ -266,9 +266,9 @@ class StepSignals(Layer):
         step_signal: "learned" adds a trained vector for each step; "sinusoid" adds the sinusoid of the step number;
             "none" adds nothing.
         position_start: the number of the first position. With "none", the first position is 0. With "random", the first
-        position is a random number below the row's length during training, sampled again in each step (so that the
-        model sees larger positions than the texts have). With "step", the first position is the row's length · step /
-        T, rounded down.
+            position is a random number below the row's length during training, sampled again in each step (so that the
+            model sees larger positions than the texts have). With "step", the first position is the row's length · step
+            / T, rounded down.
         layout: layout of the sinusoids: see `SinusoidalPositionEmbedding`.
 
     Raises:
