@@ -8,7 +8,7 @@ from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
 from t2t_lite.decoding.command.flag_checks import FEATURES_FLAGS
 from t2t_lite.errors import UserError
-from t2t_lite.settings.ranges import JOINS, POOLINGS
+from t2t_lite.settings.ranges import ALL_POSITIONS, JOINS, POOLINGS
 
 
 def define_flags(flags):
@@ -68,8 +68,9 @@ def define_features_flags(flags):
     flags.DEFINE_string("features_layers", "last", "The layers of the features: first (the embeddings), last, "
                         "second_to_last, last_four, all, or numbers joined by commas; 0: embeddings.")  # fmt: skip
     flags.DEFINE_enum("features_join", None, JOINS, "How several layers are combined into one array.")
-    flags.DEFINE_enum("features_pooling", None, POOLINGS, "One vector for each text: the mean of all positions, or the "
-                      "first one. Default: every position.")  # fmt: skip
+    flags.DEFINE_enum("features_pooling", None, [*POOLINGS, ALL_POSITIONS], "One vector for each text: the mean or the "
+                      "maximum of all positions, or the first one; none: every position. Default: as the model's "
+                      "features_pooling.")  # fmt: skip
 
 
 def features_options(flags):

@@ -101,6 +101,7 @@ class Registries:
     feed_forwards = Registry("feed-forward layers")
     families = Registry("families", one_per_module=True)
     vocabularies = Registry("vocabularies", one_per_module=True)
+    folder_parts = Registry("folder parts", one_per_module=True)
     encoders = Registry("encoders", one_per_module=True)
     export_formats = Registry("export formats", one_per_module=True)
     export_files = Registry("export files", one_per_module=True)
@@ -118,6 +119,7 @@ register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.lay
 register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
 register_family = Registries.families.register  # a function that returns a `t2t_lite.extras.hugging_face.family.Family`
 register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.extras.hugging_face.published_vocabulary`
+register_folder_part = Registries.folder_parts.register  # see `t2t_lite.extras.hugging_face.encoders`
 register_encoder = Registries.encoders.register  # a TextEncoder, by its kind of file: `t2t_lite.text.vocabulary_files`
 register_export_format = Registries.export_formats.register  # see `t2t_lite.export.formats`
 register_export_file = Registries.export_files.register  # see `t2t_lite.export.by_task`

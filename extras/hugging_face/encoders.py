@@ -1,4 +1,10 @@
-"""Encoders from and to folders of Hugging Face: BERT and its relatives, and XLNet."""
+"""Encoders from and to folders of Hugging Face: BERT and its relatives, and XLNet.
+
+A folder may hold files of further packages, such as those of sentence-transformers. Each kind is registered as a class
+without arguments, `@registry.register_folder_part("name")`. Its `read(folder, family, vocabulary, most)` returns
+{argument of our model: value}. Its `written(family, predictor)` returns an object with `title`, `use`, `library` and
+`contents` of a `Folder`, or None for a model without such files.
+"""
 
 import logging
 
@@ -11,6 +17,7 @@ from t2t_lite.extras.hugging_face.family import check, hparams_of, only
 from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
 from t2t_lite.extras.hugging_face.named_weights import NEVER
 from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
+from t2t_lite.registry import Registries
 from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
@@ -66,6 +73,8 @@ def import_encoder(family, path, config, output_dir, problem=""):
             arguments["max_position"] = config["max_position_embeddings"] - first_position
             weights.drop_rows(f"{family.weights['position']}.weight", first_position)
             hparams = hparams.override_from_dict({"max_length": arguments["max_position"] - 1})
+        for part in _folder_parts():
+            arguments |= part.read(path, family, vocabulary, arguments.get("max_position"))
         remembered = _remembered(path, config, head, hparams.max_length, settings)
         hparams = hparams_of(arguments, family.model, hparams)
         return write_imported_run(
@@ -77,6 +86,10 @@ def import_encoder(family, path, config, output_dir, problem=""):
             hparams_set=family.hparams_set,
             fill=lambda model: weights.fill(model, table, vocabulary.ids, config["vocab_size"]),
         )
+
+
+def _folder_parts():
+    return [Registries.folder_parts.get(name)() for name in Registries.folder_parts.names()]
 
 
 def _head(family, path, config):
@@ -168,6 +181,7 @@ def encoder_folder(family, predictor):
     The head determines the class: masked words, with or without sentences, classes, a number, tags or spans. The
     vocabulary keeps its files and ids. Logits are the same; if only a zero vector precedes each text (`first_id=0`),
     or follows it (`last_id=0`), the embedding of that token is zero, and the model never predicts it.
+    A head of masked words is left out of a folder that holds files of further packages.
 
     Args:
         family: Family.
@@ -189,11 +203,12 @@ def encoder_folder(family, predictor):
         raise UserError(
             f"{vocabulary.path}: no token for padding, the end or unknown text. Expected a published encoder's."
         )
+    parts = [part for part in (kind.written(family, predictor) for kind in _folder_parts()) if part]
     own_id = model.config[family.row_id]
     if own_id not in (0, first_id):
         raise UserError(f"{family.row_id}={own_id}: expected 0, or {first_id}, the id of {first_token}.")
     first_position = family.first_position(ids[PAD_ID])
-    end, table = _class(family, model)
+    end, table = _class(family, model) if not parts or model.config["head"] != "masked_lm" else ("Model", {})
     table = family.weights | table
     tensors = named_weights.state(named_weights.parts(model, table, family.is_transposed), ids)
     if "position" in table:
@@ -201,7 +216,7 @@ def encoder_folder(family, predictor):
         tensors[positions] = np.pad(tensors[positions], [(first_position, 0), (0, 0)])
     if own_id == 0:
         tensors[f"{table['embedding']}.weight"][ids[first_id]] = 0
-        if model.config["head"] == "masked_lm":
+        if "embedding.bias" in table:
             tensors[table["embedding.bias"]][ids[first_id]] = NEVER
     tensors = {name: array(model.config) for name, array in family.constants.items()} | tensors
     if model.config["head"] == "real":  # here its output is a place between two numbers
@@ -213,14 +228,18 @@ def encoder_folder(family, predictor):
         **_facts(predictor, vocabulary),
         "max_position_embeddings": model.config["max_position"] + first_position,
     }
-    return Folder(
+    folder = Folder(
         title="An encoder for Hugging Face Transformers",
-        use=_USE.format(auto=f"AutoModel{end}"),
+        use=_USE.format(auto=f"AutoModel{end.removeprefix('Model')}"),
         config=family.written(model.config, family.class_prefix + end, facts),
         tokenizer=_tokenizer_config(predictor, vocabulary) | family.tokenizer,
         tensors=tensors,
         contents=vocabulary.contents,
     )
+    for part in parts:
+        contents = folder.contents | part.contents
+        folder = folder._replace(title=part.title, use=part.use, library=part.library, contents=contents)
+    return folder
 
 
 def _class(family, model):

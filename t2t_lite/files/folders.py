@@ -102,7 +102,9 @@ def write_folder(path, write):
 
 def write_file(folder, name, data):
     """Writes bytes into a local folder of `write_folder`."""
-    with open(os.path.join(folder, name), "wb") as file:
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
         file.write(data)
 
 

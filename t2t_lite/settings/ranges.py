@@ -75,7 +75,8 @@ EXTRA_LENGTH = Range(0, 10_000)
 NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
-JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # for hidden states
+JOINS, POOLINGS = ("sum", "concat"), ("mean", "first", "max")  # for hidden states
+ALL_POSITIONS = "none"  # instead of a pooling
 PATTERN_LENGTH = Range(2, 2048)  # positions in a picture of a pattern, a matrix with as many rows and columns
 SHAPES = Range(1, 64)  # shapes of batches, for each of which XLA compiles a program
 LOGICAL_CPUS = Range(0, 64)  # each is a replica with a copy of the graph

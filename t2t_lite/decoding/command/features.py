@@ -11,6 +11,7 @@ from t2t_lite import files
 from t2t_lite.cli.console import Progress
 from t2t_lite.decoding.command.decode_files import part_of_file
 from t2t_lite.decoding.command.lines import applied
+from t2t_lite.decoding.predictor import features_pooling
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, written_path
@@ -24,8 +25,8 @@ _POSITIONS = 2**14  # computed before they are written: 200 MB for four layers o
 def write_features(job, source, path, pooling=None, **options):
     """Writes the hidden states of the lines of a file.
 
-    The arrays are "features", float32 [lines, n] with `pooling`, else [positions of all lines, n] and "lengths", int64
-    [lines], the number of positions of each line. A skipped line has no positions, or NaN with `pooling`.
+    The arrays are "features", float32 [lines, n] with a pooling, else [positions of all lines, n] and "lengths", int64
+    [lines], the number of positions of each line. A skipped line has no positions, or NaN with a pooling.
 
     Args:
         job: DecodingJob.
@@ -40,6 +41,7 @@ def write_features(job, source, path, pooling=None, **options):
         raise UserError(f"--features_file={path}: is a device. Expected a file name, such as features.npz.")
     job.check_files({"--features_file": path})
     options["pooling"] = pooling
+    pooling, _ = features_pooling(job.translator.model, pooling)
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
     lines, lines_of = part.lines, job.lines_of(part.name, whole=True)
     (nothing,) = job.translator.features([Reading([[EOS_ID]])], **{**options, "pooling": pooling or "first"})
