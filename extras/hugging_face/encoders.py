@@ -75,7 +75,8 @@ def import_encoder(family, path, config, output_dir, problem=""):
             hparams = hparams.override_from_dict({"max_length": arguments["max_position"] - 1})
         for part in _folder_parts():
             arguments |= part.read(path, family, vocabulary, arguments.get("max_position"))
-        remembered = _remembered(path, config, head, hparams.max_length, settings)
+        labels = _labels(path, config) if head in ("class", "tag") else []
+        remembered = remembered_values(head, labels, hparams.max_length, settings)
         hparams = hparams_of(arguments, family.model, hparams)
         return write_imported_run(
             output_dir,
@@ -159,8 +160,15 @@ def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
     return requested or possible[0]
 
 
-def _remembered(path, config, head, longest, settings):
-    """Returns the values that the run's problem, which has these `settings`, stores with its vocabulary."""
+def remembered_values(head, labels, longest, settings):
+    """Returns the values that the run's problem stores with its vocabulary, {name: value}.
+
+    Args:
+        head: str, our model's, or None.
+        labels: list of str, of classes or tags.
+        longest: int, the most ids of a row.
+        settings: {name: Setting} of the problem.
+    """
     values = {
         "sequence_length": longest,
         "mask_rate": 0.15,
@@ -168,7 +176,7 @@ def _remembered(path, config, head, longest, settings):
         "label_range": [0.0, 1.0],  # so that a place in it is the number that the model predicts
     }
     if head in ("class", "tag"):
-        values |= dict.fromkeys(("class_labels", "tags"), _labels(path, config))
+        values |= dict.fromkeys(("class_labels", "tags"), labels)
     if head == "span":
         values |= {"sequence_length": min(settings["sequence_length"].default, longest)}
         values |= {"doc_stride": settings["doc_stride"].default}
@@ -208,7 +216,7 @@ def encoder_folder(family, predictor):
     if own_id not in (0, first_id):
         raise UserError(f"{family.row_id}={own_id}: expected 0, or {first_id}, the id of {first_token}.")
     first_position = family.first_position(ids[PAD_ID])
-    end, table = _class(family, model) if not parts or model.config["head"] != "masked_lm" else ("Model", {})
+    end, table = class_of_head(family, model) if not parts or model.config["head"] != "masked_lm" else ("Model", {})
     table = family.weights | table
     tensors = named_weights.state(named_weights.parts(model, table, family.is_transposed), ids)
     if "position" in table:
@@ -242,7 +250,7 @@ def encoder_folder(family, predictor):
     return folder
 
 
-def _class(family, model):
+def class_of_head(family, model):
     """Returns (the suffix of the name of a model's class, the weights of its head)."""
     head = model.config["head"]
     ends = [end for end, (ours, _) in family.heads.items() if ours == _HEAD_THERE.get(head, head)]

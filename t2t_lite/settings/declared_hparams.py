@@ -207,6 +207,10 @@ class DeclaredHParams:
     frozen: str = setting("", fixed=True, meaning="Parts that are not trained, such as embedding/encoder_0-3.")
     lora_rank: int = setting(0, 0, 2**12, fixed=True, meaning="LoRA rank; only LoRA and heads are trained; 0: off.")
     lora_alpha: float = setting(0.0, 0, 10**6, fixed=True, meaning="LoRA is scaled by lora_alpha / lora_rank; 0: by 1.")
+    lora_targets: str = setting(
+        "", fixed=True,
+        meaning="Kernels with LoRA, of query, key, value, output and filter, such as query/value; empty: all.",
+    )  # fmt: skip
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
         10, limits=COUNT, meaning="Consecutive steps with a loss or gradient that is not finite before training stops."
