@@ -46,16 +46,12 @@ class AdapterMatrices:
             module: [(a, b * np.float32(factors[module] / self._scale)) for a, b in parts[module].ours(*pair)]
             for module, pair in pairs.items()
         }
-        rank = max(1, *(len(b) for ours in self._ours.values() for _, b in ours))
-        pairs_of_layers = [
-            (layer, b)
-            for module in modules
-            for layer, (_, b) in zip(parts[module].layers, self._ours[module], strict=True)
-        ]
-        # Of joined kernels, those have LoRA for which B is not zero, unless all are.
-        targets = {target_of(layer) for layer, b in pairs_of_layers if len(b)}
-        targets = targets or {target_of(layer) for layer, _ in pairs_of_layers}
+        layers = [layer for module in modules for layer in parts[module].layers]
+        ranks = [len(b) for module in modules for _, b in self._ours[module]]
+        # Of joined kernels, those have LoRA for which B is not zero, unless it is zero for all of them.
+        targets = {target_of(layer) for layer, rank in zip(layers, ranks, strict=True) if rank or not any(ranks)}
         words = "" if targets == {*TARGETS} else "/".join(word for word in TARGETS if word in targets)
+        rank = max(1, *ranks)
         self.settings = {"lora_rank": rank, "lora_alpha": float(self._scale * rank), "lora_targets": words}
 
     def fill(self, model):
