@@ -151,10 +151,10 @@ def test_a_vector_of_each_text():
     ids = tf.constant([[5, 1, 0, 0], [5, 6, 7, 1]])
     model = States(3)
     model.config |= {"features_pooling": "max", "features_normalized": True}
-    model.encode = lambda ids, return_hidden_states, plain=model.encode: {
-        **plain(ids, return_hidden_states),
-        "hidden": tf.cast(tf.pad(tf.stack([-ids, 2 * ids], -1), [[0, 0], [1, 0], [0, 0]]), tf.float32) - [1.0, 0.0],
-    }
+    states = tf.stack([-ids, 2 * ids], -1) + 50 * tf.cast(ids == 0, tf.int32)[..., None]  # of padding, the largest
+    hidden = tf.cast(tf.pad(states, [[0, 0], [1, 0], [0, 0]]), tf.float32) - [1.0, 0.0]
+    plain = model.encode
+    model.encode = lambda ids, return_hidden_states: {**plain(ids, return_hidden_states), "hidden": hidden}
     for options, expected in [
         ({"pooling": "max"}, [[-1, 10], [-1, 14]]),
         ({"pooling": "mean"}, [[-3, 4], [-4.8, 7.6]]),
