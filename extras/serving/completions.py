@@ -1,4 +1,4 @@
-"""Completions of prompts, whole or as server-sent events, in the JSON of OpenAI's API: docs/extras/serving.md."""
+"""Serves completions, whole or as server-sent events, in the format of OpenAI's API (docs/extras/serving.md)."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ PATH = "/v1/completions"
 HEADERS = [
     ("Content-Type", "text/event-stream; charset=utf-8"),
     ("Cache-Control", "no-store"),
-    ("X-Accel-Buffering", "no"),  # else nginx holds parts back
+    ("X-Accel-Buffering", "no"),  # otherwise nginx buffers the events
 ]
 _LAST_SECONDS = 20.0  # grace period for open streams when the server stops
 _DONE = b"data: [DONE]\n\n"
@@ -27,12 +27,12 @@ _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\
 _SAMPLING = ("temperature", "top_p", "top_k")
 _NUMBERS = (*_SAMPLING, "seed", "no_repeat_ngram_size", "repetition_penalty", "max_tokens")
 _READ = {"model": str, "prompt": str | list, "stream": bool, "stop": str | list, **dict.fromkeys(_NUMBERS, float)}
-# Clients send these, although they change nothing.
+# Parameters that clients send although they have no effect here.
 _UNREAD = {
     "n": float, "best_of": float, "echo": bool, "suffix": str, "logprobs": float, "logit_bias": dict,
     "presence_penalty": float, "frequency_penalty": float, "user": str, "stream_options": dict,
 }  # fmt: skip
-# The only values that can be served.
+# The only supported values of these parameters.
 _NEUTRAL = {
     "n": [1], "best_of": [1], "echo": [False], "suffix": [""], "logprobs": [], "logit_bias": [{}],
     "presence_penalty": [0], "frequency_penalty": [0],
@@ -46,7 +46,7 @@ class CompletionRequest:
     Attributes:
         prompt: str.
         is_streamed: bool.
-        max_tokens: int, the most ids of the continuation.
+        max_tokens: int, the maximum number of ids in the continuation.
         options: SearchOptions.
     """
 
@@ -57,18 +57,18 @@ class CompletionRequest:
 
     @classmethod
     def parse(cls, request, defaults, most_tokens):
-        """Returns the CompletionRequest of a body.
+        """Returns the CompletionRequest that a request's body describes.
 
-        The request samples if it has `temperature`, `top_p` or `top_k`, or if the export samples; `temperature` 0 means
-        greedy search.
+        The text is sampled if the request has `temperature`, `top_p` or `top_k`, or if sampling is the export's
+        default. A `temperature` of 0 means greedy search.
 
         Args:
-            request: dict. A null counts as missing.
-            defaults: SearchOptions of the export.
-            most_tokens: int, the largest `max_tokens`.
+            request: dict, the body. A null counts as missing.
+            defaults: SearchOptions, the defaults of the export.
+            most_tokens: int, the limit for `max_tokens`.
 
         Raises:
-            Refusal: a name is unknown, or a value has a wrong type or cannot be served.
+            Refusal: a name is unknown, or a value has the wrong type or is not supported.
         """
         given = {name: value for name, value in request.items() if value is not None}
         try:
@@ -83,13 +83,13 @@ class CompletionRequest:
 
 
 def _check(name, value):
-    """Raises `Refusal` or `UserError` for an unknown name, a value of a wrong type, or a value that is not served."""
+    """Raises `Refusal` or `UserError` if a name is unknown, or a value has the wrong type or is not supported."""
     kinds = _READ | _UNREAD
     if name not in kinds:
         raise Refusal(f"{name[:200]}: unknown. {nearest(name[:200], _READ) or ''}".rstrip())
     check_schema(value, kinds[name], name)
     if name in _NEUTRAL and value not in _NEUTRAL[name]:
-        only = f"only {_NEUTRAL[name][0]!r} is served" if _NEUTRAL[name] else "not served"
+        only = f"only {_NEUTRAL[name][0]!r} is supported" if _NEUTRAL[name] else "not supported"
         raise Refusal(f"{name}: {only}. Remove it.")
 
 
@@ -98,7 +98,7 @@ def _prompt(given):
     if isinstance(prompt, list) and len(prompt) == 1:
         prompt = prompt[0]
     if not isinstance(prompt, str):
-        raise Refusal("prompt: expected one text. Send several texts one by one.")
+        raise Refusal("prompt: expected a single text. Send several texts in separate requests.")
     return prompt
 
 
@@ -110,41 +110,41 @@ def _options(given, defaults):
     is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
     options = SearchOptions(
         **(search | {"sampling": True})
-    )  # so that values out of range are errors for greedy search, too
+    )  # sampling=True checks the ranges of all values, even for greedy search
     return dataclasses.replace(options, sampling=not is_greedy)
 
 
 class Completions:
-    """The places of a server for texts that are generated part by part.
+    """Limits how many completions a server generates at the same time.
 
-    When a client leaves, its place is free at once, even while a step of its text is being computed or traced.
+    When a client disconnects, its slot is free immediately, even while a step of its text is being computed or traced.
 
     Args:
-        most: int, the number of places.
+        most: int, the maximum number of open completions.
     """
 
     def __init__(self, most):
         self._most, self._lock = most, threading.Lock()
-        # For each completion that is not closed: the function that returns whether its client has gone.
+        # One function per unclosed completion, which returns whether its client has disconnected.
         self._abandonments = []
-        self._end = float("inf")  # time.monotonic() at which open completions are ended
+        self._end = float("inf")  # time.monotonic() at which open completions must end
 
     @property
     def num_open(self):
-        """The number of places that are taken."""
+        """The number of open completions whose clients are still connected."""
         return sum(not is_abandoned() for is_abandoned in self._abandonments)
 
     def open(self, generator, request, name, is_abandoned):
-        """Returns a Completion, which has to be closed. Raises `Refusal`.
+        """Returns a Completion, which the caller must close. Raises `Refusal` if too many are open.
 
         Args:
             generator: ServedGenerator.
             request: CompletionRequest.
             name: str, the model's name.
-            is_abandoned: function that returns whether there is nobody to read the answer; called by any thread.
+            is_abandoned: function that returns whether the client has disconnected. Any thread may call it.
         """
         with self._lock:
-            # The model may still be busy with texts whose clients have gone, and each takes memory.
+            # The model may still be busy with texts of disconnected clients, and each of these texts takes memory.
             if self.num_open >= self._most or len(self._abandonments) >= 2 * self._most:
                 raise Refusal(f"all {self._most} streams of the server are in use", "UNAVAILABLE")
             self._abandonments.append(is_abandoned)
@@ -161,7 +161,7 @@ class Completions:
         return Completion(stream, name, is_abandoned, release, lambda: time.monotonic() > self._end)
 
     def end(self):
-        """Ends open completions, unless they finish soon."""
+        """Ends open completions after a grace period."""
         self._end = time.monotonic() + _LAST_SECONDS
 
 
@@ -171,9 +171,9 @@ class Completion:
     Args:
         stream: GenerationStream.
         name: str, the model's name.
-        is_abandoned: function that returns whether there is nobody to read the answer.
+        is_abandoned: function that returns whether the client has disconnected.
         on_close: function that is called once, by `close`.
-        must_end: function that returns whether the server stops now.
+        must_end: function that returns whether generation must stop now because the server is stopping.
     """
 
     def __init__(self, stream, name, is_abandoned, on_close, must_end):
@@ -183,7 +183,7 @@ class Completion:
         self._is_aborted = False
 
     def whole(self):
-        """Generates all of the text; returns the answer, a dict. Raises `Refusal` if the client has gone."""
+        """Generates the whole text and returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
         for _ in self._parts():
             pass
         if self._is_aborted:
@@ -191,14 +191,14 @@ class Completion:
         return self._answer(self._stream.text)
 
     def events(self):
-        """Yields the events, bytes, as their texts become known. Raises `Refusal` if the client has gone."""
+        """Yields server-sent events, bytes, during generation. Raises `Refusal` if the client has disconnected."""
         for part in self._parts():
             yield _event(self._head | {"choices": [_choice(part)]})
         yield _event(self._answer("") | {"generated_text": self._stream.text})
         yield _DONE
 
     def close(self):
-        """Frees the place, and the state that the model keeps for the text."""
+        """Frees the slot and the model's state for this text."""
         on_close, self._on_close = self._on_close, lambda: None
         on_close()
         self._stream.close()
@@ -206,7 +206,7 @@ class Completion:
     def _parts(self):
         while not self._must_end():
             if self._is_abandoned():
-                raise Refusal("the client has gone", "CANCELLED")
+                raise Refusal("the client has disconnected", "CANCELLED")
             with model_errors():
                 part = self._stream.step()
             if part is None:
@@ -216,7 +216,7 @@ class Completion:
         self._is_aborted = True
 
     def _answer(self, text):
-        """Returns the answer, or the last event, which says why the text ended."""
+        """Returns the JSON object of the answer or of the last event, which gives the reason why the text ended."""
         reason = "abort" if self._is_aborted else "stop" if self._stream.ended else "length"
         counts = len(self._stream.prompt_ids), len(self._stream.ids)
         usage = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), (*counts, sum(counts)), strict=True))
@@ -225,21 +225,21 @@ class Completion:
 
 
 class EventStream:
-    """The body of an answer (PEP 3333): an iterator of bytes, which the server closes when it ends or before.
+    """The body of a streamed answer (PEP 3333): an iterator of bytes, which the server closes at the end or earlier.
 
     Args:
-        completion: Completion, which is closed together with the body.
-        on_end: function that is called once, with the name of a gRPC code.
+        completion: Completion, which `close` also closes.
+        on_end: function that is called once, at the end, with the name of a gRPC code.
 
     Raises:
-        Exception: the first event could not be made; then the completion is closed.
+        Exception: the first event failed. The completion has then been closed.
     """
 
     def __init__(self, completion, on_end):
         self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
         self._events = completion.events()
         try:
-            self._first = [next(self._events)]  # before the status is sent, so that an error can still have its own
+            self._first = [next(self._events)]  # before the HTTP status is sent, so that an error can set it
         except BaseException:
             completion.close()
             raise
@@ -264,14 +264,14 @@ class EventStream:
         return event
 
     def close(self):
-        """Ends the stream."""
+        """Closes the completion and reports the gRPC code."""
         self._completion.close()
         on_end, self._on_end = self._on_end, lambda code: None
         on_end(self._code)
 
 
 def error_of(message, code):
-    """Returns the JSON object of an error in the form that OpenAI's clients expect."""
+    """Returns the JSON object of an error as OpenAI's clients expect it."""
     return {"error": {"message": message, "code": code}}
 
 
@@ -280,5 +280,5 @@ def _choice(text, reason=None):
 
 
 def _event(value):
-    """Returns a server-sent event, bytes. Characters that some clients take for line ends are escaped."""
+    """Returns a server-sent event, bytes. Characters that some clients treat as line breaks are escaped."""
     return f"data: {json.dumps(value, ensure_ascii=False).translate(_LINE_ENDS)}\n\n".encode()
