@@ -6,10 +6,9 @@ import tempfile
 
 import numpy as np
 import pytest
-import sentence_transformers
 import transformers
 from all_minilm_l6_v2 import extract_model
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import SentenceTransformer, models
 
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
@@ -35,7 +34,7 @@ def recipe(tmp_path_factory):
     with tempfile.TemporaryDirectory() as own, contextlib.closing(Shell(folder, pathlib.Path(own))) as shell:
         for block in blocks(PAGE):
             if block.language == "bash":
-                shell.run(to_run(block).replace("--train_steps=400", "--train_steps=2").replace("=200", "=2"))
+                shell.run(to_run(block).replace("_steps=400", "_steps=2").replace("_steps=300", "_steps=2"))
     return folder
 
 
@@ -93,9 +92,8 @@ def test_what_was_trained_further_is_an_encoder_for_both(recipe, tmp_path):
 )  # fmt: skip
 def test_folders_that_the_package_writes(tmp_path, class_name, pooling, is_unit):
     """Of other families, with other poolings: in, and out again."""
-    kinds = sentence_transformers.models
-    body = kinds.Transformer(write_encoder(tmp_path / "body", class_name)[0], max_seq_length=20)
-    modules = [body, kinds.Pooling(16, pooling), *([kinds.Normalize()] if is_unit else [])]
+    body = models.Transformer(write_encoder(tmp_path / "body", class_name)[0], max_seq_length=20)
+    modules = [body, models.Pooling(16, pooling), *([models.Normalize()] if is_unit else [])]
     theirs = SentenceTransformer(modules=modules, device="cpu")
     theirs.save(str(tmp_path / "theirs"))
     import_hugging_face(str(tmp_path / "theirs"), str(tmp_path / "run"))
