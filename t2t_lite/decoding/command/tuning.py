@@ -106,7 +106,7 @@ def tune_search(job, grid, split, source="", reference=""):
     for combination in combinations:
         job.settings.searching(**combination).check()
     if job.settings.search.sampling or job.mbr:
-        raise UserError("--tune: only settings of a search can be tried. Remove sampling_method and --mbr.")
+        raise UserError("--tune: tries settings of beam search only. Remove sampling_method and --mbr.")
     lines, references, name = _dev_set(job, split, source, reference)
     if not lines:
         raise UserError(f"{name}: contains no sentences to translate.")
