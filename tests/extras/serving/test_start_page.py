@@ -79,7 +79,7 @@ def test_clients_get_the_paths_and_each_of_them_is_there(ask):
         status, answer = ask("GET", "/", **accept)
         assert status == "200 OK" and ask.headers["Vary"] == "Accept"
     found = json.loads(answer)
-    assert found["models"] == [Versions.name] and len(found["paths"]) == 6
+    assert found["models"] == [Versions.name] and len(found["paths"]) == 7
     for line in found["paths"]:
         method, path = line.split(" ")
         assert ask(method, path, b'{"inputs": ["a"]}' * (method == "POST"))[0] == "200 OK"
