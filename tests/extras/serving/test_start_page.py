@@ -48,7 +48,7 @@ class Joined:
 class Versions:
     """Version 7 of a model whose name is hostile, too."""
 
-    name = "<b>m</b> '"
+    name, created = "<b>m</b> '", 1_700_000_000
 
     def __init__(self, inputs, outputs, others, dtype="DT_STRING"):
         default = {"inputs": {name: {"dtype": dtype} for name in inputs}, "outputs": dict.fromkeys(outputs)}
