@@ -93,6 +93,7 @@ def run(flags):
     features = _trained.features_options(flags)
     asked = flag_checks.asked(flags).of_model(_trained.find(flags))
     job = _job(asked)
+    from t2t_lite.corpora.catalogs import is_catalog
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.command import decode_files, decode_records, tuning
 
@@ -109,6 +110,11 @@ def run(flags):
             from t2t_lite.decoding.command.features import write_features
 
             write_features(job, source, asked["features_file"], **features)
+        case "decode_from_file" if is_catalog(source):
+            from t2t_lite.decoding.command.decode_catalogs import translate_catalog
+
+            beside = [f"--{name}" for name in ("decode_reference", "prefix_file") if asked[name]]
+            translate_catalog(job, source, output, beside)
         case "decode_from_file":
             decode_files.translate_file(job, source, output, reference, asked["prefix_file"])
         case "records":

@@ -100,7 +100,7 @@ def searches_many_batches(job, num_lines):
     return num_lines >= _MANY_BATCHES * options.batch_size
 
 
-def translate_lines(job, part, path, write=None):
+def translate_lines(job, part, path, write=None, convert=None):
     """Answers the lines of a `FilePart`, and writes a file, or - for standard output; logs a summary.
 
     Args:
@@ -108,6 +108,7 @@ def translate_lines(job, part, path, write=None):
         part: FilePart.
         path: str.
         write: function of `Problem.writers`; None: lines of text are written.
+        convert: function of the lines of text that returns {path: bytes}, the files to write instead, or None.
     """
     as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
     lines_of = job.lines_of(part.name)
@@ -124,12 +125,12 @@ def translate_lines(job, part, path, write=None):
 
     paths = [path, *(beside for _, beside in job.files_beside().values())]
 
-    def convert(lines):
+    def converted(lines):
         contents = text_files.converted(write, path, part.lines, lines, job.translator.encoders)
         job.check_files({"--decode_to_file": [*contents]})  # the problem may choose other names
         return contents
 
-    outputs = _write(job, paths, part, make, lines_of.title, convert if write else None)
+    outputs = _write(job, paths, part, make, lines_of.title, converted if write else convert)
     if part.references:  # an empty file has no score
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
