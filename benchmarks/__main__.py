@@ -1,12 +1,12 @@
-"""Runs benchmarks one after the other, writes their results, the index of all results, and README's table.
+"""Runs benchmarks one after another, and writes their results, the index of results, and README's table.
 
-python -m benchmarks                       # those of `make bench`
-python -m benchmarks all                   # these and some that have no peers
+python -m benchmarks                       # as `make bench`
+python -m benchmarks all                   # also some benchmarks without peers
 python -m benchmarks decoding training     # these: make bench BENCH="decoding training"
 python -m benchmarks --quick               # small sizes, into bench/results: make bench BENCH_FLAGS=--quick
 
-Flags after the names are passed on to each benchmark: `python -m benchmarks.NAME --help` lists its flags. A benchmark
-that fails does not stop the others; the exit status is then 1.
+Flags after the names are passed to each benchmark: `python -m benchmarks.NAME --help` lists its flags. A benchmark that
+fails does not stop the others; the exit status is then 1.
 """
 
 import argparse
@@ -18,7 +18,8 @@ import time
 from benchmarks.harness import record, report
 from benchmarks.harness.command import module_of
 
-# In this order: {name: about how many minutes it takes on two cores}. The first two that need a model also train it.
+# {name: approximate minutes on two cores}, in order of execution. Models are trained by the first benchmarks that need
+# them.
 USUAL = {
     "startup": 5,
     "decoding": 6,
@@ -39,27 +40,28 @@ BENCHMARKS = USUAL | ON_REQUEST
 
 
 def main(argv=None):
-    """Runs what the command line says. Returns the exit status."""
+    """Runs the requested benchmarks; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of {', '.join(BENCHMARKS)}")
-    parser.add_argument("--out", help="a folder; default: benchmarks/results, with --quick bench/results")
+    parser.add_argument("--out", help="folder for the results; default: benchmarks/results, with --quick bench/results")
     flags, others = parser.parse_known_args(argv)
     unknown = set(flags.names) - set(BENCHMARKS) - {"all"}
     if unknown:
-        print(f"{', '.join(sorted(unknown))}: no benchmark. Expected some of {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        print(
+            f"{', '.join(sorted(unknown))}: unknown benchmark. Expected some of {', '.join(BENCHMARKS)}.",
+            file=sys.stderr,
+        )
         return 2
     published = flags.out is None and "--quick" not in others
     out = os.path.abspath(flags.out or (record.RESULTS if published else record.REPOSITORY / "bench" / "results"))
     os.makedirs(out, exist_ok=True)
     names_asked = BENCHMARKS if "all" in flags.names else flags.names or USUAL
-    there = {path.stem for path in record.BENCHMARKS.rglob("*.py")}  # those of an extra may be absent
+    there = {path.stem for path in record.BENCHMARKS.rglob("*.py")}  # the benchmarks of an extra may be absent
     names, failed = [name for name in BENCHMARKS if name in names_asked and name in there], []
     print(f"{len(names)} benchmarks, about {sum(BENCHMARKS[name] for name in names)} minutes on two cores", flush=True)
     load = os.getloadavg()[0]
     if load > 0.5:
-        print(
-            f"warning: load {load:.1f}: other programs are running, and figures will be worse for it", file=sys.stderr
-        )
+        print(f"warning: load {load:.1f}: other programs are running, so the figures will be worse", file=sys.stderr)
     for name in names:
         started, out_path = time.monotonic(), os.path.relpath(out, record.REPOSITORY)
         command = [sys.executable, "-m", module_of(name), f"--out={out_path}", *others]

@@ -1,10 +1,10 @@
-"""Time and memory of the kinds of self-attention: one layer, forward and backward.
+"""Measures time and memory of the kinds of self-attention, forward and backward through one layer.
 
 python -m benchmarks.attention
 
-For each comparison the two layers take turns in one process. `keras` is keras.layers.MultiHeadAttention; `_bare` layers
-are without their projections. Memory is the growth of the peak resident set in a process of its own that runs one
-layer; the exponent is the slope of time against length, both as logarithms.
+In each comparison, two layers take turns in one process. `keras` is keras.layers.MultiHeadAttention; `_bare` layers
+have no projections. Memory is the growth of the peak resident set in a separate process that runs one layer. The
+exponent is the slope of log time against log length.
 """
 
 import json
@@ -27,7 +27,7 @@ SIDES = {
     "relative_values": "relative, values too",
 }
 NEEDS = {}
-# What is compared: two layers, batch, length.
+# Comparisons: two layers, batch size, length.
 PAIRS = (
     ("restricted", "full", 1, 4096),
     ("restricted", "full", 1, 8192),
@@ -41,7 +41,7 @@ HIDDEN_SIZE, NUM_HEADS, NEIGHBORHOOD, MAX_RELATIVE_POSITION = 512, 8, 64, 20
 
 
 def make_step(kind, batch, length):
-    """Returns a function without arguments that runs forward and backward of a layer once."""
+    """Returns a function without arguments that runs a layer forward and backward once."""
     import t2t_lite  # noqa: F401, I001  (first: it sets TensorFlow up)
     import keras
     import tensorflow as tf
@@ -49,7 +49,7 @@ def make_step(kind, batch, length):
     from t2t_lite import layers
 
     class Bare:
-        """Attention without its projections: splits into heads and merges them."""
+        """Attention without projections, which only splits and merges the heads."""
 
         def _add_projection(self, role, input_size, output_size):
             pass
@@ -61,10 +61,10 @@ def make_step(kind, batch, length):
             return tf.transpose(tf.reshape(x, (batch, length, NUM_HEADS, HIDDEN_SIZE // NUM_HEADS)), (0, 2, 1, 3))
 
     class BareFull(Bare, layers.MultiHeadAttention):
-        """Full attention alone."""
+        """Full attention without projections."""
 
     class BareRestricted(Bare, layers.RestrictedAttention):
-        """Restricted attention alone."""
+        """Restricted attention without projections."""
 
     layer = {
         "full_bare": lambda: BareFull(NUM_HEADS),
@@ -95,14 +95,14 @@ def make_step(kind, batch, length):
 
 
 def seconds(step):
-    """Returns the duration of a call."""
+    """Returns the duration of a call in seconds."""
     begin = time.perf_counter()
     step()
     return time.perf_counter() - begin
 
 
 def growth(kind, lengths, rounds):
-    """Returns the exponent of time against length: the slope of a line through the logarithms."""
+    """Returns how time grows with length, as the exponent of a power law fitted to the logarithms."""
     steps = {n: make_step(kind, 1, n) for n in lengths}
     for step in steps.values():
         step()
@@ -113,7 +113,7 @@ def growth(kind, lengths, rounds):
 
 
 def measure(result, flags):
-    """Compares pairs of layers, then their memory, and how time grows with length."""
+    """Compares pairs of layers, then measures memory and how time grows with length."""
     this, rounds = sys.modules[__name__], rounds_of(flags, 3)
     for first, second, batch, length in PAIRS[4:] if flags.quick else PAIRS:
         if {first, second} <= set(flags.sides):
@@ -131,7 +131,7 @@ def measure(result, flags):
 
 
 def side(name, batch=1, length=None, other=None, rounds=None, lengths=None):
-    """Prints seconds of two layers by turn, or the memory of one, or its exponent."""
+    """Prints the seconds per turn of two layers, or the memory or the exponent of one layer."""
     if lengths:
         print(json.dumps(growth(name, lengths, rounds)))
     elif other:
@@ -141,7 +141,7 @@ def side(name, batch=1, length=None, other=None, rounds=None, lengths=None):
         turns = [{kind: seconds(step) for kind, step in steps.items()} for _ in range(rounds)]
         print(json.dumps({kind: [turn[kind] for turn in turns] for kind in steps}))
     else:
-        make_step(name, 1, 64)()  # TensorFlow itself, its thread pools and oneDNN's buffers
+        make_step(name, 1, 64)()  # so that TensorFlow's and oneDNN's buffers exist
         step = make_step(name, batch, length)
         resident = peak_mb()
         step(), step()

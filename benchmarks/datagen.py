@@ -1,12 +1,13 @@
-"""Speed and memory of t2t-datagen on an invented corpus of natural proportions.
+"""Measures the speed and memory of t2t-datagen on a synthetic corpus with natural statistics.
 
 python -m benchmarks.datagen
 python -m benchmarks.datagen --seed_files=a.en.gz,a.de.gz --pairs=5000000 --vocab_size=32000
 
-The corpus has the words of the seed's sentences (by default those of `work.py`) and their lengths; further words join
-two of them, so that new ones keep coming as in real text. Frequencies follow Zipf's law with two exponents, as those of
-real text do. The command then runs in a process of its own. Its resident memory and that of its workers are read ten
-times a second: the largest of each, and the largest sum, in which shared pages count once (PSS).
+The corpus has the words and the lengths of the seed sentences (by default those of `work.py`). Further words join two
+seed words, so that new words keep appearing as in real text. Frequencies follow Zipf's law with two exponents, as in
+real text. The command then runs in a separate process. The resident memory of the command and its workers is read ten
+times per second. Reported are the largest value of the main process, of a worker, and of their sum, in which shared
+pages count once (PSS).
 """
 
 import contextlib
@@ -31,7 +32,7 @@ BLOCK = 100_000  # pairs
 
 
 def write_side(path, seed_file, pairs, seed):
-    """Writes one side; the seed's lines with their order of lengths, so that the two sides of a pair go together."""
+    """Writes one side of the corpus, with line lengths in the seed's order, so that the sides of a pair match."""
     with opened(seed_file) as file:
         lines = [line.split() for line in file]
     lengths = np.array([len(line) for line in lines])
@@ -42,7 +43,7 @@ def write_side(path, seed_file, pairs, seed):
     missing = TYPES - len(words)
     firsts, seconds = (long[draw.integers(0, len(long), missing)] for _ in range(2))
     words = [*words.tolist(), *(first + second for first, second in zip(firsts, seconds, strict=True))]
-    # 1 among the frequent words, 1.8 among the others (Ferrer i Cancho and Solé 2001: 1 and about 2).
+    # Exponent 1 for frequent words, 1.8 for other words (Ferrer i Cancho and Solé 2001: 1 and about 2).
     ranks = np.arange(len(words)) + 2.7
     cumulative = np.cumsum(np.where(ranks < FREQUENT, 1 / ranks, FREQUENT**0.8 / ranks**1.8))
     with open(path + ".incomplete", "w", encoding="utf-8", newline="\n") as file:
@@ -67,7 +68,7 @@ def children(pid):
 
 
 def memory(pid):
-    """Returns (resident bytes, bytes with shared pages counted in part) of one process."""
+    """Returns (resident bytes, bytes with shared pages counted proportionally) of one process."""
     sizes = dict.fromkeys(("Rss", "Pss"), 0)
     with open(f"/proc/{pid}/smaps_rollup") as file:
         for line in file:
@@ -77,13 +78,13 @@ def memory(pid):
 
 
 def run(command, log):
-    """Runs a command; returns its seconds, and peaks of memory: of all together, of the main process, of a worker."""
+    """Runs a command; returns its seconds and peak memory: the total, the main process, and one worker."""
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True)
     main = worker = total = 0
     while process.poll() is None:
         sums = 0
-        # A process may end while it is looked at; what was added up until then is a lower bound, and no peak.
+        # A process may end while it is being read; the partial sum is then only a lower bound.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             for pid in children(process.pid):
                 rss, pss = memory(pid)
@@ -92,26 +93,26 @@ def run(command, log):
         total = max(total, sums)
         time.sleep(0.1)
     if process.returncode:
-        raise RuntimeError(f"t2t-datagen ended with status {process.returncode}: see {log.name}")
+        raise RuntimeError(f"t2t-datagen failed with status {process.returncode}; see {log.name}")
     peaks = {"peak_main_mb": main / 1e6, "peak_worker_mb": worker / 1e6, "peak_mb": total / 1e6}
     return {"seconds": round(time.monotonic() - begin, 1), **peaks}
 
 
 def opened(path):
-    """Returns a text file, packed by gzip or not."""
+    """Opens a text file that may be compressed with gzip."""
     return (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8", newline="\n")
 
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--seed_files", help="inputs,targets: real text, packed by gzip or not")
+    parser.add_argument("--seed_files", help="inputs,targets: files of real text, plain or gzip")
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--vocab_size", type=int, default=8_000)
-    parser.add_argument("--datagen_flags", default="", help="more flags of t2t-datagen, separated by spaces")
+    parser.add_argument("--datagen_flags", default="", help="further flags of t2t-datagen, separated by spaces")
 
 
 def measure(result, flags):
-    """Writes the corpus where it is missing, and runs the command."""
+    """Writes the corpus if it does not exist, and runs the command."""
     pairs, paths_by_name = 5_000 if flags.quick else flags.pairs, work.texts(flags.bench_dir)
     seeds = flags.seed_files.split(",") if flags.seed_files else [paths_by_name["train.en"], paths_by_name["train.de"]]
     folder = os.path.join(flags.bench_dir, "datagen")

@@ -1,20 +1,23 @@
-"""Beam search against Hugging Face's generate and CTranslate2 on the same weights: target tokens per second.
+"""Compares beam search with Hugging Face's generate and CTranslate2 on the same weights (tokens per second).
 
 python -m benchmarks.decoding
 python -m benchmarks.decoding --sides=ours,ours_async,bf16,bf16_async,ct2_async --batches=8,32 --count=64,128
+python -m benchmarks.decoding --sides=bf16_async,ct2_bf16_async,ct2_int8_async,hf_bf16 --batches=32 --count=128
 python -m benchmarks.decoding --run=RUN --text=test.en --size=base
 
-The model is a trained one (by default of `work.py`; yours with --run: pre-norm, sinusoids, no attention biases, 128
-wide, 3 layers), widened to --size (`wide_models.py`: the same outputs, real sizes) and written for all sides.
+The model is a trained one, by default from `work.py`; --run selects another one, which must be pre-norm with sinusoids,
+without attention biases, of hidden size 128 and with 3 layers. The model is widened to --size (`wide_models.py`: same
+outputs, real sizes) and written in the formats of all sides.
 
-Every side is a process of its own, warmed up on all sentences, and gets the same batches: sorted by length, longest
-first. A turn is all sentences once. All search with beam 4, no length penalty (alpha 0: the only one that all define
-alike) and at most 50 ids more than a sentence's own (the peers: than their batch's longest). Tokens are counted without
-EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what serving runs,
-`xla` always, `bf16` is `ours` in bfloat16. Ours search two batches of a call at once; `ours_async` and `bf16_async`
-with a thread each, as t2t-decoder does for a file. `ct2_async` is CTranslate2 with as many batches at once as there are
-cores, a thread each (`ct2`: one batch at a time, on all cores). Then one sentence comes after the other, which gives
-latencies, and the sides' outputs are compared.
+Every side runs in a separate process, is warmed up on all sentences, and gets the same batches, sorted by length with
+the longest first. A turn translates all sentences once. All sides search with beam 4, without a length penalty (alpha
+0, the only value that all sides define in the same way), and with at most 50 ids more than the sentence (for the peers:
+more than the longest sentence of the batch). Tokens are counted without EOS. `ours` is Translator's default once warm,
+`graph` is never compiled, as in serving, `xla` is always compiled, and `bf16` is `ours` in bfloat16. Our sides search
+two batches of a call concurrently; `ours_async` and `bf16_async` use one thread per batch, as t2t-decoder does for a
+file. `ct2_async` is CTranslate2 with one batch per core at the same time, one thread each (`ct2`: one batch at a time,
+on all cores). Afterwards, sentences are translated one by one to measure latencies, and the outputs of the sides are
+compared.
 """
 
 import json
@@ -39,11 +42,16 @@ SIDES = {
     "bf16_async": "t2t_lite, bfloat16, a thread per batch",
     "ct2_async": "CTranslate2, batches at once",
     "ct2_int8": "CTranslate2, int8",
+    "ct2_int8_async": "CTranslate2, int8, batches at once",
+    "ct2_bf16": "CTranslate2, bfloat16",
+    "ct2_bf16_async": "CTranslate2, bfloat16, batches at once",
+    "hf_bf16": "Hugging Face generate, bfloat16",
 }
 DEFAULT_SIDES = "ours", "hf", "ct2", "ct2_async"
-NEEDS = {"hf": ["torch", "transformers"]} | {side: ["ctranslate2"] for side in ("ct2", "ct2_async", "ct2_int8")}
+NEEDS = {side: ["torch", "transformers"] for side in SIDES if side.startswith("hf")}
+NEEDS |= {side: ["ctranslate2"] for side in SIDES if side.startswith("ct2")}
 BEAM, EXTRA = 4, 50
-# From a run of hidden size 128, filter size 512 and 4 heads.
+# How a model of hidden size 128, filter size 512 and 4 heads is widened.
 SIZES = {
     "base": {"factor": 4, "num_heads": 8, "num_layers": 6, "vocab_size": 32_000},
     "small": {"factor": 2, "num_heads": 4, "num_layers": 3, "vocab_size": 32_000},
@@ -52,9 +60,9 @@ SIZES = {
 
 
 def make(folder, run, text, size, lines, sides):
-    """Writes the widened model for all sides, and the sentences."""
+    """Writes the widened model in the formats of all sides, and the sentences."""
     if "hf" in sides:
-        import torch  # noqa: F401  (before TensorFlow: the two do not load in the other order)
+        import torch  # noqa: F401  (before TensorFlow: loading fails in the other order)
         import transformers  # noqa: F401
 
     from benchmarks.harness.wide_models import widened
@@ -71,12 +79,12 @@ def make(folder, run, text, size, lines, sides):
     model.save(os.path.join(folder, "ours.keras"))
     if any(side.startswith("ct2") for side in sides):
         make_ctranslate2(folder, model)
-    if "hf" in sides:
+    if any(side.startswith("hf") for side in sides):
         make_hugging_face(folder, model)
 
 
 def make_ctranslate2(folder, model):
-    """Writes the model for CTranslate2, ids as its words."""
+    """Writes the model for CTranslate2, with ids as words."""
     from t2t_lite.extras.ctranslate2.ctranslate2 import model_spec
 
     tokens = [f"<{i}>" for i in range(model.vocab_size)]
@@ -89,13 +97,13 @@ def make_ctranslate2(folder, model):
 
 
 def make_hugging_face(folder, model):
-    """Writes the model for Hugging Face, and its positions, which that does not store."""
+    """Writes the model for Hugging Face, and the position table, which Hugging Face's format does not store."""
     import numpy as np
 
     from tests.peers.weights import marian_peer
 
     peer = marian_peer(model)
-    peer.final_logits_bias[0, 0] = -1e9  # its row is zero there, since it is the embedding's as well
+    peer.final_logits_bias[0, 0] = -1e9  # excludes padding, whose row is zero in the tied embedding
     peer.save_pretrained(os.path.join(folder, "hf"))
     np.save(os.path.join(folder, "positions.npy"), np.array(model.encoder_position.table))
 
@@ -107,13 +115,13 @@ def load_sources(folder):
 
 
 def batches_of(sources, size):
-    """Lists of indices, longest first."""
+    """Splits sources into batches, lists of indices with the longest source first."""
     order = sorted(range(len(sources)), key=lambda at: -len(sources[at]))
     return [order[at : at + size] for at in range(0, len(order), size)]
 
 
 def our_search(folder, side):
-    """Returns a function of sources and batch size that gives outputs without EOS."""
+    """Returns a function (sources, batch size) that returns outputs without EOS."""
     import keras
 
     import t2t_lite.models  # noqa: F401  (registers the class for Keras)
@@ -142,15 +150,17 @@ def our_search(folder, side):
 
 
 def hf_search(folder, side):
-    """As `our_search`, of Hugging Face's Pegasus, which is Marian with the normalization before each sub-layer."""
+    """Like `our_search`, with Hugging Face's Pegasus, which is Marian with pre-norm layers."""
     import numpy as np
     import torch
     from transformers import GenerationConfig, PegasusForConditionalGeneration
 
     model = PegasusForConditionalGeneration.from_pretrained(os.path.join(folder, "hf")).eval()
+    if side == "hf_bf16":
+        model = model.to(torch.bfloat16)
     table = np.load(os.path.join(folder, "positions.npy"))
     for stack in (model.model.encoder, model.model.decoder):
-        stack.embed_positions.weight.data = torch.from_numpy(table)[: len(stack.embed_positions.weight)].clone()
+        stack.embed_positions.weight.data = torch.from_numpy(table)[: len(stack.embed_positions.weight)].to(model.dtype)
 
     def search(sources, batch_size):
         outputs = [None] * len(sources)
@@ -173,11 +183,11 @@ def hf_search(folder, side):
 
 
 def ct2_search(folder, side):
-    """As `our_search`, of CTranslate2."""
+    """Like `our_search`, with CTranslate2."""
     import ctranslate2
 
-    kind = "int8" if side == "ct2_int8" else "float32"
-    at_once = os.cpu_count() if side == "ct2_async" else 1
+    kind = {"int8": "int8", "bf16": "bfloat16"}.get(side.removesuffix("_async").removeprefix("ct2_"), "float32")
+    at_once = os.cpu_count() if side.endswith("_async") else 1
     translator = ctranslate2.Translator(
         os.path.join(folder, "ct2"), device="cpu", compute_type=kind, inter_threads=at_once,
         intra_threads=os.cpu_count() // at_once,
@@ -189,7 +199,7 @@ def ct2_search(folder, side):
     def search(sources, batch_size):
         outputs, pending = [None] * len(sources), []
         for batch in batches_of(sources, batch_size):
-            # without EOS, which the folder's configuration says to add
+            # without EOS, which CTranslate2 adds according to the folder's configuration
             results = translator.translate_batch(
                 [[names[i] for i in sources[at][:-1]] for at in batch], beam_size=BEAM, length_penalty=0.0,
                 max_decoding_length=len(sources[batch[0]]) + EXTRA, max_batch_size=0, end_token="</s>",
@@ -205,7 +215,7 @@ def ct2_search(folder, side):
 
 
 def search_of(folder, side):
-    """Returns the side's search."""
+    """Returns the search function of a side."""
     return {"hf": hf_search, "ct2": ct2_search, "ct2_async": ct2_search, "ct2_int8": ct2_search}.get(side, our_search)(
         folder, side
     )
@@ -216,11 +226,11 @@ def add_flags(parser):
     work.add_flags(parser)
     parser.add_argument("--size", choices=SIZES, default="base")
     parser.add_argument("--batches", default="8,32", help="batch sizes")
-    parser.add_argument("--count", default="16,32", help="sentences, for each batch size")
+    parser.add_argument("--count", default="16,32", help="number of sentences, for each batch size")
 
 
 def measure(result, flags):
-    """Compares batches, single sentences and outputs."""
+    """Compares the speed with batches and single sentences, and the outputs."""
     this = sys.modules[__name__]
     size, counts = ("trained", "8,8") if flags.quick else (flags.size, flags.count)
     run, text, _ = work.model_and_texts(flags)
@@ -239,13 +249,13 @@ def measure(result, flags):
 
 
 def read_outputs(folder, name):
-    """Returns what a side has written, one line of ids per sentence."""
+    """Returns the outputs that a side has written, one line of ids per sentence."""
     with open(os.path.join(folder, f"{name}.out")) as file:
         return file.read().split("\n")[:-1]
 
 
 def side(name, folder, batch_size=None, count=None, **making):
-    """Searches all sentences per turn, and writes the first outputs; one after the other without a batch size."""
+    """Searches all sentences per turn, and writes the first outputs; without a batch size, measures latencies."""
     if name == "make":
         make(folder, **making, lines=1000)
         print(json.dumps({}))
@@ -264,7 +274,7 @@ def side(name, folder, batch_size=None, count=None, **making):
 
 
 def latencies(search, sources):
-    """Searches one sentence after the other; returns milliseconds per sentence."""
+    """Searches sentences one by one; returns milliseconds per sentence."""
     times = []
     for source in sources:
         started = time.perf_counter()

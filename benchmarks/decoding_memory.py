@@ -1,11 +1,12 @@
-"""The memory of a beam search over the arithmetic minimum: weights, and keys and values at the end.
+"""Compares the memory of a beam search with the minimum: the weights plus the final keys and values.
 
 python -m benchmarks.decoding_memory
 python -m benchmarks.decoding_memory --rows=16 --length=128 --sides=ours,xla
 
-The paper's base with 32,000 ids, float32, beam 4, one batch of equally long sources; no hypothesis ends before the
-limit, which is the sources' length. The process' memory is read when a tiny model has been searched in the same way
-(libraries, threads and what TensorFlow sets aside), and at its highest since.
+The model is the paper's base with 32,000 ids, in float32. One batch of equally long sources is searched with beam 4; no
+hypothesis ends before the limit, which is the length of the sources. The memory of the process is read after the same
+search with a tiny model (which includes libraries, threads and TensorFlow's reserves), and at the peak of the actual
+search.
 """
 
 import json
@@ -25,7 +26,7 @@ TINY = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_encoder_layers"
 
 
 def search(sizes, rows, length, compiled):
-    """Searches once, and returns the model and the seconds it took."""
+    """Searches once; returns the model and the seconds that the search took."""
     import numpy as np
     import tensorflow as tf
 
@@ -59,7 +60,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Starts a process for each turn of each side."""
+    """Runs each turn of each side in a new process."""
     rows, length = (2, 16) if flags.quick else (flags.rows, flags.length)
     turns = {
         name: [alone(sys.modules[__name__], name, rows=rows, length=length) for _ in range(rounds_of(flags, 1))]
@@ -69,14 +70,14 @@ def measure(result, flags):
 
 
 def side(name, rows, length):
-    """Searches once, and prints figures; MB are 10^6 bytes."""
+    """Searches once and prints the figures; a MB is 10^6 bytes."""
     compiled = name == "xla"
     search(TINY, 2, 8, compiled)
     libraries = resident_mb()
     model, seconds = search(BASE, rows, length, compiled)
     peak = peak_mb()
     weights = sum(w.numpy().nbytes for w in model.weights) / 1e6
-    layers, positions = BASE["num_decoder_layers"], (BEAM + 1) * length  # of the outputs and of the memory
+    layers, positions = BASE["num_decoder_layers"], (BEAM + 1) * length  # outputs and memory
     cache = rows * layers * 2 * positions * BASE["hidden_size"] * 4 / 1e6
     figures = {"over_minimum": (peak - libraries) / (weights + cache), "peak_mb": peak, "seconds": seconds}
     print(json.dumps(figures))

@@ -1,12 +1,13 @@
-"""An encoder against Hugging Face's BERT of the same size: training with masked words, and features. Tokens per second.
+"""Compares an encoder with Hugging Face's BERT of the same size: tokens per second in training and for features.
 
 python -m benchmarks.encoder
 python -m benchmarks.encoder --layers=12 --hidden=768
 
-Both have random weights, heads of 64 and BERT's 30,522 ids. A row has 128 random ids, of which 15 % are masked. A step
-of training has AdamW and dropout 0.1. `ours` computes logits at the masked positions alone; `hf` is BertForMaskedLM as
-it is, which computes them at all positions, and `hf_masked` its layers and its head with the logits of masked positions
-alone. Features are the last four layers, concatenated. Every side is a process of its own, warmed up.
+All sides have random weights, heads of size 64 and BERT's 30,522 ids. A row has 128 random ids, of which 15 % are
+masked. Training steps use AdamW and dropout 0.1. `ours` computes logits only at the masked positions; `hf` is the
+unchanged BertForMaskedLM, which computes logits at all positions; `hf_masked` uses BertForMaskedLM's layers and head,
+but computes logits only at masked positions. Features are the concatenation of the last four layers. Every side runs in
+a separate process and is warmed up.
 """
 
 import argparse
@@ -23,7 +24,7 @@ VOCAB, HEAD_SIZE, MASK_RATE, MASK, POSITIONS = 30_522, 64, 0.15, 3, 512
 
 
 def our_model(flags):
-    """Returns (hparams, model) in the scope of one replica."""
+    """Returns (hparams, model)."""
     from t2t_lite import registry
     from t2t_lite.runs.run_config import build_model
 
@@ -36,7 +37,7 @@ def our_model(flags):
 
 
 def our_step(flags):
-    """Returns a function of ids and targets [batch, length], 0 where nothing is masked, that trains on them."""
+    """Returns a function that trains on ids and targets [batch, length]; targets are 0 where nothing is masked."""
     from t2t_lite.training.training_data import StepBatches
 
     hparams, model = our_model(flags)
@@ -50,7 +51,7 @@ def our_step(flags):
 
 
 def our_features(flags):
-    """Returns a function of ids and targets that computes features of the ids."""
+    """Returns a function (ids, targets) that computes features of the ids."""
     import tensorflow as tf
 
     from t2t_lite.decoding.predictor import features_of
@@ -64,7 +65,7 @@ def our_features(flags):
 
 
 def their_config(flags):
-    """Returns a BertConfig of the same sizes."""
+    """Returns a BertConfig with the same sizes."""
     import torch
     from transformers import BertConfig
 
@@ -76,7 +77,7 @@ def their_config(flags):
 
 
 def their_step(flags, masked_only):
-    """As `our_step`, of Hugging Face."""
+    """Like `our_step`, with Hugging Face's BERT."""
     import torch
     from transformers import BertForMaskedLM
 
@@ -100,7 +101,7 @@ def their_step(flags, masked_only):
 
 
 def their_features(flags):
-    """As `our_features`, of Hugging Face."""
+    """Like `our_features`, with Hugging Face's BERT."""
     import torch
     from transformers import BertModel
 
@@ -118,13 +119,13 @@ def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=8, help="rows")
-    parser.add_argument("--length", type=int, default=128, help="ids of a row")
-    parser.add_argument("--steps", type=int, default=5, help="of a turn")
+    parser.add_argument("--batch", type=int, default=8, help="rows per batch")
+    parser.add_argument("--length", type=int, default=128, help="ids per row")
+    parser.add_argument("--steps", type=int, default=5, help="steps per turn")
 
 
 def measure(result, flags):
-    """Compares training steps, and features."""
+    """Compares training steps and the computation of features."""
     sizes = sizes_of(flags, layers=1, hidden=64, batch=2, length=16, steps=1)
     for work, sides in (("training step", [*SIDES]), ("features", ["ours", "hf"])):
         case = f"{work}, {sizes['layers']} x {sizes['hidden']}, {sizes['batch']} x {sizes['length']} ids"
@@ -132,7 +133,7 @@ def measure(result, flags):
 
 
 def side(name, trains, steps, **sizes):
-    """Trains, or computes features, a number of steps per turn."""
+    """Runs a number of steps per turn, which train or compute features."""
     import numpy as np
 
     flags = argparse.Namespace(**sizes)

@@ -1,14 +1,15 @@
-"""A SavedModel against Translator on the same batches; how long exporting, loading and a first answer take.
+"""Compares a SavedModel with Translator, and times exporting, loading and the first answer.
 
 python -m benchmarks.export
 python -m benchmarks.export --weights_dtype=bfloat16 --batches=1,8,32 --count=100,1000,1000
 python -m benchmarks.export --run=RUN --text=test.en --size=base
 
-A trained model (by default of `work.py`) is widened (`wide_models.py`: same outputs, real sizes) and written as a run.
-Timed is `t2t-exporter` on it, the whole command. Then processes take turns, each warm: `saved` is the export through
-the loader of version 1 and a session, as a server runs it; `graph` is Translator with compile=False, `xla` with
-compile=True. All get the same batches, sorted by length, two at a time; a turn is all sentences once, text to text.
-Last, a process loads the export, runs its warm-up requests, and times the first answer and later ones.
+A trained model (by default from `work.py`) is widened (`wide_models.py`: same outputs, real sizes) and written as a
+run. First, the command `t2t-exporter` is timed as a whole. Then warm processes take turns: `saved` is the export, run
+by the loader of TensorFlow 1 in a session, as in a server; `graph` is Translator with compile=False, `xla` with
+compile=True. All sides get the same batches, sorted by length, two at a time. A turn translates all sentences once,
+from text to text. Finally, a process loads the export, runs its warm-up requests, and times the first and later
+answers.
 """
 
 import concurrent.futures
@@ -42,7 +43,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Times the command, the sides in turns, and a first answer."""
+    """Times t2t-exporter, the sides in turns, and the first answer."""
     this = sys.modules[__name__]
     size, counts = ("trained", "4,8") if flags.quick else (flags.size, flags.count)
     run, text, _ = work.model_and_texts(flags)
@@ -60,7 +61,7 @@ def measure(result, flags):
 
 
 def side(name, folder, weights_dtype=None, batch_size=None, count=None, **making):
-    """Translates all sentences per turn; or makes the run, or times a first answer."""
+    """Translates all sentences per turn, or makes the run, or times the first answer."""
     if name == "make":
         make(folder, **making)
         print(json.dumps({}))
@@ -107,7 +108,7 @@ def make(folder, run, text, size, lines):
 
 
 def write(folder, weights_dtype):
-    """Times the command; returns figures of it and of what it wrote."""
+    """Times t2t-exporter; returns its seconds and the size of its files."""
     command = [sys.executable, "-m", "t2t_lite.bin.t2t_exporter", f"--output_dir={folder}/run"]
     command += [f"--export_dir={folder}/{weights_dtype}", f"--weights_dtype={weights_dtype}"]
     started = time.perf_counter()
@@ -124,7 +125,7 @@ def load_sentences(folder):
 
 
 def load_export(folder, weights_dtype):
-    """Returns the newest export as a server opens it: a function of (signature, {name: value}) -> {name: array}."""
+    """Opens the newest export like a server; returns a function (signature, {name: value}) -> {name: array}."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (its operations)
 
@@ -143,7 +144,7 @@ def load_export(folder, weights_dtype):
 
 
 def translation_of(folder, side, weights_dtype):
-    """Returns a function of sentences and batch size that gives translations."""
+    """Returns a function (sentences, batch size) that returns translations."""
     from t2t_lite.decoding.search.searcher import plan_batches
     from t2t_lite.decoding.translator import Translator
 
@@ -170,7 +171,7 @@ def translation_of(folder, side, weights_dtype):
 
 
 def first(folder, weights_dtype):
-    """Loads, warms up, and prints how long the first answers and later ones take, in seconds."""
+    """Loads an export, warms it up, and prints the seconds that the first and later answers take."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401
     from tensorflow_serving.apis import prediction_log_pb2

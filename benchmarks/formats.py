@@ -1,14 +1,15 @@
-"""One model through every format: BLEU, sentences per second, memory, load time and size on disk, on the same text.
+"""Compares the export formats of one model: BLEU, sentences per second, memory, load time and size on disk.
 
 python -m benchmarks.formats
 python -m benchmarks.formats --run=RUN --text=test.en --reference=test.de --batch=32 --count=1000
 
-The run is exported for all sides; where a format cannot hold the model, the result says why. Every side is a process of
-its own that is given text and gives text, as its users would call it: sorted by length, --batch sentences at a time, on
-all cores. A turn is all sentences once. All search with beam 4, no length penalty, the only one that all define alike,
-and end among the best 4 continuations alone (ours would take them from the best 8), and at most 50 pieces more than a
-sentence's own (CTranslate2 and Hugging Face: than their batch's longest). By default the model is one of `work.py`,
-post-norm, which is what Marian can hold.
+The run is exported for all sides; if a format cannot represent the model, the result says why. Every side runs in a
+separate process that translates text to text, as its users would call it: sorted by length, --batch sentences at a
+time, on all cores. A turn translates all sentences once. All sides search with beam 4 and without a length penalty (the
+only setting that all define in the same way), let hypotheses end only among the best 4 continuations (our default
+considers the best 8), and allow at most 50 pieces more than the sentence (CTranslate2 and Hugging Face: more than the
+longest sentence of the batch). By default, the model is a post-norm model of `work.py`, because Marian supports only
+post-norm.
 """
 
 import json
@@ -46,14 +47,14 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Exports, compares, and scores the outputs."""
+    """Exports the model, compares the sides, and scores their outputs."""
     import sacrebleu
 
     this = sys.modules[__name__]
     count = 4 if flags.quick else flags.count
     folder = os.path.join(flags.bench_dir, "formats")
     exports = make_exports(flags, folder, flags.sides, count)
-    result.missing |= {name: f"cannot hold this model: {why}" for name, why in exports["refused"].items()}
+    result.missing |= {name: f"cannot represent this model: {why}" for name, why in exports["refused"].items()}
     flags.sides = [name for name in flags.sides if name not in exports["refused"]]
     result.add("the export itself", "seconds", {name: [seconds] for name, seconds in exports["seconds"].items()})
     case = f"{count} sentences, batch {flags.batch}"
@@ -70,7 +71,7 @@ def measure(result, flags):
 
 
 def make_exports(flags, folder, sides, count):
-    """Exports the model to a new folder in a process of its own; returns what `make` does."""
+    """Exports the model to a new folder in a separate process; returns the result of `make`."""
     run, text, reference = work.model_and_texts(flags, "post")
     settings = {"run": run, "text": text, "reference": reference, "sides": sides, "count": count}
     shutil.rmtree(folder, ignore_errors=True)
@@ -78,7 +79,7 @@ def make_exports(flags, folder, sides, count):
 
 
 def side(name, folder, batch=None, **making):
-    """Translates all sentences per turn, or makes the exports."""
+    """Translates all sentences per turn; or makes the exports."""
     if name == "make":
         print(json.dumps(make(folder, **making)))
         return
@@ -141,21 +142,21 @@ def make(folder, run, text, reference, sides, count):
 
 
 def read_lines(path):
-    """Returns a file's lines."""
+    """Reads a file into a list of lines."""
     with open(path, encoding="utf-8", newline="\n") as file:
         return file.read().split("\n")[:-1]
 
 
 def size_on_disk(path):
-    """Returns the bytes of a folder's files."""
+    """Returns the total size of a folder's files in bytes."""
     return sum(os.path.getsize(os.path.join(base, name)) for base, _, names in os.walk(path) for name in names)
 
 
-# Each returns a function of a list of texts that gives a list of texts.
+# Each of the following returns a function that translates a list of texts.
 
 
 def load_translator(path, batch):
-    """t2t_lite itself."""
+    """Loads the run with t2t_lite's Translator."""
     from t2t_lite.decoding.translator import Translator
 
     translator = Translator.load(path)
@@ -164,7 +165,7 @@ def load_translator(path, batch):
 
 
 def load_saved_model(path, batch):
-    """TensorFlow, as TensorFlow Serving runs it."""
+    """Loads the SavedModel with TensorFlow."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (its operations)
 
@@ -174,7 +175,7 @@ def load_saved_model(path, batch):
 
 
 def load_ctranslate2(path, batch):
-    """CTranslate2, with SentencePiece around it."""
+    """Loads the export with CTranslate2, and SentencePiece for the texts."""
     import ctranslate2
     import sentencepiece
 
@@ -193,7 +194,7 @@ def load_ctranslate2(path, batch):
 
 
 def load_hugging_face(path, batch):
-    """Hugging Face Transformers."""
+    """Loads the export with Hugging Face Transformers."""
     import torch
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 

@@ -1,11 +1,11 @@
-"""A beam search with cached steps beside one by full passes, of every kind of model. Ids of the outputs per second.
+"""Compares beam search with cached steps to beam search with full passes, for each kind of model (ids per second).
 
 python -m benchmarks.full_passes
 python -m benchmarks.full_passes --models=transformer,lstm_seq2seq_attention --width=512
 
-Models have random weights and 2,000 ids; a beam of 4 makes an output of 64 ids for one input of as many. `full` runs
-the whole model over all ids so far at each step, as decoders do that keep nothing; both give the same ids. Every side
-is a process of its own, warmed up.
+Models have random weights and 2,000 ids. A beam of 4 generates an output of 64 ids for an input of 64 ids. `full` runs
+the whole model over all previous ids at each step, like decoders without a cache; both sides return the same ids. Every
+side runs in a separate process and is warmed up.
 """
 
 import sys
@@ -17,7 +17,7 @@ TITLE = "Cached steps beside full passes"
 SIDES = {"cached": "cached steps", "full": "full passes"}
 NEEDS = {}
 VOCAB, LENGTH, BEAM = 2_000, 64, 4
-_HEADS = 64  # hidden features of each
+_HEADS = 64  # hidden size per head
 SETS = {
     "transformer": "transformer_tiny",
     "universal_transformer": "universal_transformer_small",
@@ -36,12 +36,12 @@ SETS = {
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--models", default=",".join(SETS), help=f"of {', '.join(SETS)}")
-    parser.add_argument("--width", type=int, default=128, help="hidden features; the filter has four times as many")
+    parser.add_argument("--models", default=",".join(SETS), help=f"models to measure, some of {', '.join(SETS)}")
+    parser.add_argument("--width", type=int, default=128, help="hidden size; the filter size is four times as large")
 
 
 def measure(result, flags):
-    """Compares both searches for each model."""
+    """Compares the two kinds of search for each model."""
     length, width = (6, 64) if flags.quick else (LENGTH, flags.width)
     for name in chosen("--models", flags.models, SETS):
         case = f"{name}, width {width}, {length} ids"
@@ -49,14 +49,14 @@ def measure(result, flags):
 
 
 class _Endless:
-    """A model whose outputs never end, so that all are as long as they may be."""
+    """Wraps a model so that its outputs never end before the length limit."""
 
     def __init__(self, model):
         self.model, self.max_length = model, None
         self.encode, self.init_cache = model.encode, model.init_cache
 
     def decode_step(self, ids, position, cache):
-        """Returns the model's logits, but for those of the end, and the cache."""
+        """Returns the model's logits, with EOS made impossible, and the cache."""
         import tensorflow as tf
 
         logits, cache = self.model.decode_step(ids, position, cache)

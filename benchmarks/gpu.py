@@ -1,21 +1,21 @@
-"""First contact with an NVIDIA card: does the package work on it, how fast is it, and where does the time go?
+"""Tests the package on an NVIDIA GPU: whether it works, how fast it is, and where the time goes.
 
-python -m benchmarks.gpu                              # everything that six minutes allow, the most useful first
+python -m benchmarks.gpu                              # as much as fits into six minutes, the most useful first
 python -m benchmarks.gpu --minutes=12 --sections=works,train
 python -m benchmarks.gpu --cpu                        # every section at toy size, on the CPU
 
-Sections: `works` (steps in every dtype with and without XLA, logits beside the CPU's, a resumed run, two replicas,
-searches, an export), `train`, `big`, `gpt2` (tokens per second and share of the card's peak, beside PyTorch's
-nn.Transformer and Hugging Face's GPT-2 by torch.compile; kernels by time of the first case), `translate` and `generate`
-(searches beside Hugging Face's), `attention` (cuDNN's fused attention),
-`loss_blocks` (the loss over a large vocabulary in blocks of rows), `variants` (the first case of training with
-deterministic operations, with XLA's command buffers, and without XLA), `jax` (the same layers by jax.jit), `more`
-(float32, small batches). A section that lacks something (PyTorch, JAX, memory) says so, and the others go on.
+Sections: `works` (steps in every dtype with and without XLA, logits compared with the CPU's, a resumed run, two
+replicas, searches, an export), `train`, `big`, `gpt2` (tokens per second and share of the GPU's peak, compared with
+PyTorch's nn.Transformer and Hugging Face's GPT-2 under torch.compile; the first case's kernels by time), `translate`
+and `generate` (searches, compared with Hugging Face's), `attention` (cuDNN's fused attention), `loss_blocks` (the loss
+over a large vocabulary in blocks of rows), `variants` (the first case of training with deterministic operations, with
+XLA's command buffers, and without XLA), `jax` (the same layers under jax.jit), `more` (float32, small batches). If
+something is missing (PyTorch, JAX, memory), the section reports it, and the other sections continue.
 
-All sides have random weights and the same shapes. They are processes of their own, made warm side by side, and take
-turns on the card one at a time. A batch of training is rows of 32 ids per side without padding (a language model's:
-1,024), read from records by the trainer's pipeline; dropout 0.1, Adam. Operations are counted as `t2t-trainer
---describe` does. Outputs of searches never end by themselves. The result is written after each section.
+All sides have random weights and the same shapes. They run in separate processes, warm up in parallel, and take turns
+on the GPU one at a time. A training batch has rows of 32 ids per side without padding (1,024 ids for a language model),
+read from records by the trainer's pipeline; dropout is 0.1, and the optimizer is Adam. Operations are counted as by
+`t2t-trainer --describe`. Outputs of searches always reach the length limit. The result is written after each section.
 """
 
 import argparse
@@ -47,29 +47,29 @@ SECTIONS = (
     "jax",
     "more",
 )
-_WARM, _TURN = 240, 120  # seconds that a side may take
+_WARM, _TURN = 240, 120  # time limits of a side, in seconds
 _ROUNDS = 3
 _DTYPES = "float32", "bfloat16", "float16"
 
 
 class Card:
-    """One run over the sections.
+    """Runs the requested sections within the time limit.
 
     Args:
-        flags: of the command line.
+        flags: the command line's flags.
     """
 
     def __init__(self, flags):
         self.flags, self.started = flags, time.monotonic()
         self.page = pages.Page(flags.out)
         self.folder = tempfile.mkdtemp(prefix="t2t_card_")
-        self.number = 0  # of processes so far
-        self.warming = None  # (wave, pairs) that has been asked for early
+        self.number = 0  # processes started so far
+        self.warming = None  # (wave, pairs) that has been started early
         self.has_peer = True
 
     @property
     def left(self):
-        """Seconds that are left."""
+        """The remaining seconds."""
         return 60 * self.flags.minutes - (time.monotonic() - self.started)
 
     def say(self, line):
@@ -77,14 +77,14 @@ class Card:
         print(f"[{time.monotonic() - self.started:5.0f} s] {line}", file=sys.stderr, flush=True)
 
     def side(self, name, module="benchmarks.card.ours", **environment):
-        """Starts a process."""
+        """Starts the process of a side."""
         self.number += 1
         environment = {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_FORCE_GPU_ALLOW_GROWTH": "true", **environment}
         environment |= {"CUDA_VISIBLE_DEVICES": "-1"} if self.flags.cpu else {}
         return Side(module, os.path.join(self.folder, f"{name}{self.number}.log"), environment)
 
     def run(self):
-        """Runs the sections; returns the exit status: 2 without a card, 1 where a check failed."""
+        """Runs the sections; returns the exit status: 2 without a GPU, 1 if a check failed."""
         if not self.find_card():
             return 2
         try:
@@ -109,8 +109,8 @@ class Card:
         return 0 if self.page.is_right else 1
 
     def find_card(self):
-        """Asks TensorFlow and PyTorch what they see; returns whether there is a card, or none is needed."""
-        pair = self.new_pair(TF_CPP_MIN_LOG_LEVEL="0")  # its log says why a card cannot be used
+        """Asks TensorFlow and PyTorch for devices; returns whether there is a GPU or --cpu is set."""
+        pair = self.new_pair(TF_CPP_MIN_LOG_LEVEL="0")  # its log tells why a GPU cannot be used
         for side in pair.values():
             side.ask("hello")
         hellos = {name: side.answer(_WARM) for name, side in pair.items()}
@@ -134,12 +134,12 @@ class Card:
         return True
 
     def new_pair(self, **environment):
-        """Starts the processes of both sides."""
+        """Starts one process for each side."""
         modules = {"ours": "benchmarks.card.ours"} | ({"peer": "benchmarks.card.peers"} if self.has_peer else {})
         return {name: self.side(name, module, **environment) for name, module in modules.items()}
 
     def warmed(self, wave):
-        """Starts processes for the cases of a wave, and has them made warm; returns (wave, their pairs)."""
+        """Starts processes that warm up the cases of a wave; returns (wave, pairs of processes)."""
         pairs = [self.new_pair() for _ in wave]
         for case, pair in zip(wave, pairs, strict=True):
             for side in pair.values():
@@ -147,19 +147,19 @@ class Card:
         return wave, pairs
 
     def end(self, pairs):
-        """Ends processes, which frees the card's memory."""
+        """Ends processes, which frees the GPU's memory."""
         for pair in pairs:
             for side in pair.values():
                 side.end()
 
     def patience(self, seconds):
-        """Returns how long an answer may take."""
+        """Returns the timeout of an answer, in seconds."""
         return min(seconds, max(self.left, 20))
 
     # Sections.
 
     def works(self):
-        """Checks; processes of their own, since some of them set up devices."""
+        """Runs the checks in separate processes, because some checks set up devices."""
         toy = {"is_toy": self.flags.cpu}
         steps = [[("step", {"dtype": d, "xla_compile": x}) for x in kinds] for d, kinds in self.steps.items()]
         lanes = [*steps, [("replicas", {})], [("run", {})]]
@@ -179,11 +179,11 @@ class Card:
 
     @property
     def steps(self):
-        """Which kinds of steps are tried: {dtype: with and without XLA}."""
+        """The training steps to check, {dtype: values of xla_compile}."""
         return {"float32": [False], "bfloat16": [True]} if self.flags.cpu else dict.fromkeys(_DTYPES, (False, True))
 
     def measure(self, section):
-        """Lets both sides take turns on all cases of a section."""
+        """Measures all cases of a section; both sides take turns."""
         for wave in cases.waves(section, self.flags.cpu):
             if self.warming and self.warming[0] == wave:
                 (_, pairs), self.warming = self.warming, None
@@ -202,7 +202,7 @@ class Card:
             self.page.write(time.monotonic() - self.started)
 
     def take_turns(self, case, pair, warm_answers, prefix=""):
-        """Measures one case; `warm_answers` is what each side said when it was warm."""
+        """Measures one case; `warm_answers` has each side's answer after warming up."""
         self.say(f"{prefix}{case.title}: {json.dumps(warm_answers)}")
         for name, answer in warm_answers.items():
             if "error" in answer:
@@ -225,17 +225,17 @@ class Card:
             self.say(f"{case.title}: seconds per turn {json.dumps(medians)}")
 
     def what_fits(self, case, answer):
-        """Returns the size that would fit, where a side said how much memory a case needs; or ""."""
+        """Returns a note on the size that would fit if a side reported the memory that it needs; otherwise ""."""
         if "needs_gb" not in answer:
             return ""
         memory = re.search(r"(\d+) MiB", self.page.result.machine["driver"])
         has = int(memory[1]) * 2**20 / 1e9 if memory else 0.0
         rows = int(case.rows * max(0.0, has - answer["fixed_gb"]) / max(answer["needs_gb"] - answer["fixed_gb"], 1e-9))
-        fits = f"{rows:,} rows would fit" if 0 < rows < case.rows else "it may fit where nothing else uses the card"
-        return f"; it needs about {answer['needs_gb']:.1f} GB, and this card has {has:.1f}: {fits}"
+        fits = f"{rows:,} rows would fit" if 0 < rows < case.rows else "it may fit if nothing else uses the GPU"
+        return f"; it needs about {answer['needs_gb']:.1f} GB, and this GPU has {has:.1f}: {fits}"
 
     def look_inside(self, side, case):
-        """Asks for the kernels of a warm case, and where its operations ran."""
+        """Profiles a warm case: its kernels, and the devices of its operations."""
         for what in ("placement", "kernels"):
             side.ask(what)
             profile = side.answer(_TURN)
@@ -243,15 +243,15 @@ class Card:
             self.say(f"{what}: {json.dumps(profile)[:1500]}")
 
     def attention(self):
-        """Compares cuDNN's fused attention with plain attention: numbers, time and memory."""
+        """Compares cuDNN's fused attention with plain attention: results, time and memory."""
         self.compare("attention", "benchmarks.card.fused_attention")
 
     def loss_blocks(self):
-        """Compares the loss over a large vocabulary in blocks of rows with that of all logits at once."""
+        """Compares the loss over a large vocabulary, computed in blocks of rows and with all logits at once."""
         self.compare("loss_blocks", "benchmarks.card.loss_blocks")
 
     def compare(self, name, module):
-        """Asks a module that compares two ways of one computation; notes its answer as a check."""
+        """Runs a module that compares two ways of one computation; records its answer as a check."""
         side = self.side(name, module)
         side.ask("compare")
         outcome = side.answer(self.patience(_WARM))
@@ -260,7 +260,7 @@ class Card:
         self.say(f"{name}: {outcome.get('says') or outcome.get('error')}")
 
     def variants(self):
-        """The first case of training in other ways."""
+        """Runs the first training case in every variant."""
         case, flags = cases.waves("train", self.flags.cpu)[0][0], os.environ.get("XLA_FLAGS", "")
         sides = {
             "ours": self.side("ours"),
@@ -280,7 +280,7 @@ class Card:
         self.end([sides])
 
     def jax(self):
-        """The first case of training with the same layers under jax.jit."""
+        """Runs the first training case with the same layers under jax.jit."""
         case, where = cases.waves("train", self.flags.cpu)[0][0], "cpu" if self.flags.cpu else "cuda"
         side = self.side("jax", "benchmarks.card.jax_step", KERAS_BACKEND="jax", JAX_PLATFORMS=where)
         side.ask("hello")
@@ -295,7 +295,7 @@ class Card:
 
 
 def driver():
-    """Returns the card's driver and memory as nvidia-smi says them, or ""."""
+    """Returns the GPU's driver and memory as reported by nvidia-smi, or ""."""
     words = ["nvidia-smi", "--query-gpu=driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"]
     try:
         return subprocess.run(words, capture_output=True, text=True, timeout=20).stdout.strip()
@@ -306,15 +306,15 @@ def driver():
 def parser():
     """Returns the ArgumentParser."""
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    flags.add_argument("--minutes", type=float, default=6.0, help="no case is begun later")
-    flags.add_argument("--sections", default=",".join(SECTIONS), help="some of them, in this order")
-    flags.add_argument("--cpu", action="store_true", help="toy sizes, on the CPU")
-    flags.add_argument("--out", help="a folder; default: benchmarks/results/gpu_<date>, with --cpu bench/gpu")
+    flags.add_argument("--minutes", type=float, default=6.0, help="no case is started after this time")
+    flags.add_argument("--sections", default=",".join(SECTIONS), help="sections to run, in this order")
+    flags.add_argument("--cpu", action="store_true", help="run all sections with toy sizes on the CPU")
+    flags.add_argument("--out", help="result folder; default: benchmarks/results/gpu_<date>, with --cpu bench/gpu")
     return flags
 
 
 def main(argv=None):
-    """Runs what the command line says. Returns the exit status."""
+    """Runs the benchmark; returns the exit status."""
     flags = parser().parse_args(argv)
     try:
         flags.sections = chosen("--sections", flags.sections, SECTIONS)

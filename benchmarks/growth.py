@@ -1,12 +1,12 @@
-"""Whether memory or time grows over a long run: training steps of ever new shapes, and requests for translations.
+"""Measures whether memory or time grows over a long run of training steps or translation requests.
 
 python -m benchmarks.growth
 python -m benchmarks.growth --train_steps=10000 --requests=2000
 
-Training is of a tiny model, whose steps take so little that much else would show; PyTorch's nn.Transformer gets the
-same batches. A request is the translation of four other sentences, beam 4, by a Translator or by Hugging Face's
-generate with the same weights. Followed are the resident memory and the median time of each window of steps or
-requests. The slope is that of the later half, since caches fill up in the earlier one.
+The trained model is tiny, so that its steps are short and any overhead would show; batches have many different shapes,
+and PyTorch's nn.Transformer gets the same batches. A request translates the next four sentences with beam 4, by a
+Translator or by Hugging Face's generate with the same weights. The resident memory and the median time are recorded for
+each window of steps or requests. The slope is computed on the second half, because caches fill up in the first half.
 """
 
 import json
@@ -36,7 +36,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Follows one side after the other: in turns they would not be long runs."""
+    """Measures the sides one after another, because in turns they would not be long runs."""
     this = sys.modules[__name__]
     train_steps, requests = (24, 12) if flags.quick else (flags.train_steps, flags.requests)
     pattern = os.path.join(work.data_dir(flags.bench_dir), "*-train-*")
@@ -49,14 +49,14 @@ def measure(result, flags):
     folder = os.path.join(flags.bench_dir, "growth")
     exports = formats.make_exports(flags, folder, ["hugging_face"] if "peer" in flags.sides else [], 1000)
     if "hugging_face" in exports["refused"]:
-        result.notes.append(f"Hugging Face cannot hold this model: {exports['refused']['hugging_face']}")
+        result.notes.append(f"Hugging Face cannot represent this model: {exports['refused']['hugging_face']}")
         flags.sides.remove("peer")
     windows_by_side = {name: alone(this, name, folder=folder, requests=requests) for name in flags.sides}
     follow(result, f"translation, {SENTENCES} sentences a request", "requests", windows_by_side, "milliseconds")
 
 
 def follow(result, case, x, windows_by_side, time_figure):
-    """Adds memory and time of all sides."""
+    """Adds the memory and time curves of all sides to the result."""
     for figure in ("resident_mb", time_figure):
         result.add_growth(case, figure, x, {name: figures[figure] for name, figures in windows_by_side.items()})
 
@@ -70,9 +70,9 @@ def side(name, batches=None, steps=None, folder=None, requests=None):
 
 
 def training_calls(name, batches, steps):
-    """Yields (function without arguments that trains on the next batch, its target tokens).
+    """Yields (function without arguments that trains on the next batch, number of its target tokens).
 
-    Ours reads the trainer's stream over the records `batches`; PyTorch gets the same batches from a file.
+    Our side reads the trainer's stream over the records `batches`; PyTorch reads the same batches from a file.
     """
     if name == "ours":
         from t2t_lite import registry

@@ -1,13 +1,13 @@
-"""Kills a training run at random moments, starts it again each time, and compares it with one that was never killed.
+"""Kills a training run at random moments, restarts it each time, and compares it with an uninterrupted run.
 
 python -m benchmarks.kills
 python -m benchmarks.kills --replicas=8 --kills=20 --steps=200 --seed=1
 
-The model is tiny; dropout, BPE-dropout, shuffling, evaluation with beam search, and a checkpoint every 10 steps are on.
-The kills are SIGKILLs at steps drawn at random, each at one of four moments: anywhere near that step; while the next
-checkpoint is being written; in the evaluation after it; while the restarted process is still starting. What the moment
-really was is read from what the killed process left. At the end weights, optimizer, counters and evaluations are
-compared, bit for bit, with those of the run without a kill.
+The model is tiny; dropout, BPE-dropout, shuffling, evaluation with beam search, and a checkpoint every 10 steps are
+enabled. Processes are killed with SIGKILL at random steps, each at one of four moments: anywhere near the step, while
+the next checkpoint is being written, in the evaluation after the checkpoint, or while the restarted process is still
+starting. The actual moment is determined from the files that the killed process left. At the end, weights, optimizer,
+counters and evaluations are compared, bit for bit, with those of the uninterrupted run.
 """
 
 import collections
@@ -38,7 +38,7 @@ HPARAMS = (
 
 
 def command(folder, output_dir, steps, replicas):
-    """Returns the words of the trainer's command."""
+    """Returns the trainer's command, a list of words."""
     return [
         pathlib.Path(sys.executable).with_name("t2t-trainer"),
         "--problem=translate_ende_phrasebook",
@@ -56,19 +56,19 @@ def command(folder, output_dir, steps, replicas):
 
 
 class Run:
-    """An output_dir, seen from another process."""
+    """Observes an output_dir from another process."""
 
     def __init__(self, output_dir):
         self.output_dir = output_dir
 
     def events(self):
-        """Returns the lines of train.log; one that is being written is left out."""
+        """Returns the events in train.log, without a line that is still being written."""
         path = self.output_dir / "train.log"
         text = path.read_text() if path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
 
     def unlisted(self, since):
-        """Returns steps with files newer than `since` (s) that are not in the list of checkpoints."""
+        """Returns the steps of checkpoint files newer than `since` (s) that the list of checkpoints lacks."""
         steps = set()
         for entry in os.scandir(self.output_dir) if self.output_dir.exists() else []:
             match = re.match(r"model\.ckpt-(\d+)[._]", entry.name)
@@ -80,7 +80,7 @@ class Run:
         return steps - set(map(int, re.findall(r'all_model_checkpoint_paths: "model\.ckpt-(\d+)"', text)))
 
     def state(self, step):
-        """Returns {name: array} of all variables in a checkpoint, without the iterator's own form."""
+        """Returns {name: array} of all variables in a checkpoint, without the iterator's state."""
         import tensorflow as tf
 
         reader = tf.train.load_checkpoint(str(self.output_dir / f"model.ckpt-{step}"))
@@ -91,7 +91,7 @@ class Run:
 
 
 def is_due(run, moment, step, begun, since):
-    """Whether the moment to kill has come, in a process that began at `since` and found `begun` events."""
+    """Returns whether to kill now a process that started at time `since` after `begun` logged events."""
     if moment == "in a save":
         return any(number >= step for number in run.unlisted(since))
     new = run.events()[begun:]
@@ -101,7 +101,7 @@ def is_due(run, moment, step, begun, since):
 
 
 def start_and_kill(words, log, run, moment, step, draw):
-    """Starts the trainer, waits for the moment, kills it. Returns what it was doing; None if it had ended before."""
+    """Starts the trainer and kills it at a moment; returns what the trainer was doing, or None if it had ended."""
     begun, since = len(run.events()), time.time()
     process = train(words, log)
     if moment == "at the start":
@@ -122,7 +122,7 @@ def start_and_kill(words, log, run, moment, step, draw):
 
 
 def last_step(run):
-    """Returns the last step that train.log tells of."""
+    """Returns the last step in train.log."""
     return max((event["step"] for event in run.events()), default=0)
 
 
@@ -136,7 +136,7 @@ def evaluations(run):
 
 
 def train(words, log):
-    """Starts the trainer, its stderr in `log`."""
+    """Starts the trainer, with stderr written to `log`."""
     return subprocess.Popen(words, stderr=log, stdout=subprocess.DEVNULL)
 
 
@@ -149,7 +149,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Trains twice, and compares."""
+    """Trains without and with kills, and compares the two runs."""
     kills, steps = (1, 20) if flags.quick else (flags.kills, flags.steps)
     draw, folder = random.Random(flags.seed), pathlib.Path(flags.bench_dir, "kills")
     shutil.rmtree(folder, ignore_errors=True)
@@ -161,7 +161,7 @@ def measure(result, flags):
     begin = time.monotonic()
     with open(folder / "stderr.log", "a") as log:
         if train(command(folder, reference.output_dir, steps, flags.replicas), log).wait():
-            raise RuntimeError(f"the run without kills failed: see {log.name}")
+            raise RuntimeError(f"the run without kills failed; see {log.name}")
         seconds = time.monotonic() - begin
         moments = [MOMENTS[number % len(MOMENTS)] for number in range(kills)]
         draw.shuffle(moments)
@@ -171,17 +171,17 @@ def measure(result, flags):
         for number, (moment, step) in enumerate(zip(moments, at, strict=True), 1):
             was = start_and_kill(words, log, killed, moment, step, draw)
             if was is None:
-                raise RuntimeError(f"kill {number}: the run had ended before: more --steps, or fewer --kills")
+                raise RuntimeError(f"kill {number}: the run had already ended. Increase --steps or reduce --kills")
             states[was] += 1
             print(f"kill {number} of {kills}, aimed {moment}, {was}: step {last_step(killed)}", file=sys.stderr)
         if train(words, log).wait():
-            raise RuntimeError(f"the killed run failed: see {log.name}")
+            raise RuntimeError(f"the killed run failed; see {log.name}")
     seconds = {"whole": [seconds], "killed": [time.monotonic() - begin - seconds]}
     report(result, f"{steps} steps, {flags.replicas} replicas", reference, killed, steps, states, seconds)
 
 
 def report(result, case, reference, killed, steps, states, seconds):
-    """Adds the comparison."""
+    """Adds the comparison of the two runs to the result."""
     import numpy as np
 
     expected, actual = reference.state(steps), killed.state(steps)

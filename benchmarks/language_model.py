@@ -1,14 +1,15 @@
-"""A language model against Hugging Face's GPT-2 of the same size: training, evaluation, generation. Tokens per second.
+"""Compares a language model with Hugging Face's GPT-2 of the same size (tokens per second).
 
 python -m benchmarks.language_model
 python -m benchmarks.language_model --batches=1,8,32 --work=generate --sides=ours,graph,xla,hf
 python -m benchmarks.language_model --batches=1 --work=generate --prompt=512 --samples=16
 
-Both have random weights, 6 layers of 384 and 8,000 ids unless told otherwise. Prompts are random ids, and texts never
-end by themselves, so that the work is the same: greedy search, or samples of each prompt. Every side is a process of
-its own, warmed up. `ours` is what Generator does by default when it is warm, `graph` is never compiled, which is what
-serving runs, `xla` always; `hf` uses its cache. Training is a whole step with AdamW and dropout 0.1 on rows of
-`--length` random ids; evaluation is the loss alone.
+Training, evaluation and generation are measured. All sides have random weights, 6 layers of hidden size 384 and, by
+default, 8,000 ids. Prompts are random ids, and outputs always reach the length limit, so that all sides do the same
+work: greedy search, or several samples per prompt. Every side runs in a separate process and is warmed up. `ours` is
+Generator's default once warm, `graph` is never compiled, as in serving, and `xla` is always compiled; `hf` uses its
+cache. Training is a complete step with AdamW and dropout 0.1 on rows of `--length` random ids; evaluation computes only
+the loss.
 """
 
 import argparse
@@ -23,11 +24,11 @@ SIDES = {"ours": "t2t_lite", "hf": "Hugging Face GPT-2", "graph": "t2t_lite, not
 DEFAULT_SIDES = "ours", "hf"
 NEEDS = {"hf": ["torch", "transformers"]}
 HIDDEN, LAYERS, HEADS, POSITIONS = 384, 6, 6, 1024
-WARM = 40  # calls: what is compiled by default is compiled then
+WARM = 40  # number of calls after which everything that is compiled by default has been compiled
 
 
 def our_generation(flags):
-    """Returns a function of prompts, an array of ids [batch, prompt]."""
+    """Returns a function that continues prompts, an array of ids [batch, prompt], and returns the number of new ids."""
     import tensorflow as tf
 
     from t2t_lite.decoding.search.searcher import Searcher
@@ -54,7 +55,7 @@ def our_generation(flags):
 
 
 def their_generation(flags):
-    """As `our_generation`, of Hugging Face."""
+    """Like `our_generation`, with Hugging Face's GPT-2."""
     import torch
     from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel
 
@@ -78,7 +79,7 @@ def their_generation(flags):
 
 
 def our_step(flags):
-    """Returns a function of rows of ids [batch, length] that trains or evaluates on them, and returns their number."""
+    """Returns a function that trains or evaluates on rows of ids [batch, length], and returns the number of ids."""
     import tensorflow as tf
 
     from t2t_lite import registry
@@ -105,7 +106,7 @@ def our_step(flags):
 
 
 def their_step(flags):
-    """As `our_step`, of Hugging Face."""
+    """Like `our_step`, with Hugging Face's GPT-2."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -136,16 +137,16 @@ def their_step(flags):
 def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--work", default="train,evaluate,generate")
-    parser.add_argument("--batches", default="8", help="rows or prompts, several sizes")
+    parser.add_argument("--batches", default="8", help="numbers of rows or prompts per batch, separated by commas")
     parser.add_argument("--vocab_size", type=int, default=8000)
-    parser.add_argument("--prompt", type=int, default=128, help="ids of a prompt")
-    parser.add_argument("--length", type=int, default=256, help="ids of a row of training or evaluation")
-    parser.add_argument("--new", type=int, default=128, help="ids of a continuation")
-    parser.add_argument("--samples", type=int, default=1, help="of each prompt; 1: greedy search")
+    parser.add_argument("--prompt", type=int, default=128, help="ids per prompt")
+    parser.add_argument("--length", type=int, default=256, help="ids per row in training and evaluation")
+    parser.add_argument("--new", type=int, default=128, help="ids per continuation")
+    parser.add_argument("--samples", type=int, default=1, help="samples per prompt; 1: greedy search")
 
 
 def measure(result, flags):
-    """Compares each kind of work for each batch size."""
+    """Compares the sides in each kind of work, for each batch size."""
     sizes = sizes_of(flags, vocab_size=100, prompt=4, length=16, new=4, samples=1)
     for work in flags.work.split(","):
         for batch in map(int, flags.batches.split(",")):
@@ -158,7 +159,7 @@ def measure(result, flags):
 
 
 def side(name, **settings):
-    """Works once per turn."""
+    """Trains, evaluates or generates once per turn."""
     import numpy as np
 
     flags = argparse.Namespace(side=name, **settings)

@@ -1,10 +1,11 @@
-"""How time and memory of the patterns of attention grow with the length: causal, forward and backward.
+"""Measures how time and memory of causal attention patterns grow with the length, forward and backward.
 
 python -m benchmarks.long_attention
 
-One layer without its projections, batch 1, 4 heads of 64, blocks and strides of √n, which alone make n^1.5 products,
-or of 128. Time is the process's own on all cores; memory is the growth of the peak resident set. Each kind runs in a
-process of its own, all lengths by turn, and its exponents are slopes of lines through logarithms.
+One layer without projections is run with batch size 1, 4 heads of size 64, and blocks and strides of 128 or of √n; only
+with √n is the number of products of order n^1.5. Time is the CPU time of the process on all cores; memory is the growth
+of the peak resident set. Each kind runs in a separate process for all lengths, and its exponents are the slopes of
+lines through the logarithms.
 """
 
 import json
@@ -32,7 +33,7 @@ LENGTHS = (1024, 2048, 4096, 8192)
 
 
 def pattern_of(kind, length):
-    """Returns the arguments `score` and `pattern` of the layer."""
+    """Returns the layer's arguments `score` and `pattern`."""
     near = 128 if kind == "local_128" else math.isqrt(length)
     score = {"type": "relative_v2", "max_relative_position": 128} if kind == "relative" else "dot_product"
     kind = {"relative": "strided", "local_128": "local_1d"}.get(kind, kind)
@@ -41,7 +42,7 @@ def pattern_of(kind, length):
 
 
 def make_step(kind, length):
-    """Returns a function without arguments that runs forward and backward once."""
+    """Returns a function without arguments that runs the layer forward and backward once."""
     import t2t_lite  # noqa: F401, I001  (first: it sets TensorFlow up)
     import tensorflow as tf
 
@@ -64,7 +65,7 @@ def make_step(kind, length):
 
 
 def measured(step, rounds):
-    """Returns the smallest CPU and wall-clock seconds of a call."""
+    """Returns the smallest CPU time and wall-clock time of a call, in seconds."""
     times = []
     for _ in range(rounds):
         cpu, wall = time.process_time(), time.perf_counter()
@@ -74,7 +75,7 @@ def measured(step, rounds):
 
 
 def measure(result, flags):
-    """Measures each kind in a process of its own."""
+    """Measures each kind of attention in a separate process."""
     this, rounds = sys.modules[__name__], rounds_of(flags, 3)
     lengths = [256, 512] if flags.quick else [*LENGTHS]
     found = {name: alone(this, name, lengths=lengths, rounds=rounds) for name in flags.sides}
@@ -87,10 +88,10 @@ def measure(result, flags):
 
 
 def side(name, lengths=LENGTHS, rounds=3):
-    """Prints CPU seconds and memory by length, and their exponents."""
-    make_step(name, 64)()  # TensorFlow itself, its thread pools and oneDNN's buffers
+    """Prints CPU seconds and memory by length, with their exponents."""
+    make_step(name, 64)()  # so that TensorFlow's and oneDNN's buffers exist
     seconds, peaks, begin = {}, {}, peak_mb()
-    for length in sorted(lengths):  # the peak only grows
+    for length in sorted(lengths):  # because the peak only grows
         step = make_step(name, length)
         step()
         peaks[length] = peak_mb() - begin

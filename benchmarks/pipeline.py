@@ -1,13 +1,13 @@
-"""The training stream against tf.data's `bucket_by_sequence_length`: tokens per second, fill, memory, state.
+"""Compares the training stream with tf.data's `bucket_by_sequence_length`: speed, padding, memory and state.
 
 python -m benchmarks.pipeline
 python -m benchmarks.pipeline --pairs=train.en.gz,train.de.gz,dev.en.gz,dev.de.gz --examples=1000000 --vocab_size=32000
 python -m benchmarks.pipeline --sides=ours,dropped_out
 
-The sides take turns, each in a process of its own. Tokens are those of both sides without padding. The first fifth of a
-turn is not counted: batches made while the other side had its turn. `--pairs` are packed by gzip; by default texts are
-those of `work.py`. Memory and the seconds until warm are of a process that reads and then waits; the iterator is saved
-and restored in another one.
+The sides take turns, each in a separate process. Tokens are counted in inputs and targets, without padding. The first
+fifth of a turn is not counted, because its batches were prepared during the other side's turn. `--pairs` are files
+compressed with gzip; by default, the texts of `work.py` are used. Memory and the seconds until warm are measured in the
+process that reads; the iterator is saved and restored in another process.
 """
 
 import glob
@@ -31,7 +31,7 @@ BATCH_SIZE, MAX_LENGTH, SEED = 4096, 256, 1
 
 
 def make(folder, pairs, examples, shards, vocab_size):
-    """Learns a vocabulary from the pairs of files, and writes records of pairs drawn from them."""
+    """Learns a vocabulary from the pairs of files, and writes records of randomly sampled pairs."""
     import tensorflow as tf
 
     from t2t_lite.data import record_format
@@ -78,7 +78,7 @@ def dropped_out(paths):
 
 
 def bucketed(paths):
-    """Returns tensor2tensor's way: single examples into buckets by their longer side, boundaries 1.1 times apart."""
+    """Returns tensor2tensor's pipeline: single examples in buckets by longer side, with boundaries 1.1 times apart."""
     import tensorflow as tf
 
     from t2t_lite.data import batching
@@ -89,7 +89,7 @@ def bucketed(paths):
     boundaries = [8]
     while boundaries[-1] < MAX_LENGTH:
         boundaries.append(max(boundaries[-1] + 1, int(boundaries[-1] * 1.1)))
-    # A bucket holds lengths below its boundary.
+    # A bucket contains lengths below its boundary.
     batch_sizes = [BATCH_SIZE // (longest - 1) for longest in boundaries] + [1]
     spec = {key: tf.io.RaggedFeature(tf.int64) for key in ("inputs", "targets")}
 
@@ -117,7 +117,7 @@ STREAMS = {"ours": ours, "bucketed": bucketed, "dropped_out": dropped_out}
 
 
 class Reader:
-    """One iterator, read as the trainer does, and what was counted of its batches."""
+    """Reads an iterator like the trainer, and counts tokens, cells and shapes of its batches."""
 
     def __init__(self, name, paths):
         self.iterator = iter(STREAMS[name](paths))
@@ -125,7 +125,7 @@ class Reader:
         self.shapes = set()
 
     def read(self, seconds):
-        """Reads for so long; returns (tokens, seconds, seconds of CPU time)."""
+        """Reads for a number of seconds; returns (tokens, seconds, seconds of CPU time)."""
         import numpy as np
 
         tokens, wall, cpu = self.tokens, time.perf_counter(), time.process_time()
@@ -141,15 +141,15 @@ class Reader:
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--pairs", help="inputs,targets,inputs,targets,…: texts in place of the phrasebook's")
+    parser.add_argument("--pairs", help="inputs,targets,inputs,targets,…: text files instead of the phrasebook")
     parser.add_argument("--examples", type=int, default=100_000)
     parser.add_argument("--shards", type=int, default=10)
     parser.add_argument("--vocab_size", type=int, default=4_000)
-    parser.add_argument("--seconds", type=float, default=4, help="of a turn")
+    parser.add_argument("--seconds", type=float, default=4, help="seconds per turn")
 
 
 def measure(result, flags):
-    """Compares the sides, then saves and restores their iterators."""
+    """Compares the sides' speed, then saves and restores their iterators."""
     this = sys.modules[__name__]
     examples, shards, seconds = (2_000, 2, 0.5) if flags.quick else (flags.examples, flags.shards, flags.seconds)
     paths = work.texts(flags.bench_dir)
@@ -173,7 +173,7 @@ def measure(result, flags):
 
 
 def side(name, folder, seconds=None, **making):
-    """Reads for so many seconds per turn; or makes the records; without seconds, saves and restores the iterator."""
+    """Reads for some seconds per turn, or makes the records, or (without seconds) saves and restores the iterator."""
     if name == "make":
         make(folder, **making)
         print(json.dumps({}))
@@ -194,7 +194,7 @@ def side(name, folder, seconds=None, **making):
 
 
 def state(name, paths):
-    """Returns size and time of the iterator's checkpoint, and whether the restored one goes on alike."""
+    """Returns the iterator's checkpoint size and time, and whether the restored iterator yields the same batches."""
     import numpy as np
     import tensorflow as tf
 

@@ -1,11 +1,12 @@
-"""What a training step and the step of a search would copy between a GPU and the host, read from their graphs.
+"""Prints what a training step and a search step would copy between a GPU and the host, from their graphs.
 
 python -m benchmarks.placement
 python -m benchmarks.placement --graphs=training,beam --operations
 
-A small Transformer is traced on the CPU, and its graph placed as with one GPU: see `benchmarks.harness.placer`. A copy
-to the host is what costs, since the host waits for it; a loop waits at each step. What is under "in" is a function,
-branch or loop; of one that is called often each call counts, of a loop its body once.
+A small Transformer is traced on the CPU, and its graph is placed as if there were one GPU: see
+`benchmarks.harness.placer`. Copies to the host are expensive, because the host waits for them; a loop waits at each
+step. The column "in" names the enclosing functions, branches and loops. Every call of a function is counted; the body
+of a loop is counted once.
 """
 
 import argparse
@@ -30,8 +31,8 @@ def training_step(settings="", **arguments):
     """Returns the graph of a training step.
 
     Args:
-        settings: str, hparams in addition to `SIZES`, such as "dtype_policy=mixed_bfloat16".
-        **arguments: of `TrainStep`.
+        settings: str, hparams in addition to `SIZES`, such as ",dtype_policy=mixed_bfloat16".
+        **arguments: arguments of `TrainStep`.
     """
     from benchmarks.harness.placer import on_card
     from benchmarks.harness.steps import new_step
@@ -45,14 +46,14 @@ def training_step(settings="", **arguments):
 
 
 def search(method, model="transformer", seeds=False, penalizes_prompts=False, **options):
-    """Returns the graph of a search without static shapes.
+    """Returns the graph of a search, traced without static shapes.
 
     Args:
         method: `beam_search` or `sample`.
-        model: str, its name.
+        model: str, name of the model.
         seeds: bool, whether the method takes seeds.
-        penalizes_prompts: bool, whether ids are penalized that outputs or inputs already have.
-        **options: of `SearchOptions`.
+        penalizes_prompts: bool, whether ids that already occur in outputs or inputs are penalized.
+        **options: arguments of `SearchOptions`.
     """
     import tensorflow as tf
 
@@ -92,7 +93,7 @@ def graph_of(name):
 
 
 def table(rows, *titles):
-    """Returns the lines of a table: each distinct row of texts with its count, the most frequent first."""
+    """Formats distinct rows of texts with their counts, most frequent first, as the lines of a table."""
     counts = collections.Counter(rows).most_common()
     lines = [("count", *titles), *((str(count), *row) for row, count in counts)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -100,10 +101,10 @@ def table(rows, *titles):
 
 
 def main(argv=None):
-    """Prints the tables."""
+    """Prints the tables of all requested graphs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", default=",".join(GRAPHS), help="default: %(default)s")
-    parser.add_argument("--operations", action="store_true", help="print also which operations run where")
+    parser.add_argument("--operations", action="store_true", help="also print which operations run on which device")
     flags = parser.parse_args(argv)
     os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
     import tensorflow as tf

@@ -1,18 +1,18 @@
-"""An export under load: many threads, hostile texts among the others. Wrong answers, memory, latency, throughput.
+"""Tests an export under load from many threads, with hostile texts: wrong answers, memory, latency, throughput.
 
 python -m benchmarks.serving_load
 python -m benchmarks.serving_load --run=RUN --text=test.en --threads=32 --batches=1,8,32 --counts=1000,2000,10000
 
-The run is exported, texts are drawn (sentences whole, cut and joined; one in twenty is hostile: random bytes, control
-characters, other scripts, 100,000 characters …) and translated offline, by Translator; what is not UTF-8 after the
-replacement by U+FFFD that TensorFlow defines. A process of its own, without the package's layers, loads the export as
-TensorFlow Serving does, by the session loader, and runs its tensors by name from `--threads` threads, each of which
-sends its next request when it has the answer to the last one. That is done for each of `--batches` texts a request,
-with the first so many texts of `--counts`.
+The run is exported. Texts are sampled: whole sentences, parts of sentences and joined sentences; one in twenty is
+hostile (random bytes, control characters, other scripts, 100,000 characters …). The texts are translated offline by
+Translator, with invalid UTF-8 replaced by U+FFFD as in TensorFlow. A separate process, without the package's layers,
+loads the export with the session loader, like TensorFlow Serving, and runs its tensors by name from `--threads`
+threads. Each thread sends its next request when it has the answer to the previous one. This is repeated for each number
+of texts per request in `--batches`, with as many texts as `--counts` says.
 
-Every answer is compared. One is wrong if its text or its `truncated` differs; where the two outputs' scores are within
-1e-5 of each other it is a tie, and not wrong. Memory is the process's resident set, followed over the requests after
-one of each batch size and thread.
+Every answer is compared with the offline translation. An answer is wrong if its text or its `truncated` differs, except
+for ties, where the scores of the two outputs differ by at most 1e-5. Memory is the resident set of the process,
+recorded at each request after one warm-up request per batch size and thread.
 """
 
 import base64
@@ -36,7 +36,7 @@ NEEDS = {}
 HOSTILE = [
     lambda draw: b"",
     lambda draw: b" \t\r\n" + "\u2003\u3000".encode(),
-    lambda draw: draw.randbytes(draw.randint(1, 60)),  # hardly ever UTF-8
+    lambda draw: draw.randbytes(draw.randint(1, 60)),  # hardly ever valid UTF-8
     lambda draw: bytes(range(32)) + b" two dogs \x7f\x00 run",
     lambda draw: b"a man \xed\xa0\x80 and \xc3( a \xf4\x90\x80\x80 woman \xe2\x82",
     lambda draw: "שני כלבים רצים \u202eعلى الشاطئ\u202c today".encode(),
@@ -55,12 +55,12 @@ TIE = 1e-5
 
 
 def texts_of(sentences, count, seed=1):
-    """Returns `count` texts, bytes: in ten thousand of them about 500 are hostile, and 12 long."""
+    """Returns `count` texts, bytes; of ten thousand texts, about 500 are hostile and 12 are long."""
     draw = random.Random(seed)
     texts = []
     for i in range(count):
         sentence, kind = draw.choice(sentences), draw.random()
-        if i % 1000 == 500 or i in (200, 800):  # all kinds within the warm-up
+        if i % 1000 == 500 or i in (200, 800):  # so that the warm-up has all kinds
             texts.append(LONG[i // 300 % len(LONG)](draw))
         elif kind < 0.05:
             texts.append(draw.choice(HOSTILE)(draw))
@@ -78,12 +78,12 @@ def add_flags(parser):
     """Adds this benchmark's flags."""
     work.add_flags(parser)
     parser.add_argument("--threads", type=int, default=32)
-    parser.add_argument("--batches", default="1,32", help="texts per request, several sizes")
-    parser.add_argument("--counts", default="100,400", help="texts, for each of these")
+    parser.add_argument("--batches", default="1,32", help="numbers of texts per request, separated by commas")
+    parser.add_argument("--counts", default="100,400", help="number of texts, for each of --batches")
 
 
 def measure(result, flags):
-    """Exports, then asks for each batch size."""
+    """Exports the model, then sends requests with each batch size."""
     counts, threads = ("4,8", 2) if flags.quick else (flags.counts, flags.threads)
     batches, counts = [int(n) for n in flags.batches.split(",")], [int(n) for n in counts.split(",")]
     folder = prepare(flags, max(counts))
@@ -99,7 +99,7 @@ def measure(result, flags):
 
 
 def prepare(flags, count):
-    """Makes the export and the texts in a process of its own; returns their folder."""
+    """Makes the export and the texts in a separate process; returns their folder."""
     run, text, _ = work.model_and_texts(flags)
     folder = os.path.join(flags.bench_dir, "serving_load")
     alone(sys.modules[__name__], "make", folder=folder, run=run, text=text, count=count)
@@ -107,7 +107,7 @@ def prepare(flags, count):
 
 
 def side(name, folder, batches=(), counts=(), threads=None, **making):
-    """Makes the export, or loads it and prints figures for each batch size."""
+    """Makes the export; or loads it and prints the figures for each batch size."""
     if name == "make":
         make(folder, **making)
         print(json.dumps({}))
@@ -126,14 +126,14 @@ def side(name, folder, batches=(), counts=(), threads=None, **making):
 
 
 def load_rows(folder):
-    """Returns the texts, bytes, with what they are offline: [{"bytes", "text", "score", "truncated"}]."""
+    """Returns the texts with their offline translations: [{"bytes", "text", "score", "truncated"}]."""
     with open(os.path.join(folder, "texts.jsonl")) as file:
         rows = [json.loads(line) for line in file]
     return [row | {"bytes": base64.b64decode(row["b64"])} for row in rows]
 
 
 def make(folder, run, text, count):
-    """Writes the export, the texts and what they are offline."""
+    """Writes the export, the texts and their offline translations."""
     import tensorflow as tf
 
     from t2t_lite.decoding.translator import Translator
@@ -156,7 +156,7 @@ def make(folder, run, text, count):
 
 
 def loaded(path):
-    """Returns a function of a list of bytes -> [(text, score, truncated)], which runs an export as a server does."""
+    """Loads an export like a server; returns a function of a list of bytes -> [(text, score, truncated)]."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (SentencePiece's operations)
 
@@ -166,19 +166,19 @@ def loaded(path):
         signature = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
     fetches = [signature.outputs[name].name for name in ("outputs", "scores", "truncated")]
     feed = signature.inputs["inputs"].name
-    assert "t2t_lite.layers" not in sys.modules  # an export needs none of the package's code
+    assert "t2t_lite.layers" not in sys.modules  # an export does not need the package's code
     return lambda texts: list(zip(*session.run(fetches, {feed: texts}), strict=True))
 
 
 def run(ask, rows, size, threads, points=None):
-    """Sends all rows, `size` in a request, from many threads; returns figures.
+    """Sends all rows from many threads, with `size` rows per request; returns figures.
 
     Args:
         ask: function of a list of bytes -> [(text, score, truncated)].
-        rows: list of dict, what `load_rows` returns.
+        rows: list of dict, from `load_rows`.
         size: int, texts per request.
         threads: int.
-        points: list or None: gets (requests so far, memory in MB) after each request.
+        points: list or None, to which (requests so far, memory in MB) is appended after each request.
     """
     starts = range(0, len(rows), size)
     turns, latencies, counts, failures = itertools.count(), [], {"wrong": 0, "ties": 0}, []
@@ -189,7 +189,7 @@ def run(ask, rows, size, threads, points=None):
             start = time.perf_counter()
             try:
                 answers = ask([row["bytes"] for row in some])
-            except Exception as error:  # an export has an answer to everything
+            except Exception as error:  # an export must answer every request
                 failures.append(error)
                 return
             latencies.append(time.perf_counter() - start)
@@ -217,7 +217,7 @@ def run(ask, rows, size, threads, points=None):
 
 
 def judged(row, answer):
-    """Returns None for a right answer, "wrong", or "ties"."""
+    """Judges an answer: returns None if it is right, otherwise "wrong" or "ties"."""
     text, score, truncated = answer
     if text.decode() == row["text"] and bool(truncated) == row["truncated"]:
         return None

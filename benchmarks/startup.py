@@ -1,13 +1,14 @@
-"""Start-up time and memory of programs: imports, --help, mistakes, the first translation of a new process.
+"""Measures start-up time and memory: imports, --help, mistakes, and the first translation of a new process.
 
 python -m benchmarks.startup
 python -m benchmarks.startup --rounds=10
 
-Every figure is of whole processes, which take turns. The first translation is that of `t2t-decoder` on a file, and that
-of a script that loads the same weights into Hugging Face's model and tokenizer and calls generate (beam 4). The model
-is one of `work.py`, post-norm, which is what Marian can hold. One run of each before the first turn is not counted: it
-reads the files from the disk. Memory is the highest resident set. Each mistake of `harness/mistakes.tsv` is made once:
-a command's figures are the medians of its mistakes, with the quickest and the slowest answer.
+All figures are of whole processes, which take turns. The first translation is made by `t2t-decoder` on a file, and by a
+script that loads the same weights into Hugging Face's model and tokenizer and calls generate (beam 4). The model is a
+post-norm model of `work.py`, because Marian supports only post-norm. One run of each process before the first turn is
+not counted, because it reads the files from the disk. Memory is the peak resident set. Each mistake of
+`harness/mistakes.tsv` is made once; a command's figures are the medians over its mistakes, with the quickest and the
+slowest answer.
 """
 
 import itertools
@@ -34,7 +35,7 @@ COMMANDS = "t2t-decoder", "t2t-trainer", "t2t-bleu"
 def add_flags(parser):
     """Adds this benchmark's flags."""
     work.add_flags(parser)
-    parser.add_argument("--lines", type=int, default=1, help="of a file to translate")
+    parser.add_argument("--lines", type=int, default=1, help="lines of the file to translate")
 
 
 def measure(result, flags):
@@ -49,7 +50,7 @@ def measure(result, flags):
     folder = os.path.join(flags.bench_dir, "startup")
     exports = formats.make_exports(flags, folder, ["hugging_face"] if "hf" in flags.sides else [], flags.lines)
     if "hugging_face" in exports["refused"]:
-        result.missing["hf"] = f"cannot hold this model: {exports['refused']['hugging_face']}"
+        result.missing["hf"] = f"cannot represent this model: {exports['refused']['hugging_face']}"
         flags.sides.remove("hf")
     path = os.path.join(folder, "inputs")
     ours = [
@@ -63,7 +64,7 @@ def measure(result, flags):
 
 
 def make_mistakes(result, folder):
-    """Times the answers to mistakes, each in a process of its own."""
+    """Times the answers to mistakes, each in a separate process."""
     mistakes.make_files(folder)
     for command, made in itertools.groupby(mistakes.mistakes(), lambda mistake: mistake.command):
         words = [[installed(command), *mistakes.words_of(mistake.words, folder)] for mistake in made]
@@ -73,12 +74,12 @@ def make_mistakes(result, folder):
 
 
 def installed(command):
-    """Returns the path of one of the package's commands."""
+    """Returns the path of an installed command of the package."""
     return os.path.join(os.path.dirname(sys.executable), command)
 
 
 def compare(result, case, commands, rounds, outputs=()):
-    """Lets processes take turns, each of them new; files in `outputs` are removed before each."""
+    """Times new processes in turns; removes the files in `outputs` before each process."""
     print(f"startup: {case}", file=sys.stderr, flush=True)
     turns = {side: [] for side in commands}
     for number in range(rounds + 1):
@@ -96,7 +97,7 @@ def whole_process(words, status=0):
     """Runs a command; returns its seconds, seconds of CPU time, and peak memory.
 
     Raises:
-        RuntimeError: it ended with another exit status.
+        RuntimeError: the command ended with another exit status.
     """
     started = time.perf_counter()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

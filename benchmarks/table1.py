@@ -1,13 +1,13 @@
-"""The paper's Table 1, measured: how time grows with length and size, operations that must wait for each other, paths.
+"""Measures the paper's Table 1: how time grows with length and size, sequential operations, and path lengths.
 
 python -m benchmarks.table1
 
-One layer of each kind, batch 1, forward pass on one core, without attention's projections, as the table counts them.
-Exponents are slopes of lines through logarithms: of the time against the length n at a fixed size d, and against d at a
-fixed n. Sequential operations are the matrix products in the longest chain of the layer's graph. The longest path is
-counted in the smallest stack in which the last output depends on the first input (its gradient is not 0): the products
-between them; of attention, which looks both ways, that from the last input to the first output, where it is longer.
-Recurrent layers are laid out step by step for these counts.
+One layer of each kind runs a forward pass with batch size 1 on one core, without attention's projections, which the
+table does not count. Exponents are slopes of lines through logarithms: of the time against the length n at a fixed size
+d, and against d at a fixed n. Sequential operations are the matrix products in the longest chain of the layer's graph.
+The longest path is counted in the smallest stack in which the last output depends on the first input (its gradient is
+not 0), as the number of products between them. For attention, which looks in both directions, the path from the last
+input to the first output counts if it is longer. Recurrent layers are unrolled for these counts.
 
 Paper: self-attention O(n²·d), O(1), O(1); recurrent O(n·d²), O(n), O(n); convolutional O(k·n·d²), O(1), O(log_k n) with
 dilations; restricted self-attention O(r·n·d), O(1), O(n/r).
@@ -30,14 +30,14 @@ SIDES = {
 NEEDS = {}
 KERNEL, NEIGHBORHOOD = 3, 64
 SIZE = 128
-LENGTHS = {"attention": (1024, 2048, 4096, 8192)}  # of others eight times as many: fixed costs would bend their lines
+LENGTHS = {"attention": (1024, 2048, 4096, 8192)}  # LONGER for other kinds, so that fixed costs do not bend their lines
 LONGER = (8192, 16384, 32768, 65536)
 SIZES, LENGTH = (256, 512, 1024, 2048), 512
-COUNTED = (8, 16, 32, 64)  # lengths of which operations are counted; the neighbourhood is 4 there
+COUNTED = (8, 16, 32, 64)  # lengths at which operations are counted, with a neighbourhood of 4
 
 
 def make_layer(kind, size, index=0, neighborhood=NEIGHBORHOOD):
-    """Returns a function of [1, n, size] that runs a layer; `index`: how many layers come before it."""
+    """Returns a function of [1, n, size] that runs a layer; `index` is the number of layers before it."""
     import keras
 
     from t2t_lite.layers import MultiHeadAttention
@@ -55,7 +55,7 @@ def make_layer(kind, size, index=0, neighborhood=NEIGHBORHOOD):
 
 
 def seconds_of(kind, shapes, rounds):
-    """Returns {(length, size): smallest CPU seconds of a forward pass}; shapes take turns, since machines drift."""
+    """Returns {(length, size): smallest CPU seconds of a forward pass}; shapes take turns, because machines drift."""
     import tensorflow as tf
 
     steps, seconds = {}, {}
@@ -73,7 +73,7 @@ def seconds_of(kind, shapes, rounds):
 
 
 def stacked(kind, num_layers, length):
-    """Returns a function of `length` inputs [1, 4], one per position, that runs layers and returns their outputs."""
+    """Returns a function of `length` inputs [1, 4], one per position, that returns the outputs of a stack."""
     import keras
     from keras import ops
 
@@ -103,7 +103,7 @@ def stacked(kind, num_layers, length):
 
 
 def chains(kind, num_layers, length, source=0, target=-1):
-    """Returns the products in the longest chain of a stack, and in the shortest one from an input to an output."""
+    """Counts the products in a stack's longest chain, and in the shortest chain from an input to an output."""
     import tensorflow as tf
 
     run = stacked(kind, num_layers, length)
@@ -122,13 +122,13 @@ def chains(kind, num_layers, length, source=0, target=-1):
 
 
 def longest_path(kind, length):
-    """Returns the products between the first and the last position, in the direction in which they are more."""
-    ends = [(0, -1)] + [(-1, 0)] * (kind in ("attention", "restricted"))  # the other layers look back alone
+    """Returns the number of products between the first and the last position, in the direction with more products."""
+    ends = [(0, -1)] + [(-1, 0)] * (kind in ("attention", "restricted"))  # other layers look back only
     return max(chains(kind, layers_between(kind, length, *pair), length, *pair)[1] for pair in ends)
 
 
 def layers_between(kind, length, source=0, target=-1):
-    """Returns how many layers it takes until an output depends on an input, by default the last one on the first."""
+    """Returns the smallest number of layers with which an output depends on an input, by default last on first."""
     import tensorflow as tf
 
     for num_layers in range(1, length + 1):
@@ -144,7 +144,7 @@ def layers_between(kind, length, source=0, target=-1):
 
 
 def measure(result, flags):
-    """Measures each kind in a process of its own."""
+    """Measures each kind of layer in a separate process."""
     this, rounds = sys.modules[__name__], rounds_of(flags, 5)
     quick = {"lengths": (16, 32, 64, 128), "sizes": (8, 16, 32, 64), "counted": COUNTED[:2]}
     settings = quick if flags.quick else {}
@@ -161,7 +161,7 @@ def measure(result, flags):
 
 
 def side(name, lengths=None, sizes=SIZES, counted=COUNTED, rounds=5):
-    """Prints seconds by length and by size, their exponents, and what is counted by length."""
+    """Prints the seconds by length and by size, their exponents, and the counts by length."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)

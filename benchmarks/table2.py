@@ -1,14 +1,14 @@
-"""The paper's Table 2 at a small scale: BLEU of the systems it compares, after equal time and with about equal weights.
+"""Repeats the paper's Table 2 at a small scale: BLEU of similarly large systems after equal training time.
 
 python -m benchmarks.table2 --train_files=train.en.gz,train.de.gz --dev_files=val.en.gz,val.de.gz \
     --test_files=test_2016_flickr.en.gz,test_2016_flickr.de.gz
 python -m benchmarks.table2 … --seeds=1,2,3 --repeated=transformer,conv_seq2seq --minutes=20
 
-Each side trains for as many steps as it makes in `--minutes` on this machine, which a first run of few steps measures;
-its rate falls to 0 at the end. With `--jobs`, each has its share of the cores. Decoded with beam 4 and that of
---alphas with which a side's first run has the best BLEU on the development set; BLEU is sacreBLEU's.
-Operations are those of training, three forward passes, as `t2t-trainer --describe` counts them. A run that stopped is
-continued, where --bench_dir has it.
+Each side trains for as many steps as it can run in `--minutes` on this machine, which is estimated from a first run of
+a few steps; its learning rate falls to 0 at the end. With `--jobs`, each run gets an equal share of the cores. Texts
+are decoded with beam 4 and the value of --alphas with which the side's first run has the best BLEU on the development
+set; BLEU is sacreBLEU's. Operations are those of training (three forward passes), counted as by `t2t-trainer
+--describe`. If a run was interrupted, the next call with the same --bench_dir continues it.
 """
 
 import itertools
@@ -33,14 +33,14 @@ SHARED = "batch_size=2048,eval_decode_examples=0,learning_rate_schedule=constant
 
 
 class System(NamedTuple):
-    """A side's set and what is changed: dropout of 0.1, 2.3 million weights, 8,000 pieces."""
+    """A side's hparams set, changes to it, and the learning rate; each side has about 2.3 million weights."""
 
     hparams_set: str
     hparams: str
     rate: float
 
 
-PAPERS_DROPOUT = "attention_dropout=0,relu_dropout=0"  # a Transformer's is that of residual sums alone
+PAPERS_DROPOUT = "attention_dropout=0,relu_dropout=0"  # the paper's Transformer has dropout only on residual branches
 SYSTEMS = {
     "transformer": System("transformer_tiny", f"num_hidden_layers=4,filter_size=256,{PAPERS_DROPOUT}", 3e-3),
     "conv_seq2seq": System("conv_seq2seq_tiny", "num_encoder_layers=5,num_decoder_layers=4", 2e-3),
@@ -53,16 +53,16 @@ SYSTEMS = {
 def add_flags(parser):
     """Adds this benchmark's flags."""
     for split, meaning in (("train", "to train on"), ("dev", "to evaluate on"), ("test", "to translate at the end")):
-        parser.add_argument(f"--{split}_files", help=f"source and target texts {meaning}, with a comma between them")
+        parser.add_argument(f"--{split}_files", help=f"source and target texts {meaning}, separated by a comma")
     parser.add_argument(
-        "--repeated", help="the sides that have a run of each seed, others have the first; default: all"
+        "--repeated", help="the sides that run with every seed, while other sides run only with the first; default: all"
     )
-    parser.add_argument("--alphas", default="0.6,0.8,1.0,1.2,1.4", help="length penalties to choose from")
+    parser.add_argument("--alphas", default="0.6,0.8,1.0,1.2,1.4", help="length penalties to select from")
     add_training_flags(parser, minutes=20)
 
 
 def measure(result, flags):
-    """Trains each side with each seed, and translates the test set."""
+    """Trains each side with its seeds, and translates the test set."""
     if not (flags.train_files and flags.dev_files and flags.test_files):
         raise UserError("--train_files, --dev_files, --test_files: missing. Expected the paths of two texts each.")
     folder = pathlib.Path(flags.bench_dir, "table2")
@@ -88,7 +88,7 @@ def measure(result, flags):
 
 
 def _trained(side, seed, steps, folder, flags):
-    """Returns the folder of a trained run, evaluated at its end."""
+    """Trains a run and evaluates it at its end, unless this is done; returns its folder."""
     system, run, data = SYSTEMS[side], folder / f"{side}-{steps}-{seed}", folder / "data"
     warmup = "learning_rate_warmup_steps=2" if steps < 1000 else "learning_rate_warmup_steps=200"
     hparams = f"{system.hparams},{SHARED},learning_rate_constant={system.rate},{warmup}"
@@ -102,7 +102,7 @@ def _trained(side, seed, steps, folder, flags):
 
 
 def _alphas(trained, flags):
-    """Returns {side: the length penalty with which its run has the best BLEU on the development set}."""
+    """Returns {side: length penalty with which the side's run has the best BLEU on the development set}."""
     alphas = flags.alphas.split(",")
     tried = [*itertools.product(trained, alphas)]
     scores = at_once(flags, lambda one: _bleu(trained[one[0]], "dev", one[1], flags), tried)
@@ -111,7 +111,7 @@ def _alphas(trained, flags):
 
 
 def _bleu(run, split, alpha, flags):
-    """Returns the BLEU of a run's translations of a split."""
+    """Translates a split with a run; returns the BLEU of the translations."""
     import sacrebleu
 
     from t2t_lite.corpora import plain_text
@@ -127,7 +127,7 @@ def _bleu(run, split, alpha, flags):
 
 
 def _figures(run):
-    """Returns {figure: number} of a run's log, with the number of weights and of operations in training."""
+    """Returns {figure: number} from a run's log, with the numbers of weights and of training operations."""
     import t2t_lite.baselines  # noqa: F401  (registers its models)
     from t2t_lite.extras.describe.describe import describe
     from t2t_lite.runs import open_run

@@ -1,13 +1,13 @@
-"""The paper's Table 3 at a small scale: what one changed part does to perplexity and BLEU, beside what it did there.
+"""Repeats the paper's Table 3 at a small scale: how changing one part affects perplexity and BLEU.
 
 python -m benchmarks.table3 --train_files=train.en.gz,train.de.gz --dev_files=val.en.gz,val.de.gz
 python -m benchmarks.table3 --train_files=… --dev_files=… --rows=base,one_head
 
-The base has 3 + 3 layers of 128 with 4 heads and 8,000 pieces, 2,048 tokens a step, and the paper's dropout and rates:
-tensor2tensor's sets drop attention's weights and the filter's features, too, and have twice the rate. Each row changes
-what the paper's row changes, by about the same factor. As in the paper, figures are those of the development set. A row
-of 1,500 steps takes about 13 minutes on one core, the wide one half an hour; one that stopped is continued, where
---bench_dir has it.
+The base model has 3 + 3 layers of hidden size 128, 4 heads, 8,000 pieces and 2,048 tokens per step, with the paper's
+dropout and learning rates. (tensor2tensor's sets also apply dropout to attention weights and filter units, and have
+twice the learning rate.) Each row changes the same part as the paper's row, by about the same factor. As in the paper,
+figures are for the development set. A row of 1,500 steps takes about 13 minutes on one core, the wide row half an hour.
+If a row was interrupted, the next call with the same --bench_dir continues it.
 """
 
 import pathlib
@@ -30,7 +30,7 @@ BASE = {
 
 
 class Row(NamedTuple):
-    """A row of the table: what it changes here, and the perplexity and BLEU of the paper's row."""
+    """A row of the table: its changes here, and the perplexity and BLEU of the paper's row."""
 
     name: str
     changes: dict
@@ -53,15 +53,15 @@ ROWS = {
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--train_files", help="source and target texts to train on, with a comma between them")
-    parser.add_argument("--dev_files", help="those to evaluate on")
-    parser.add_argument("--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)}")
-    parser.add_argument("--steps", type=int, default=3000, help="of 2,048 tokens")
+    parser.add_argument("--train_files", help="source and target texts to train on, separated by a comma")
+    parser.add_argument("--dev_files", help="source and target texts to evaluate on")
+    parser.add_argument("--rows", default=",".join(ROWS), help=f"rows to train, some of {', '.join(ROWS)}")
+    parser.add_argument("--steps", type=int, default=3000, help="training steps of 2,048 tokens")
     add_training_flags(parser)
 
 
 def measure(result, flags):
-    """Trains each row, and evaluates it on the development set."""
+    """Trains the model of each row, and evaluates it on the development set."""
     if not flags.train_files or not flags.dev_files:
         raise UserError("--train_files, --dev_files: missing. Expected the paths of two texts each.")
     names = chosen("--rows", flags.rows, ROWS)
@@ -83,7 +83,7 @@ def measure(result, flags):
 
 
 def _trained(name, folder, flags):
-    """Returns the folder of a trained and evaluated run."""
+    """Trains and evaluates the run of a row, unless this is done; returns its folder."""
     steps = 4 if flags.quick else flags.steps
     data, run = folder / "data", folder / f"{name}-{steps}"
     hparams = ",".join(f"{key}={value}" for key, value in {**BASE, **ROWS[name].changes}.items())
@@ -96,7 +96,7 @@ def _trained(name, folder, flags):
 
 
 def _compared(row, change):
-    """Returns a sentence: how far BLEU is from the base's here and in the paper."""
+    """Returns a sentence on the difference in BLEU from the base, here and in the paper."""
     there = row.bleu - ROWS["base"].bleu
     agree = "agree" if change * there > 0 else "do not agree"
     return f"{row.name}: BLEU {change:+.1f} here, {there:+.1f} in the paper: the signs {agree}."

@@ -1,16 +1,17 @@
-"""A training step against PyTorch's nn.Transformer and Hugging Face's Marian: target tokens per second, and memory.
+"""Compares training steps with PyTorch's nn.Transformer and Hugging Face's Marian: speed and memory.
 
 python -m benchmarks.training
+python -m benchmarks.training --sides=mixed,torch_bf16,marian_bf16,ours
 python -m benchmarks.training --sides=ours,mixed,recompute,compiled,torch_unmasked --rounds=5
 python -m benchmarks.training --sides=accumulated,replicas --size=small --batches=8
 
 All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
-same batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update is
-included. Every side is a process of its own, warmed up on all batches; a turn is every batch once. `mixed` is ours
-under mixed_bfloat16, `recompute` ours with recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch
-without its padding masks; `accumulated` takes all batches in one step, one after the other, and `replicas` in one step,
-each on a logical CPU of its own. Without --sides it also saves a checkpoint of the base model, its optimizer and the
-position in the data, five times.
+same batches, whose padding is masked, with dropout 0.1, label smoothing 0.1, Adam and float32. The update is included.
+Every side runs in a separate process and is warmed up on all batches; a turn is every batch once. `mixed` is `ours`
+under mixed_bfloat16, `recompute` is `ours` with recompute_grad, `compiled` is `ours` with --xla_compile, and
+`torch_unmasked` is PyTorch without padding masks. `accumulated` computes all batches in one step, one after another;
+`replicas` also computes them in one step, each on a separate logical CPU. Unless --quick is set, a checkpoint of the
+base model, its optimizer and the position in the data is also saved five times.
 """
 
 import glob
@@ -36,9 +37,12 @@ SIDES = {
     "accumulated": "t2t_lite, batches accumulated",
     "replicas": "t2t_lite, a replica per batch",
     "torch_unmasked": "PyTorch without padding masks",
+    "torch_bf16": "PyTorch nn.Transformer, autocast bfloat16",
+    "marian_bf16": "Hugging Face Marian, autocast bfloat16",
 }
 DEFAULT_SIDES = "ours", "torch", "marian", "mixed"
-NEEDS = {"torch": ["torch"], "torch_unmasked": ["torch"], "marian": ["torch", "transformers"]}
+NEEDS = {side: ["torch"] for side in SIDES if side.startswith("torch")}
+NEEDS |= {side: ["torch", "transformers"] for side in SIDES if side.startswith("marian")}
 HPARAMS = {"mixed": "dtype_policy=mixed_bfloat16", "recompute": "recompute_grad=True"}
 SIZES = {
     "base": {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6},
@@ -61,12 +65,12 @@ def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--size", choices=SIZES, default="base")
     parser.add_argument("--batches", type=int, default=1)
-    parser.add_argument("--batch_size", type=int, default=2400, help="cells of the longer side")
-    parser.add_argument("--records", help="a pattern of records to train on, in place of the phrasebook's")
+    parser.add_argument("--batch_size", type=int, default=2400, help="cells (rows x length) of the longer side")
+    parser.add_argument("--records", help="glob pattern of records to train on instead of the phrasebook")
 
 
 def measure(result, flags):
-    """Compares the sides, then times checkpoints."""
+    """Compares the sides' training steps, then times checkpoints."""
     size, batch_size = ("small", 240) if flags.quick else (flags.size, flags.batch_size)
     pattern = flags.records or os.path.join(work.data_dir(flags.bench_dir), "*-train-*")
     path = os.path.join(flags.bench_dir, f"batches_{batch_size}.npz")
@@ -81,7 +85,7 @@ def measure(result, flags):
 
 
 def make(path, pattern, batch_size, count, max_length=256):
-    """Writes `count` batches of the trainer's stream over records; returns their shapes and target tokens, as texts."""
+    """Writes `count` batches of the trainer's stream; returns their shapes and numbers of target tokens, as texts."""
     import numpy as np
 
     arrays = {}
@@ -96,7 +100,7 @@ def make(path, pattern, batch_size, count, max_length=256):
 
 
 def load(path):
-    """Returns [(inputs, targets)] as int32 arrays."""
+    """Reads batches that `make` wrote, as a list of (inputs, targets), int32 arrays."""
     import numpy as np
 
     arrays = np.load(path)
@@ -114,7 +118,7 @@ def new_step(hparams, logical_cpus=0, xla_compile=False):
 
 
 def our_steps(side, size, batches):
-    """Returns functions without arguments that train on all batches together, and return the last loss."""
+    """Returns functions without arguments that together train on all batches; each returns its loss."""
     from t2t_lite import registry
 
     a_step = len(batches) if side in ("accumulated", "replicas") else 1
@@ -130,28 +134,30 @@ def our_steps(side, size, batches):
 
 
 def peer_steps(side, size, batches):
-    """As `our_steps`, of a PyTorch model."""
+    """Like `our_steps`, with a PyTorch model."""
     step = peer_step(side, SIZES[size])
     return [lambda pair=pair: step(*pair) for pair in batches]
 
 
 def peer_step(side, sizes):
-    """Returns a function of inputs and targets, arrays of ids, that trains a new PyTorch model and returns the loss."""
+    """Creates a PyTorch model; returns a function that trains it on inputs and targets and returns the loss."""
     import torch
     import torch.nn.functional as F
 
     torch.manual_seed(1)
-    model = (marian if side == "marian" else plain_torch)(sizes, masked=side != "torch_unmasked")
+    make = marian if side.startswith("marian") else plain_torch
+    model = make(sizes, masked=side != "torch_unmasked")
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def step(inputs, targets):
         inputs, targets = (torch.from_numpy(ids).long() for ids in (inputs, targets))
         optimizer.zero_grad(set_to_none=True)
-        logits = model(inputs, F.pad(targets, (1, 0))[:, :-1])
-        loss = F.cross_entropy(
-            logits.reshape(-1, VOCAB_SIZE), targets.reshape(-1), ignore_index=0, label_smoothing=SMOOTHING
-        )
+        with torch.autocast("cpu", torch.bfloat16, enabled=side.endswith("_bf16")):
+            logits = model(inputs, F.pad(targets, (1, 0))[:, :-1])
+            loss = F.cross_entropy(
+                logits.reshape(-1, VOCAB_SIZE), targets.reshape(-1), ignore_index=0, label_smoothing=SMOOTHING
+            )
         loss.backward()
         optimizer.step()
         return loss.item()
@@ -160,7 +166,7 @@ def peer_step(side, sizes):
 
 
 def plain_torch(sizes, masked):
-    """Returns torch.nn.Transformer with tied embeddings and sinusoids, post-norm as the paper."""
+    """Returns torch.nn.Transformer with tied embeddings and sinusoids, post-norm as in the paper."""
     import torch
     from torch import nn
 
@@ -180,7 +186,7 @@ def plain_torch(sizes, masked):
                 hidden, sizes["num_heads"], sizes["num_hidden_layers"], sizes["num_hidden_layers"],
                 sizes["filter_size"], DROPOUT, batch_first=True,
             )  # fmt: skip
-            self.layers.encoder.norm = self.layers.decoder.norm = None  # the paper has none after a post-norm stack
+            self.layers.encoder.norm = self.layers.decoder.norm = None  # the paper has no norm after a post-norm stack
             self.dropout = nn.Dropout(DROPOUT)
 
         def embed(self, ids):
@@ -188,7 +194,8 @@ def plain_torch(sizes, masked):
 
         def forward(self, inputs, shifted):
             causal = nn.Transformer.generate_square_subsequent_mask(shifted.shape[1])
-            # Of the dtype of the causal mask: two kinds are converted, with a warning, at every call.
+            # In the dtype of the causal mask, because masks of different dtypes are converted, with a warning, at every
+            # call.
             padding = torch.zeros(inputs.shape).masked_fill(inputs == 0, -math.inf) if masked else None
             return (
                 self.layers(
@@ -202,7 +209,7 @@ def plain_torch(sizes, masked):
 
 
 def marian(sizes, masked):
-    """Returns a MarianMTModel of random weights."""
+    """Returns a MarianMTModel with random weights."""
     from torch import nn
     from transformers import MarianConfig, MarianMTModel
 
@@ -230,7 +237,7 @@ def marian(sizes, masked):
 
 
 def side(name, path, size):
-    """Trains on every batch once per turn; without a size, times checkpoints."""
+    """Trains on every batch once per turn, or (without a size) times checkpoints."""
     if size is None:
         save(path)
         return
@@ -249,7 +256,7 @@ def side(name, path, size):
 
 
 def save(pattern):
-    """Times checkpoints of the base model."""
+    """Prints the seconds that saving checkpoints of the base model takes."""
     from t2t_lite import registry
     from t2t_lite.runs.checkpoints import RunCheckpoints
 

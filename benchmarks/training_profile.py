@@ -1,16 +1,18 @@
-"""Where the time of a training step goes: into matrix products, and into what else.
+"""Measures how much of a training step's time goes into matrix products and other kinds of operations.
 
 python -m benchmarks.training_profile
 python -m benchmarks.training_profile --threads=0 --rounds=6
 
-The paper's base model, as in `training.py` and on the same batch, in float32 and mixed_bfloat16. All matrix
-products of the step's graph, forward and backward, are computed again alone, one at a time, with the same shapes,
-transposes and dtypes. That gives the machine's own rate, and `share` is the part of it that the step reaches: the time
-of the products alone over that of the step. Each is the shortest CPU time of the turns, which they take in one process.
-In CPU time another process counts less than in wall time, but is still better absent.
+The paper's base model, as in `training.py` and on the same batch, in float32 and mixed_bfloat16. All matrix products in
+the step's graph, forward and backward, are also computed in isolation, one at a time, with the same shapes, transposes
+and dtypes. The result is the rate that the machine can reach. `share` is the time of the isolated products divided by
+the time of the step, that is, the part of this rate that the step reaches. Both times are the shortest CPU times over
+the turns, which are taken in one process. Other processes affect CPU time less than wall time, but should still not
+run.
 
-The step's other operations are summed by kind: milliseconds by TensorFlow's profiler, of each operation the shortest of
-the turns, without the operations inside it. With one thread, the default, this is CPU time as well.
+The step's other operations are summed by kind, in milliseconds of TensorFlow's profiler. For each operation, the
+shortest time over the turns is used, without the operations inside it. With one thread, the default, these times are
+also CPU times.
 """
 
 import collections
@@ -28,7 +30,8 @@ from benchmarks.harness.command import alone, main, rounds_of
 TITLE = "Where the time of a training step goes"
 SIDES = {"ours": "float32", "mixed": "mixed_bfloat16"}
 NEEDS = {}
-# A kind is the first one of which a word is in the operation's type; MatMul covers oneDNN's fused ones.
+# An operation belongs to the first kind with a word that occurs in the operation's type; MatMul also matches oneDNN's
+# fused operations.
 KINDS = {
     "matrix products": ("MatMul",),
     "dropout's random numbers": ("Random",),
@@ -43,15 +46,15 @@ KINDS = {
 
 
 def kind_of(operation):
-    """Returns which of `KINDS` an operation's type belongs to."""
+    """Returns the kind, a key of `KINDS`, of an operation's type."""
     return next(kind for kind, words in KINDS.items() if any(word in operation for word in words))
 
 
 def products(model, hparams, batch):
-    """Returns the matrix products of a step on a batch.
+    """Counts the matrix products of a training step on a batch.
 
     Returns:
-        {(type, shape of a, shape of b, whether a is transposed, whether b is, dtype): how many}.
+        {(type, shape of a, shape of b, whether a is transposed, whether b is transposed, dtype): count}.
     """
     import tensorflow as tf
 
@@ -74,7 +77,7 @@ def products(model, hparams, batch):
 
 
 def operation(kind, a, b, turn_a, turn_b, dtype):
-    """Returns a function that computes one of `products`, and its floating-point operations."""
+    """Returns (function that computes one of `products`, number of its floating-point operations)."""
     import tensorflow as tf
 
     x, y = (tf.cast(tf.random.normal(shape), dtype) for shape in (a, b))
@@ -85,14 +88,14 @@ def operation(kind, a, b, turn_a, turn_b, dtype):
 
 
 def cpu_seconds(function, *args):
-    """Calls a function; returns the CPU time of all threads."""
+    """Calls a function; returns the CPU time of all threads in seconds."""
     started = time.process_time()
     function(*args)
     return time.process_time() - started
 
 
 def self_times(folder):
-    """Returns {"name:type" of an operation: milliseconds} of a trace, without what runs inside of it."""
+    """Returns {"name:type" of an operation: milliseconds} from a trace, without nested operations."""
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
     (path,) = glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)
@@ -100,7 +103,7 @@ def self_times(folder):
         (plane,) = [plane for plane in XSpace.FromString(file.read()).planes if plane.name == "/host:CPU"]
     milliseconds = collections.Counter()
     for line in plane.lines:
-        if not line.name.startswith("tf_"):  # else Python's thread, which waits
+        if not line.name.startswith("tf_"):  # other threads are Python's, which waits
             continue
         outer = []
         for event in sorted(line.events, key=lambda e: (e.offset_ps, -e.duration_ps)):
@@ -163,11 +166,11 @@ def profile(name, size, batches, rounds):
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--threads", type=int, default=1, help="of TensorFlow; 0: its own choice")
+    parser.add_argument("--threads", type=int, default=1, help="TensorFlow's threads; 0: its default")
 
 
 def measure(result, flags):
-    """Profiles both dtypes."""
+    """Profiles a step in both dtypes."""
     size, batch_size = ("small", 240) if flags.quick else ("base", 2400)
     path = os.path.join(flags.bench_dir, f"batches_{batch_size}.npz")
     training.make(path, os.path.join(work.data_dir(flags.bench_dir), "*-train-*"), batch_size, 1)
@@ -185,7 +188,7 @@ def measure(result, flags):
 
 
 def side(name, path, size, threads, rounds):
-    """Profiles one dtype, and prints figures."""
+    """Profiles a step in one dtype, and prints the figures."""
     if threads:
         os.environ |= {"TF_NUM_INTRAOP_THREADS": str(threads), "TF_NUM_INTEROP_THREADS": str(threads)}
     print(json.dumps(profile(name, size, training.load(path), rounds)))

@@ -1,14 +1,15 @@
-"""The peer of a translation run: Hugging Face's M2M100 of the same sizes, trained by a plain PyTorch loop.
+"""Trains a peer of a translation run: Hugging Face's M2M100 of the same sizes, in a plain PyTorch loop.
 
 python benchmarks/translation_peer.py --train=train.en.gz,train.de.gz --vocabulary=data/vocab.translate_own.8000.model \
   --steps=1200 --dropout=0.2 --weights=peer.pt --source=test.en.gz --output=test.peer.de --alpha=1.0
 
-M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. It has the same pieces, batches of as
-many tokens, drawn anew in each pass from examples of similar length, label smoothing, Adam and rates by step, and is
-decoded by `generate` with a beam of 4. Its length penalty is another function than t2t_lite's, so alpha is to be chosen
-on the dev set for both: the same command with other sentences or another alpha translates with the weights that it
-kept. Prints the loss in training (with label smoothing: subtract its entropy, 1.224 nats for 8,000 pieces, to compare
-it with t2t-trainer's objective), target tokens per second, the seconds of training and the loss on --dev.
+M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. The peer has the same pieces, label
+smoothing, Adam and learning rates by step. Its batches have the same number of tokens and are made of examples of
+similar length, shuffled in each pass. It is decoded by `generate` with a beam of 4. M2M100's length penalty is not the
+same function as t2t_lite's, so alpha should be selected on the dev set for both: with other sentences or another alpha,
+the same command reuses the trained weights. The script prints the training loss (which includes label smoothing;
+subtract its entropy, 1.224 nats for 8,000 pieces, to compare it with t2t-trainer's objective), target tokens per
+second, the seconds of training, and the loss on --dev.
 """
 
 import argparse
@@ -31,19 +32,19 @@ def parser():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--train", required=True, help="source,target: two aligned files, plain or gzip")
     flags.add_argument("--vocabulary", required=True, help="the SentencePiece model of t2t-datagen")
-    flags.add_argument("--dev", default="", help="source,target: print the loss on them, in nats per target token")
+    flags.add_argument("--dev", default="", help="source,target: print the loss on them (nats per token)")
     flags.add_argument("--source", required=True, help="sentences to translate after training")
-    flags.add_argument("--output", required=True, help="the file for their translations")
-    flags.add_argument("--weights", required=True, help="the file for the trained weights; if it exists, they are used")
+    flags.add_argument("--output", required=True, help="file for the translations")
+    flags.add_argument("--weights", required=True, help="the trained weights; if the file exists, it is used")
     flags.add_argument("--steps", type=int, default=1200)
     flags.add_argument("--batch_size", type=int, default=4096, help="rows x the longest side, per batch")
     flags.add_argument("--hidden_size", type=int, default=128)
     flags.add_argument("--filter_size", type=int, default=256)
     flags.add_argument("--layers", type=int, default=4)
     flags.add_argument("--heads", type=int, default=4)
-    flags.add_argument("--dropout", type=float, default=0.3, help="of layers' outputs; 0.1 inside them")
+    flags.add_argument("--dropout", type=float, default=0.3, help="dropout of layer outputs; inside layers it is 0.1")
     flags.add_argument("--warmup_steps", type=int, default=800)
-    flags.add_argument("--decay_steps", type=int, default=0, help="the last of --steps, in which the rate falls to 0")
+    flags.add_argument("--decay_steps", type=int, default=0, help="final steps, in which the rate falls to 0")
     flags.add_argument("--learning_rate_constant", type=float, default=2.0)
     flags.add_argument("--beam_size", type=int, default=4)
     flags.add_argument("--alpha", type=float, default=0.6, help="generate's length_penalty")
@@ -53,7 +54,7 @@ def parser():
 
 
 def batches(examples, batch_size, draw):
-    """Yields lists of examples without end: each pass sorted by length with ties at random, its batches shuffled."""
+    """Yields batches endlessly; each pass sorts examples by length, with random ties, and shuffles the batches."""
     while True:
         groups, widest = [[]], 0
         for pair in sorted(examples, key=lambda pair: (max(map(len, pair)), len(pair[0]), draw.random())):
@@ -67,13 +68,13 @@ def batches(examples, batch_size, draw):
 
 
 def read_examples(paths, pieces):
-    """Returns the pairs of lists of ids, each with EOS, of "source,target"."""
+    """Reads "source,target" files as a list of pairs of lists of ids, each ending in EOS."""
     texts = [read_lines(path) for path in paths.split(",")]
     return [tuple([*pieces.encode(text), EOS_ID] for text in pair) for pair in zip(*texts, strict=True)]
 
 
 def padded(rows):
-    """Returns int64 [rows, longest] of lists of ids."""
+    """Pads lists of ids to a tensor, int64 [rows, longest]."""
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD_ID)
 
 
@@ -91,7 +92,7 @@ def new_model(flags, vocab_size):
 
 
 def objective(model, sources, targets, label_smoothing):
-    """Returns the mean cross-entropy of two lists of rows of ids, in nats per target token, and the number of those."""
+    """Returns (mean cross-entropy in nats per target token, number of target tokens) of a batch."""
     sources, targets = padded(sources), padded(targets)
     logits = model(
         input_ids=sources, attention_mask=(sources != PAD_ID).long(), use_cache=False,
@@ -103,7 +104,7 @@ def objective(model, sources, targets, label_smoothing):
 
 @torch.inference_mode()
 def dev_loss(model, examples, batch_size=64):
-    """Returns the mean loss over examples without label smoothing, in nats per target token."""
+    """Returns the mean loss over examples, without label smoothing, in nats per target token."""
     model.eval()
     parts = [zip(*examples[at : at + batch_size], strict=True) for at in range(0, len(examples), batch_size)]
     losses = [objective(model, *part, label_smoothing=0.0) for part in parts]
@@ -111,7 +112,7 @@ def dev_loss(model, examples, batch_size=64):
 
 
 def train(model, examples, flags):
-    """Trains for `flags.steps` updates."""
+    """Trains the model for `flags.steps` updates, and prints progress."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.997), eps=1e-9, fused=True)
     factor = lambda step: (  # noqa: E731
         flags.learning_rate_constant * flags.hidden_size**-0.5
@@ -137,7 +138,7 @@ def train(model, examples, flags):
 
 @torch.inference_mode()
 def translate(model, texts, pieces, flags, batch_size=32):
-    """Returns the translations of texts, in batches of similar length."""
+    """Translates texts in batches of similar length."""
     model.eval()
     options = GenerationConfig(
         num_beams=flags.beam_size, length_penalty=flags.alpha, early_stopping="never", pad_token_id=PAD_ID,
@@ -156,7 +157,7 @@ def translate(model, texts, pieces, flags, batch_size=32):
 
 
 def main(argv=None):
-    """Trains, translates and writes the translations."""
+    """Trains the model, or loads its weights, and writes translations."""
     flags = parser().parse_args(argv)
     torch.manual_seed(flags.seed)
     if flags.threads:

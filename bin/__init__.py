@@ -1,1 +1,1 @@
-"""The commands: thin modules that parse flags, call the library and print."""
+"""The commands: thin modules that parse flags, call the library and print its results."""

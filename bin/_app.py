@@ -1,6 +1,6 @@
-"""The frame of every command: one-line errors, exit statuses, the streams, advice for unknown flags.
+"""Runs every command: one-line errors, exit statuses, standard streams, and advice for unknown flags.
 
-A command is a module like this one (its docstring heads `--help`):
+A command is a module like this example; its docstring is the first part of `--help`:
 
     from t2t_lite.bin import _app
     from t2t_lite.cli.commands import require
@@ -19,7 +19,7 @@ A command is a module like this one (its docstring heads `--help`):
 
     main = _app.command("t2t-exporter", define_flags, run, check)
 
-Exit statuses: 0 done, 1 something failed, 2 the user's mistake, 130 interrupted, 141 nobody reads the output.
+Exit statuses: 0 success, 1 failure, 2 a mistake of the user, 130 interrupted, 141 the reader of stdout has closed it.
 """
 
 import contextlib
@@ -41,12 +41,20 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def define_common_flags(flags):
-    """Declares the flags that the trainer, decoder and exporter share. None: not given."""
-    flags.DEFINE_string("problem", None, "Name of the problem, such as translate_ende_phrasebook; _rev swaps sides.")
-    flags.DEFINE_string("model", None, "Name of the model; default: the run's, or that of the set or the task.")
+    """Declares the flags that the trainer, decoder and exporter share. A flag that is not given is None."""
+    flags.DEFINE_string(
+        "problem",
+        None,
+        "Name of the problem, such as translate_ende_phrasebook; the suffix _rev swaps source and target.",
+    )
+    flags.DEFINE_string(
+        "model",
+        None,
+        "Name of the model. Default: the run's model, or the one that the hyperparameter set or the task names.",
+    )
     flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set, such as transformer_base.")
     flags.DEFINE_string("hparams", "", "Changes to the set: name=value,name=value.")
-    flags.DEFINE_path("data_dir", None, "Folder of records and vocabulary, as t2t-datagen writes it.")
+    flags.DEFINE_path("data_dir", None, "Folder of records and vocabulary, written by t2t-datagen.")
     flags.DEFINE_path("output_dir", None, "Folder of the run: checkpoints, hparams.json, logs.")
     define_usr_dir_flag(flags)
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
@@ -55,12 +63,14 @@ def define_common_flags(flags):
 def define_usr_dir_flag(flags):
     """Declares --t2t_usr_dir."""
     flags.DEFINE_path(
-        "t2t_usr_dir", None, "Your own folder with an __init__.py, or a package, imported for what it registers."
+        "t2t_usr_dir",
+        None,
+        "Your own folder with an __init__.py, or a package, that registers problems, models or hyperparameter sets.",
     )
 
 
 def define_tf1_flags(flags):
-    """Declares tensor2tensor's TPU and TensorFlow 1 flags: accepted with a warning. Call it last."""
+    """Declares tensor2tensor's TPU and TensorFlow 1 flags, accepted with a warning. Call it last."""
     for names, is_bool in ((tensor2tensor_names.TF1_SWITCHES, True), (tensor2tensor_names.TF1_VALUES, False)):
         for name, reason in names.items():
             if name not in flags:
@@ -68,38 +78,38 @@ def define_tf1_flags(flags):
 
 
 def refuse_packed(flags, *names):
-    """Raises `UserError` if one of the flags names an output with the extension of a compressed file."""
+    """Raises `UserError` if one of the flags names an output whose extension is that of a compressed file."""
     for name in names:
         path = flags[name].value or ""
         if program := PACKERS.get(os.path.splitext(path)[1].lower()):
             raise UserError(
-                f"--{name}={path}: outputs are written as plain text, and a file of this name is unpacked where it is "
-                f"read. Write to - and pack it: --{name}=- | {program} > {path}"
+                f"--{name}={path}: outputs are plain text, but a file of this name is expected to be compressed. To "
+                f"compress the output, type --{name}=- | {program} > {path}"
             )
 
 
 def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
-    """Runs a command and returns its exit status; safe to call many times in one process.
+    """Runs a command and returns its exit status. It may be called many times in one process.
 
     Args:
-        command: its name, the prefix of its error messages.
+        command: the command's name, which begins its error messages.
         define_flags: function of `Flags` that declares the flags.
         run: function of the parsed absl `FlagValues`; returns None or an exit status.
-        argv: the words after the program's name; None: those of the process.
+        argv: the words after the program's name; if None, the arguments of the process.
         check: function of the parsed values, called before anything heavy is imported; raises `UserError`.
-        tensorflow: whether `run` uses Keras, whose backend is then chosen. TensorFlow is imported, quietly, when
-            something first uses it.
+        tensorflow: whether `run` uses Keras, whose backend is then set to TensorFlow. TensorFlow itself is only
+            imported when it is first used, with its log messages suppressed.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
     with console.standard_streams() as lacking, console.log_to_stderr(command):
         try:
             if "stdout" in lacking:
-                _LOGGER.warning("standard output is closed: what is printed there is lost.")
+                _LOGGER.warning("standard output is closed, so the command's output is lost.")
             status = _run(command, define_flags, run, argv, check, tensorflow)
             sys.stdout.flush()
             return status or 0
         except BrokenPipeError:
-            # Point stdout elsewhere: the interpreter flushes it at exit and would complain there.
+            # Redirect stdout to /dev/null, because the interpreter flushes stdout at exit and would report an error.
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + 13
@@ -114,7 +124,7 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
 
 
 def command(name, define_flags, run, check=None, *, tensorflow=True):
-    """Returns `main` with these arguments, as a function of a command's words."""
+    """Returns a function that calls `main` with these arguments and a command's `argv`."""
     return lambda argv=None: main(name, define_flags, run, argv, check=check, tensorflow=tensorflow)
 
 
@@ -127,7 +137,7 @@ def require_files(flags, *names):
 
 
 def require_folders(flags, *names):
-    """Raises `UserError` if one of the flags names a local file to write whose folder does not exist."""
+    """Raises `UserError` if one of the flags names a local output file whose folder does not exist."""
     for name in names:
         path = flags[name].value
         if path and path != "-" and not is_remote(path):
@@ -136,7 +146,7 @@ def require_folders(flags, *names):
 
 
 def report(command, error):
-    """Prints an error as one line on stderr; returns the exit status, or None for a bug, which is not printed."""
+    """Prints an error as one line on stderr and returns the exit status; for a bug, prints nothing and returns None."""
     status, message = _explain(error)
     if message is None:
         return None
@@ -168,22 +178,22 @@ def _run(command, define_flags, run, argv, check, tensorflow):
             print(registry.help_string())
             return 0
     if tensorflow:
-        flags.check_schemes()  # the user's folder may have added one
+        flags.check_schemes()  # the user's folder may have added a file system
     return run(values)
 
 
 def _explain(error):
-    """Returns (exit status, message), or (1, None) for an error that is a bug and keeps its traceback."""
+    """Returns (exit status, message) of an error, or (1, None) for a bug, whose traceback is shown."""
     out_of_memory = type(error).__name__ == "ResourceExhaustedError" and "OOM" in str(error)
     if isinstance(error, MemoryError) or out_of_memory:
-        return 1, "out of memory. Use a smaller batch_size, and a smaller max_length where sentences are long."
+        return 1, "out of memory. Use a smaller batch_size, or a smaller max_length if sentences are long."
     explanation = error if isinstance(error, UserError | Failure) else file_errors.explain(error)
     return (2 if isinstance(explanation, UserError) else 1), str(explanation) if explanation else None
 
 
 def _help(command, text, flags):
     """Returns the text of --help: a description of the command, then its flags with their defaults."""
-    lines = [f"{command}: {text}", "", "Flags (dashes and underscores are alike):"]
+    lines = [f"{command}: {text}", "", "Flags (dashes and underscores are interchangeable):"]
     for flag in flags:
         lines.append(f"  {flag.usage}")
         lines += textwrap.wrap(flag.description, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
@@ -191,7 +201,7 @@ def _help(command, text, flags):
 
 
 def answer(name, flags):
-    """Returns a sentence or two for the user.
+    """Returns advice for an unknown flag, in one or two sentences.
 
     Args:
         name: name of the flag, or another word.
@@ -207,18 +217,19 @@ def answer(name, flags):
         return instead
     if is_decoding and takes_hparams:
         return (
-            f"The search has it in --decode_hparams={name}=VALUE, the model and its training in --hparams={name}=VALUE."
+            f"To set it for the search, use --decode_hparams={name}=VALUE; for the model and its training, "
+            f"--hparams={name}=VALUE."
         )
     if is_decoding:
-        return f"It is a setting of decoding: --decode_hparams={setting}=VALUE."
+        return f"It is a decoding setting: use --decode_hparams={setting}=VALUE."
     if others := [c for c, module in commands.modules().items() if commands.flags_of(module).has_effect(name)]:
-        return f"It is a flag of {', '.join(others)}; leave it out here."
+        return f"It is a flag of {', '.join(others)}; remove it here."
     if takes_hparams:
-        return f"It is a hyperparameter: --hparams={name}=VALUE."
+        return f"It is a hyperparameter: use --hparams={name}=VALUE."
     if instead := tensor2tensor_names.hparam_answer(name):
         return instead
     close = nearest(f"--{name}", [f"--{flag.name}" for flag in flags.shown()])
-    return f"{close} All are listed by --help.".lstrip()
+    return f"{close} --help lists all flags.".lstrip()
 
 
 def _hparams():

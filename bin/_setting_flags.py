@@ -1,4 +1,4 @@
-"""Flags that are derived from settings, and those of commands that score or evaluate."""
+"""Declares flags that are derived from settings, and the flags that scoring and evaluating commands share."""
 
 import typing
 
@@ -6,14 +6,14 @@ from t2t_lite.decoding.command.decode_hparams import EVALUATION_SETTINGS
 from t2t_lite.evaluation.ter_options import TER_OPTIONS, check_ter_options
 from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
-_OF_LANGUAGE = "that of the target language, such as zh for Chinese; otherwise 13a"
+_OF_LANGUAGE = "by the target language, such as zh for Chinese, or else 13a"
 
 
 def define_settings(flags, settings, prefix="", names=None):
-    """Declares the flags `<prefix><name>` of settings: those with a meaning, or only `names`.
+    """Declares a flag `<prefix><name>` for each setting that has a meaning, or only for `names`.
 
     Args:
-        settings: a class of settings, or {name: Setting}. A list is empty by default.
+        settings: a class of settings, or {name: Setting}. A list's default is empty.
     """
     settings = settings if isinstance(settings, dict) else settings_of(settings)
     for declared in settings.values():
@@ -39,50 +39,58 @@ def _define(flags, name, declared, is_path):
 
 
 def read_settings(flags, settings, prefix="", **more):
-    """Returns the settings of a class with the values of the flags."""
+    """Returns an instance of a settings class, filled with the values of the flags."""
     names = [name for name in settings_of(settings) if f"{prefix}{name}" in flags]
     return settings(**{name: flags[f"{prefix}{name}"].value for name in names} | more)
 
 
 def define_evaluation_flags(flags):
-    """Declares the flags of evaluations that t2t-eval has as well."""
+    """Declares the evaluation flags that t2t-trainer and t2t-eval share."""
     flags.DEFINE_integer(
         "eval_timeout_mins",
         240,
         "Stop waiting after this many minutes without a new checkpoint; 0: do not wait; -1: wait for ever.",
         limits=Range(0, MINUTES.most, also=(-1,)),
     )
-    flags.DEFINE_bool("eval_use_test_set", False, "Evaluate the test records, into eval_test/, not the dev ones.")
+    flags.DEFINE_bool(
+        "eval_use_test_set",
+        False,
+        "Evaluate the test records instead of the dev records, and write the results to eval_test/.",
+    )
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        f"name=value,… of {', '.join(EVALUATION_SETTINGS)} for the evaluations' translations; default: the "
-        "hyperparameters eval_beam_size, eval_alpha.",
+        f"name=value,… of {', '.join(EVALUATION_SETTINGS)} for the translations in evaluations. Default: the "
+        "hyperparameters eval_beam_size and eval_alpha.",
     )
     define_tokenization(flags)
-    flags.no_effect("eval_run_autoregressive", "sentences are really translated at every evaluation", is_bool=True)
+    flags.no_effect("eval_run_autoregressive", "every evaluation translates autoregressively anyway", is_bool=True)
 
 
 def define_tokenization(flags, default=_OF_LANGUAGE):
-    """Declares --tokenization; `default` describes its default in --help."""
+    """Declares --tokenization; `default` is the description of the flag's default in --help."""
     flags.DEFINE_string(
         "tokenization",
         None,
-        f"BLEU's tokenization: 13a, intl, zh, char, none, ja-mecab, flores200, … of sacreBLEU. Default: {default}.",
+        f"sacreBLEU's tokenization for BLEU: 13a, intl, zh, char, none, ja-mecab, flores200, …. Default: {default}.",
     )
 
 
 def define_score_flags(flags, default=_OF_LANGUAGE):
-    """Declares the flags of scores against reference files; `default` is that of `define_tokenization`."""
-    flags.DEFINE_paths("reference", None, "File of references, line by line; a,b,…: several translations of each line.")
-    flags.DEFINE_list("metrics", "bleu,chrf", "sacreBLEU's scores: bleu, chrf, chrf++, ter (slow on long lines).")
+    """Declares the flags for scoring against reference files; `default` is passed to `define_tokenization`."""
+    flags.DEFINE_paths(
+        "reference", None, "File of reference translations, one per line; a,b,… for several references of each line."
+    )
+    flags.DEFINE_list(
+        "metrics", "bleu,chrf", "Scores of sacreBLEU to compute: bleu, chrf, chrf++, ter (slow on long lines)."
+    )
     define_tokenization(flags, default)
     for name, meaning in TER_OPTIONS.items():
         flags.DEFINE_bool(f"ter_{name}", False, meaning)
 
 
 def check_score_flags(flags):
-    """Raises `UserError` for unknown metrics or tokenizations, and options of TER without effect."""
+    """Raises `UserError` for unknown metrics or tokenizations, and for TER options that have no effect."""
     from t2t_lite.evaluation import scores
 
     scores.check_metrics(flags.metrics, "--metrics")
@@ -99,7 +107,7 @@ def check_tokenization(flags):
 
 
 def hparams_changes(flags):
-    """Returns --hparams with --tokenization, which runs store as the hyperparameter eval_tokenization."""
+    """Returns --hparams, extended by --tokenization as the hyperparameter eval_tokenization, in which runs store it."""
     if flags.tokenization is None:
         return flags.hparams
     check_tokenization(flags)
@@ -107,5 +115,5 @@ def hparams_changes(flags):
 
 
 def ter_options(flags):
-    """Returns the options of TER that are given, as for `scores.make_metric`."""
+    """Returns the TER options given on the command line, as arguments for `scores.make_metric`."""
     return {name: True for name in TER_OPTIONS if flags[f"ter_{name}"].value}

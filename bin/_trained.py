@@ -1,4 +1,4 @@
-"""Shared by commands that use a trained model: the flags that name it, and loading it."""
+"""Declares the flags that name a trained model, and finds that model, for the commands that use one."""
 
 import os
 import re
@@ -17,10 +17,11 @@ def define_flags(flags):
     flags.DEFINE_path(
         "checkpoint_path",
         None,
-        "A checkpoint, …/model.ckpt-N, or several, joined by commas; default: the newest in --output_dir.",
+        "A checkpoint, …/model.ckpt-N, or several checkpoints separated by commas. Default: the newest one in "
+        "--output_dir.",
     )
     if "worker_gpu" not in flags:
-        flags.no_effect("worker_gpu", "one device is used: the first GPU, or the CPU without one")
+        flags.no_effect("worker_gpu", "this command uses one device: the first GPU, or the CPU if there is no GPU")
 
 
 def check(flags):
@@ -30,18 +31,20 @@ def check(flags):
 
 
 def paths(flags):
-    """Returns the paths in --checkpoint_path or --output_dir: one, or those of a comma-separated list.
+    """Returns the path, or the comma-separated paths, in --checkpoint_path or --output_dir as a list.
 
     Raises:
-        UserError: a part is empty.
+        UserError: a part of the comma-separated list is empty.
     """
     name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
     path = os.path.expanduser(flags[name].value)
-    if "," not in path or files.exists(path) or files.exists(f"{path}.index"):  # a name may have commas
+    if "," not in path or files.exists(path) or files.exists(f"{path}.index"):  # the name of a file may contain commas
         return [path]
     parts = flags[name].value.split(",")
     if not all(parts):
-        raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
+        raise UserError(
+            f"--{name}={flags[name].value}: a path is empty. Expected one path, or several separated by commas."
+        )
     return [os.path.expanduser(part) for part in parts]
 
 
@@ -49,7 +52,7 @@ def find(flags):
     """Returns the runs at `paths`, a list of `runs.locating.LocatedRun`. Call it before heavy imports.
 
     Raises:
-        UserError: a run or a part of it is missing, or another flag contradicts the model's training.
+        UserError: a run or one of its files is missing, or another flag contradicts the model's training.
     """
     from t2t_lite.runs.directory import check_names, check_unchanged
     from t2t_lite.runs.locating import find_run
@@ -64,16 +67,17 @@ def find(flags):
 
 
 def define_features_flags(flags):
-    """Declares the flags that choose the hidden states of an encoder that are features."""
-    flags.DEFINE_string("features_layers", "last", "The layers of the features: first (the embeddings), last, "
-                        "second_to_last, last_four, all, or numbers joined by commas; 0: embeddings.")  # fmt: skip
+    """Declares the flags that select which hidden states of an encoder are returned as features."""
+    flags.DEFINE_string("features_layers", "last", "Layers whose hidden states are the features: first (the "
+                        "embeddings), last, second_to_last, last_four, all, or numbers separated by commas, where 0 "
+                        "is the embeddings.")  # fmt: skip
     flags.DEFINE_enum("features_join", None, JOINS, "How several layers are combined into one array.")
-    flags.DEFINE_enum("features_pooling", None, POOLINGS, "One vector for each text: the mean of all positions, or the "
-                      "first one. Default: every position.")  # fmt: skip
+    flags.DEFINE_enum("features_pooling", None, POOLINGS, "Return one vector per text: the mean of all positions, or "
+                      "the first position. Default: a vector for every position.")  # fmt: skip
 
 
 def features_options(flags):
-    """Returns {"layers", "join", "pooling"} of the given flags, as for `Predictor.features`."""
+    """Returns the arguments "layers", "join" and "pooling" for `Predictor.features` that flags have set, as a dict."""
     options = {name.removeprefix("features_"): flags[name].value for name in FEATURES_FLAGS if flags[name].present}
     if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", options.get("layers", "")):
         options["layers"] = tuple(map(int, options["layers"].split(",")))

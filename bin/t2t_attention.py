@@ -1,11 +1,11 @@
-"""Draws what a trained model attends to, as in the paper's figures 3 to 5.
+"""Draws the attention weights of a trained model, as in the paper's figures 3 to 5.
 
     t2t-attention --output_dir=train --text="The law will never be perfect, but its application should be just."
     t2t-attention --output_dir=train --text="…" --kind=encoder --layer=5 --heads=5,6 --word=its --output=its.pdf
     t2t-attention --output_dir=train --text="…" --target="…" --kind=memory --view=heat_map --whole_words
 
-Layers and heads are numbered from 1. Without --target, the model's own translation is shown. docs/visualization.md has
-it all, and the same from Python.
+Layers and heads are numbered from 1. Without --target, the model's own translation is shown. docs/visualization.md
+describes all flags and the Python functions.
 """
 
 import sys
@@ -25,24 +25,26 @@ def define_flags(flags):
     """Declares the command's flags."""
     _trained.define_flags(flags)
     flags.DEFINE_string("text", None, "The sentence.")
-    flags.DEFINE_string("target", None, "A translation of it; default: the model's own.")
+    flags.DEFINE_string("target", None, "A translation of --text. Default: the model's own translation.")
     flags.DEFINE_enum("kind", None, ["encoder", "decoder", "memory"], "Self-attention of the encoder or "
                       "decoder, or the decoder's attention to the encoder's output. Default: the first that the model "
                       "has.")  # fmt: skip
-    flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid", "map"], "Lines between two columns of tokens, a "
-                      "matrix for each head, a small matrix for each head of all layers, or an image for each head, of "
-                      "up to 1,100 tokens without their names.")  # fmt: skip
-    flags.DEFINE_integer("layer", None, "Layer; default: the last but one.", limits=_NUMBER)
-    flags.DEFINE_list("heads", [], "Heads, such as 5,6; default: all.")
-    flags.DEFINE_string("word", None, "Draw only what this word attends to.")
-    flags.DEFINE_bool("whole_words", False, "Put the pieces of a word together.")
-    flags.DEFINE_enum("format", None, drawing.FORMATS, "Format of the picture; default: as --output ends, or svg.")
-    flags.DEFINE_path("output", None, "The picture; default: what is drawn, such as attention.svg.")
+    flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid", "map"], "lines: lines between two columns of "
+                      "tokens; heat_map: a matrix for each head; grid: a small matrix for each head of every layer; "
+                      "map: an image for each head, for up to 1,100 tokens, without their names.")  # fmt: skip
+    flags.DEFINE_integer("layer", None, "Number of the layer. Default: the last but one.", limits=_NUMBER)
+    flags.DEFINE_list("heads", [], "Numbers of the heads, such as 5,6. Default: all.")
+    flags.DEFINE_string("word", None, "Draw only the attention of this word.")
+    flags.DEFINE_bool("whole_words", False, "Merge the pieces of each word.")
+    flags.DEFINE_enum(
+        "format", None, drawing.FORMATS, "Format of the picture. Default: the extension of --output, or svg."
+    )
+    flags.DEFINE_path("output", None, "File for the picture. Default: named after its content, such as attention.svg.")
     _app.define_tf1_flags(flags)
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be seen without imports, and completes --heads and --output."""
+    """Raises `UserError` for mistakes that can be found without heavy imports, and fills in --heads and --output."""
     _trained.check(flags)
     every = modes()
     if flags.text is None and not any(mode.asked(flags) for mode in every.values()):
@@ -53,30 +55,31 @@ def check(flags):
         try:
             (flags[name].value or "").encode()
         except UnicodeEncodeError:
-            raise UserError(f"--{name}: is not UTF-8. Expected text in UTF-8, as the vocabulary has it.") from None
+            raise UserError(f"--{name}: is not valid UTF-8. Expected UTF-8 text.") from None
     mode.check(flags)
     flags.heads = [_head(number) for number in flags.heads] or None
 
 
 def check_picture(flags, name, *inputs):
-    """Checks --output, which is `name` by default, and flags that name files to be read. Raises `UserError`."""
+    """Checks --output (default: `name` plus extension) and flags of input files. Raises `UserError`."""
     flags.output = flags.output or f"{name}.{flags.format or 'svg'}"
     drawing.check_picture("--output", flags.output)
     if flags.format and drawing.format_of(flags.output) != flags.format:
         raise UserError(
-            f"--output={flags.output}: does not end in .{flags.format}. Leave out --format, or let both agree."
+            f"--output={flags.output}: does not end in .{flags.format}. Remove --format, or change one of the two "
+            "flags."
         )
     files.check_outputs({f"--{flag}": flags[flag].value for flag in inputs}, {"--output": flags.output})
     _app.require_files(flags, *inputs)
 
 
 def run(flags):
-    """Draws, and prints the picture's path."""
+    """Draws the attention and prints the picture's path."""
     paths = [run_found.checkpoint for run_found in _trained.find(flags)]
     from t2t_lite.decoding.loading import load
     from t2t_lite.training.distribution import gpus_as_needed
 
-    gpus_as_needed()  # a trainer may need the rest of their memory
+    gpus_as_needed()  # leaves the rest of the GPU memory to a trainer
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
     chosen_mode(flags, modes()).run(flags, answerer).save(flags.output)
     print(flags.output)
@@ -90,7 +93,9 @@ def _sentence(flags, answerer):
     attentions = attend(answerer, flags.text, flags.target, most)
     kind = flags.kind or next(iter(attentions))
     if kind not in attentions:
-        raise UserError(f"--kind={kind}: the model has none for this text. Expected one of {', '.join(attentions)}.")
+        raise UserError(
+            f"--kind={kind}: the model has no such attention for this text. Expected one of {', '.join(attentions)}."
+        )
     return draw_attention(attentions[kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
 
 
@@ -104,7 +109,7 @@ _TEXT = Mode(
 
 
 def modes():
-    """Returns {name: Mode}; those of extras come first."""
+    """Returns the command's modes, {name: Mode}; modes of extras come first."""
     return commands.modes("t2t-attention", {"text": _TEXT})
 
 

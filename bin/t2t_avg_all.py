@@ -1,8 +1,9 @@
 """Averages checkpoints, as the paper does for its results (section 6.1).
 
-For each checkpoint of --model_dir from the n-th on, in the order of steps, it writes the mean of the last n weights to
---output_dir as model.ckpt-<step>. t2t-decoder and t2t-exporter use that folder like the run's own. The paper averages
-the last 5 checkpoints of the base model and the last 20 of the big one. A folder holds averages of one n.
+For each checkpoint in --model_dir from the n-th on, in the order of steps, the command averages that checkpoint and the
+n - 1 before it, and writes the mean to --output_dir as model.ckpt-<step>. t2t-decoder and t2t-exporter accept that
+folder in place of the run's. The paper averages the last 5 checkpoints of the base model and the last 20 of the big
+one. All averages in a folder have the same n.
 """
 
 import collections
@@ -17,17 +18,19 @@ from t2t_lite.errors import UserError, counted
 from t2t_lite.settings.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_AVERAGES = "averages.json"  # in --output_dir: holds the number of checkpoints per average
+_AVERAGES = "averages.json"  # file in --output_dir with the number of checkpoints per average
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("model_dir", None, "Folder of the run whose checkpoints are averaged.")
     flags.DEFINE_path("output_dir", "avg/", "Folder for the averaged checkpoints.")
-    flags.DEFINE_integer("n", 8, "Number of checkpoints in an average.", 1, 10**6)
-    flags.DEFINE_integer("min_steps", 0, "Ignore checkpoints of fewer steps.", limits=COUNT)
-    flags.DEFINE_integer("wait_minutes", 0, "Wait this long for another checkpoint.", limits=MINUTES)
-    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, if it has moved since the run was trained.")
+    flags.DEFINE_integer("n", 8, "Number of checkpoints per average.", 1, 10**6)
+    flags.DEFINE_integer("min_steps", 0, "Ignore checkpoints with fewer steps.", limits=COUNT)
+    flags.DEFINE_integer("wait_minutes", 0, "Minutes to wait for another checkpoint.", limits=MINUTES)
+    flags.DEFINE_path(
+        "t2t_usr_dir", None, "Your own folder with registrations, if it has moved since the run was trained."
+    )
 
 
 def check(flags):
@@ -49,7 +52,7 @@ def run(flags):
     check_places(flags.output_dir, [_AVERAGES])
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
-        if window and checkpoint.seconds < window[-1].seconds - 1:  # copies are made within one second
+        if window and checkpoint.seconds < window[-1].seconds - 1:  # copying takes up to one second
             _LOGGER.warning(
                 f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If {flags.model_dir} holds "
                 "checkpoints of two runs, set --min_steps so that they are not averaged together."
@@ -59,8 +62,10 @@ def run(flags):
         if len(window) < flags.n:
             continue
         deleted = [item.step for item in window if not files.exists(item.path + ".index")]
-        if deleted:  # by the trainer, while this command waited
-            _LOGGER.warning(f"step {checkpoint.step} is left out: model.ckpt-{deleted[0]} was deleted meanwhile.")
+        if deleted:  # the trainer deleted one while this command waited
+            _LOGGER.warning(
+                f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]} meanwhile."
+            )
             continue
         averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
         with contextlib.nullcontext() if num_written else restored_on_failure(flags.output_dir):
@@ -82,13 +87,13 @@ def run(flags):
 
 
 def _keep_time(path, seconds):
-    """Sets a local file's time to its checkpoint's, because TensorBoard shows it as wall time."""
+    """Sets a local file's modification time to its checkpoint's, which TensorBoard shows as wall time."""
     if os.path.exists(path):
         os.utime(path, (seconds, seconds))
 
 
 def _prepare(flags):
-    """Writes the settings and the vocabulary into --output_dir, so that commands can use it like a run."""
+    """Copies the settings and the vocabulary to --output_dir, so that commands can use this folder like a run."""
     from t2t_lite import files, registry
     from t2t_lite.data.folder import encoder_files
     from t2t_lite.files.file_system import make_folders, status
@@ -101,36 +106,38 @@ def _prepare(flags):
     of_trainer = [flags.output_dir, *([parent] if name == "best" else [])]
     if any(files.exists(os.path.join(folder, "train.log")) for folder in of_trainer):
         raise UserError(
-            f"--output_dir={flags.output_dir}: averages would overwrite checkpoints of t2t-trainer. Choose another."
+            f"--output_dir={flags.output_dir}: averages would overwrite checkpoints of t2t-trainer. Choose another "
+            "folder."
         )
     earlier = read_run_config(flags.output_dir) or {}
-    if {**config, **earlier} != config:  # averages of an earlier version may lack newer settings
+    if {**config, **earlier} != config:  # averages written by an earlier version may lack newer settings
         raise UserError(
-            f"--output_dir={flags.output_dir}: holds averages of another run or other settings. Choose another."
+            f"--output_dir={flags.output_dir}: holds averages of another run or of a run with other settings. Choose "
+            "another folder."
         )
     record_path = os.path.join(flags.output_dir, _AVERAGES)
     _check_same_n(flags, record_path)
-    if not flags.t2t_usr_dir:  # which is imported already
+    if not flags.t2t_usr_dir:  # otherwise it has been imported already
         import_usr_dir(flags.model_dir, config)
     make_folders(flags.output_dir)
     files.copy_files(encoder_files(registry.problem(config["problem"]), flags.model_dir), flags.output_dir)
     source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))
-    if files.exists(source):  # its time is the start of the run, as in tensor2tensor
+    if files.exists(source):  # its modification time is the start of the run, as in tensor2tensor
         files.write_bytes(target, files.read_bytes(source), status(source).modified_ns / 1e9)
     write_run_config(flags.output_dir, config)
     files.write_json(record_path, {"n": flags.n})
 
 
 def _check_same_n(flags, record_path):
-    """Raises `UserError` for another n, since other commands tell averages apart by the times of their sources."""
-    # --min_steps may differ: it only sets the first step.
+    """Raises `UserError` for another n: an average is identified by its source's time, not by n."""
+    # --min_steps may differ, since it only sets the first step.
     from t2t_lite.files import exists, read_json
 
-    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # unknown for earlier versions
+    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # earlier versions lack n
     if window != flags.n:
         raise UserError(
             f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(window, 'checkpoint')} each. "
-            "Expected the same, or another --output_dir."
+            "Use the same --n, or another --output_dir."
         )
 
 

@@ -1,11 +1,11 @@
-"""Scores a translation, and prints with each score what others need to reproduce it.
+"""Scores a translation, and prints each score with the signature that is needed to reproduce it.
 
     t2t-bleu --translation=test.out.de --reference=test.de
     t2t-bleu --translation=test.out.de --reference=test.de --baseline=old.out.de --by_length --worst=5 --source=test.en
 
 Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenization), then sacreBLEU's scores
-(cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence per line, or WMT's test
-sets, .sgm and .xml; plain or packed (.gz, .bz2, .xz, .zst).
+(cased) with their signatures. Publish the latter. All files are UTF-8 text with one sentence per line, or test sets of
+WMT (.sgm, .xml). They may be compressed (.gz, .bz2, .xz, .zst).
 """
 
 import json
@@ -23,21 +23,25 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def modes():
-    """Returns {what is scored: Mode}, with those of extras."""
+    """Returns the command's modes, including those of extras, as {kind of input: Mode}."""
     return commands.modes("t2t-bleu", _MODES)
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("translation", None, "File of translations; - is standard input.")
-    define_score_flags(flags, "that of the language that the reference's name ends in, as in test.zh; else 13a")
-    flags.DEFINE_enum("bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's lines to print.")
-    flags.DEFINE_path("baseline", None, "Another translation of the same text, for a test of significance.")
+    define_score_flags(flags, "by the language code at the end of the reference's name, as in test.zh, or else 13a")
+    flags.DEFINE_enum(
+        "bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's two lines to print."
+    )
+    flags.DEFINE_path(
+        "baseline", None, "Another translation of the same text, to test whether the difference is significant."
+    )
     flags.DEFINE_bool("by_length", False, "Also score short and long sentences separately.")
-    flags.DEFINE_integer("worst", 0, "Show this many of the worst sentences.", limits=COUNT)
-    flags.DEFINE_string("worst_by", "chrf", "The score by which --worst ranks sentences, one of those of --metrics.")
-    flags.DEFINE_path("source", None, "File of sources, which --worst shows.")
-    flags.DEFINE_bool("json", False, "Print JSON: one object; of a folder, one in each line.")
+    flags.DEFINE_integer("worst", 0, "Number of worst sentences to show.", limits=COUNT)
+    flags.DEFINE_string("worst_by", "chrf", "The score by which --worst ranks sentences; one of --metrics.")
+    flags.DEFINE_path("source", None, "File of source sentences, which --worst shows.")
+    flags.DEFINE_bool("json", False, "Print JSON: one object, or for a folder one object per line.")
 
 
 def check(flags):
@@ -45,7 +49,7 @@ def check(flags):
     check_mode(flags, chosen_mode(flags, modes()), modes())
     inputs = [flags.translation, *flags.reference, flags.baseline, flags.source]
     if inputs.count("-") > 1:
-        raise UserError("standard input (-): can be read once. Expected at most one file of that name.")
+        raise UserError("standard input (-) can be read only once, but several flags name it.")
 
 
 def run(flags):
@@ -56,7 +60,7 @@ def run(flags):
     check_score_flags(flags)
     scores.check_metrics([flags.worst_by], "--worst_by")
     if flags.source and not flags.worst:
-        _LOGGER.warning("--source has no effect without --worst: the scores do not look at the source.")
+        _LOGGER.warning("--source has no effect without --worst: these scores do not depend on the source.")
     references = score_files.read_references(flags.reference)
     tokenize = flags.tokenization or tokenization_of_file(flags.reference[0], references[0])
     how = {"metrics": flags.metrics, "tokenize": tokenize, "ter": ter_options(flags), "variant": flags.bleu_variant}

@@ -3,7 +3,7 @@
     t2t-datagen --problem=translate_ende_phrasebook --data_dir=data
     t2t-datagen --problem=translate_own --data_dir=data --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000
 
-Over finished data it does nothing. The same command resumes a run that was stopped.
+If the data is already complete, the command does nothing; if an earlier run was stopped, it resumes there.
 """
 
 import collections
@@ -21,7 +21,7 @@ OWN_FLAGS = own_flags()
 
 
 def modes():
-    """Returns {name: Mode}; those of extras come first."""
+    """Returns the command's modes, {name: Mode}; modes of extras come first."""
     return commands.modes(
         "t2t-datagen", {"generate": Mode("generation", (*OWN_FLAGS, "skip_bad_lines"), run=_generate)}
     )
@@ -31,21 +31,21 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_string("problem", None, "Problems to generate: names separated by commas, or a prefix ending in *.")
     flags.DEFINE_path("data_dir", None, "Folder to write vocabulary and records to.")
-    flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder of downloads and source files.")
+    flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder for downloads and source files.")
     define_settings(flags, OWN_FLAGS)
-    flags.DEFINE_list("exclude_problems", [], "Skip problems whose names contain one of these.")
+    flags.DEFINE_list("exclude_problems", [], "Skip problems whose names contain one of these words.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
     define_settings(flags, GenerationSettings)
-    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py that registers problems.")
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
-    flags.not_yet("num_shards", 0, "Set dataset_splits in the problem.")
+    flags.not_yet("num_shards", 0, "The splits are set by dataset_splits of the problem.")
     for name in ("task_id", "task_id_start", "task_id_end"):
-        flags.not_yet(name, -1, "A problem is generated as a whole.")
+        flags.not_yet(name, -1, "A problem is always generated completely.")
     flags.no_effect("num_concurrent_processes", "use --num_workers")
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be found without imports."""
+    """Raises `UserError` for mistakes that can be found without heavy imports."""
     require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
     every = modes()
     check_mode(flags, chosen_mode(flags, every), every)
@@ -55,7 +55,7 @@ def check(flags):
 
 
 def run(flags):
-    """Generates the selected problems, one after the other, or lists them, or does what an extra's flag asks for."""
+    """Generates the selected problems one after the other, lists them, or runs the mode of an extra."""
     from t2t_lite.data.named_problems import select_problems
 
     mode = chosen_mode(flags, modes())

@@ -1,4 +1,4 @@
-"""Translates a file, standard input, a problem's records, or what you type, with a trained model.
+"""Translates a file, standard input, a problem's records or typed sentences with a trained model.
 
 A language model continues texts, and an encoder predicts labels, tags or answers.
 
@@ -11,8 +11,8 @@ A language model continues texts, and an encoder predicts labels, tags or answer
     t2t-decoder --output_dir=encoder --decode_from_file=texts --features_file=features.npz
 
 Every line of input gives one line of output, in order; an empty line stays empty. Results go to the file or to standard
-output, progress to standard error. A command that was killed resumes where it stopped when it is run again.
-docs/decoding.md describes everything.
+output, progress to standard error. If a command was killed, run it again to resume where it stopped. docs/decoding.md
+describes all flags.
 """
 
 import logging
@@ -30,67 +30,83 @@ _LOGGER = logging.getLogger("t2t_lite")
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_integer("worker_gpu", 1, "Number of GPUs that share the input; 1 falls back to the CPU.", limits=GPUS)
-    flags.DEFINE_integer("logical_cpus", 0, "Number of replicas on the CPU that share the input instead; 0: off.",
+    flags.DEFINE_integer("logical_cpus", 0, "Number of CPU replicas that share the input, instead of GPUs; 0: off.",
                          limits=LOGICAL_CPUS)  # fmt: skip
     _trained.define_flags(flags)
     flags.DEFINE_path("decode_from_file", "", "File to translate, one sentence per line; - is standard input.")
-    flags.DEFINE_path("decode_to_file", "", "Where to write; - is standard output. Default: <input>.<model>….decodes.")
     flags.DEFINE_path(
-        "decode_reference", "", "File with a reference translation of each line: BLEU is shown at the end."
+        "decode_to_file", "", "File for the outputs; - is standard output. Default: <input>.<model>….decodes."
+    )
+    flags.DEFINE_path(
+        "decode_reference", "", "File with a reference translation of each line. If given, BLEU is shown at the end."
     )
     define_tokenization(flags)
     flags.DEFINE_string("decode_hparams", "", HELP)
-    flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "bfloat16: faster on CPUs with AVX512-BF16 or AMX, 8 "
-                      "significant bits; elsewhere float32 is used. Default: as the model was trained.")  # fmt: skip
+    flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "Type of computations. bfloat16 has 8 significant bits "
+                      "and is faster on CPUs with AVX512-BF16 or AMX; other CPUs use float32 instead. Default: as the "
+                      "model was trained.")  # fmt: skip
     flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
-    flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "Lines that are too long for the model: "
-                      "split them at ends of sentences, cut them off, or stop. Default for translation: split, but "
-                      "truncate if max_input_size is set; for other tasks see docs/decoding.md.")  # fmt: skip
-    flags.DEFINE_enum("split_sentences", None, SPLIT_SENTENCES, "Translate a line's sentences one by one. "
-                      "Default: auto, that is if the model was trained on single sentences, since it would translate "
-                      "only the first of several; never if --long_input does not split.")  # fmt: skip
-    flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "Lines that cannot be translated (not UTF-8, or too long "
-                      "with --long_input=refuse): stop, or leave their outputs empty.")  # fmt: skip
-    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: the outputs of a line, separated by tabs; "
-                      "json: one line of JSON per input line, with tokens and their scores.")  # fmt: skip
-    flags.DEFINE_path("prefix_file", "", "File with the beginning of each line's output.")
-    flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, one line per input line.")
+    flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "What to do with a line that is too long "
+                      "for the model: split it at ends of sentences, truncate it, or refuse it. Default for "
+                      "translation: split, but truncate if max_input_size is set. For other tasks see "
+                      "docs/decoding.md.")  # fmt: skip
+    flags.DEFINE_enum("split_sentences", None, SPLIT_SENTENCES, "Whether to translate the sentences of a line one by "
+                      "one. Default: auto, which splits lines if the model was trained on single sentences, because "
+                      "such a model translates only the first of several; never with "
+                      "--long_input=truncate or refuse.")  # fmt: skip
+    flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "What to do with a line that cannot be translated "
+                      "(invalid UTF-8, or too long with --long_input=refuse): stop, or skip the line and leave its "
+                      "output empty.")  # fmt: skip
+    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "Format of several outputs per line. text: separated "
+                      "by tabs; json: one line of JSON per input line, with tokens and their scores.")  # fmt: skip
+    flags.DEFINE_path("prefix_file", "", "File of prefixes, one per input line, with which the outputs must begin.")
+    flags.DEFINE_path("alignments_file", "", "File for word alignments, such as 0-0 1-2, one line per input line.")
     for teller in flag_checks.TOLD.values():
         flags.DEFINE_path(teller.flag, "", teller.help)
-    flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Sample num_samples=32 outputs per line, and write the one that "
-                      "is most similar to the others by this measure (minimum Bayes risk).")  # fmt: skip
-    flags.DEFINE_path("score_file", "", "File of lines input<TAB>target: write the mean loss per target piece of each.")
-    flags.DEFINE_string("tune", "", "Try beam_size=1,4,8;alpha=0,0.6,1 (or another such grid) on a dev set: "
-                        "--decode_from_file and --decode_reference, or the problem's records.")  # fmt: skip
-    flags.values["tune"].boolean = True  # --tune without a value is the grid above
-    flags.DEFINE_path("features_file", "", "Where to write an encoder's hidden states of --decode_from_file, as .npz.")
+    flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Minimum Bayes risk decoding: sample num_samples=32 outputs per "
+                      "line and write the output that is most similar to the others by this measure.")  # fmt: skip
+    flags.DEFINE_path(
+        "score_file",
+        "",
+        "File of lines input<TAB>target. Instead of decoding, write each line's mean loss per target piece.",
+    )
+    flags.DEFINE_string("tune", "", "Grid of search settings to try on a dev set; without a value, "
+                        "beam_size=1,4,8;alpha=0,0.6,1. The dev set is --decode_from_file and --decode_reference, or "
+                        "the problem's records.")  # fmt: skip
+    flags.values["tune"].boolean = True  # --tune without a value stands for the grid above
+    flags.DEFINE_path("features_file", "", "File (.npz) for the hidden states of an encoder for --decode_from_file.")
     _trained.define_features_flags(flags)
-    flags.DEFINE_bool("eval_use_test_set", False, "Decode the problem's test records, not the dev ones.")
-    flags.DEFINE_bool("keep_timestamp", False, "Give the output file the checkpoint's time.")
-    flags.DEFINE_integer("decode_shards", 1, "Number of commands that share the input; this one has part --worker_id.",
-                         limits=SHARDS)  # fmt: skip
-    flags.DEFINE_integer("worker_id", 0, "The part of this command, from 0, of --decode_shards.", 0, SHARDS.most - 1)
+    flags.DEFINE_bool("eval_use_test_set", False, "Decode the problem's test records instead of its dev records.")
+    flags.DEFINE_bool("keep_timestamp", False, "Set the output file's modification time to the checkpoint's.")
+    flags.DEFINE_integer("decode_shards", 1, "Number of commands that split the input; this one decodes part "
+                         "--worker_id.", limits=SHARDS)  # fmt: skip
+    flags.DEFINE_integer(
+        "worker_id",
+        0,
+        "Number of the part that this command decodes, counted from 0; see --decode_shards.",
+        0,
+        SHARDS.most - 1,
+    )
     flags.no_effect("decode_in_memory", "outputs go to a file or to standard output; in Python: "
                     "t2t_lite.Translator.load(output_dir).translate(texts)", is_bool=True)  # fmt: skip
     _app.define_tf1_flags(flags)
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be seen without imports."""
+    """Raises `UserError` for mistakes that can be found without heavy imports."""
     _trained.check(flags)
     asked = flag_checks.asked(flags)
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
         _app.require_files(flags, *(name for name in flag_checks.INPUTS if flags[name].value != "-"))
-    # The outputs of records get names that end in .decodes, in a folder that is made for them.
+    # For records, --decode_to_file is a folder that is created, with files whose names end in .decodes.
     outputs = ["decode_to_file"] * (asked.mode != "records") + [*flag_checks.LINE_FILES]
     _app.require_folders(flags, *outputs, "features_file")
     _app.refuse_packed(flags, *outputs)
 
 
 def run(flags):
-    """Runs the chosen mode."""
+    """Decodes, scores or tunes, according to the flags."""
     check_tokenization(flags)
-    features = _trained.features_options(flags)
     asked = flag_checks.asked(flags).of_model(_trained.find(flags))
     job = _job(asked)
     from t2t_lite.corpora.catalogs import is_catalog
@@ -109,7 +125,7 @@ def run(flags):
         case "features_file":
             from t2t_lite.decoding.command.features import write_features
 
-            write_features(job, source, asked["features_file"], **features)
+            write_features(job, source, asked["features_file"], **_trained.features_options(flags))
         case "decode_from_file" if is_catalog(source):
             from t2t_lite.decoding.command.decode_catalogs import translate_catalog
 
@@ -124,7 +140,7 @@ def run(flags):
 
 
 def _job(asked):
-    """Returns the DecodingJob of an `Asked`."""
+    """Returns the DecodingJob that performs the checked flags, an `Asked`."""
     from t2t_lite.decoding.command.job import DecodingJob
     from t2t_lite.training.distribution import choose_devices
 

@@ -1,11 +1,12 @@
-"""Evaluates every checkpoint of a run, also while a trainer is running.
+"""Evaluates every checkpoint of a run, even while the trainer is still running.
 
-    t2t-eval --output_dir=train --data_dir=data                       # each new one, until none came for four hours
-    t2t-eval --output_dir=train --data_dir=data --eval_timeout_mins=0 # those that are there
-    t2t-eval --output_dir=train --data_dir=data --eval_use_test_set
+    t2t-eval --output_dir=train --data_dir=data                       # waits up to four hours for a new checkpoint
+    t2t-eval --output_dir=train --data_dir=data --eval_timeout_mins=0 # only the existing checkpoints t2t-eval
+    --output_dir=train --data_dir=data --eval_use_test_set
 
-A line for each checkpoint goes to standard output, metrics to TensorBoard (eval/, eval_test/) and to eval.log, from
-which another t2t-eval sees what is done. The run's folder says which model it is.
+The command prints one line per checkpoint to standard output, and writes the metrics for TensorBoard (eval/,
+eval_test/) and to eval.log. A later t2t-eval skips the checkpoints in eval.log. The model is read from the run's
+folder.
 """
 
 import logging
@@ -32,9 +33,11 @@ def define_flags(flags):
     _app.define_common_flags(flags)
     define_settings(flags, EvaluationSettings, names=("eval_steps", "eval_stride"))
     define_evaluation_flags(flags)
-    flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU while a trainer uses the GPU.", limits=GPUS)
+    flags.DEFINE_integer(
+        "worker_gpu", 1, "Number of GPUs; 0 evaluates on the CPU, such as while a trainer uses the GPU.", limits=GPUS
+    )
     for name in _TRAINING:
-        flags.no_effect(name, "it is a setting of training")
+        flags.no_effect(name, "this is a training setting")
     _app.define_tf1_flags(flags)
 
 
@@ -44,7 +47,7 @@ def check(flags):
 
 
 def run(flags):
-    """Evaluates and prints."""
+    """Evaluates checkpoints and prints their metrics."""
     evaluate(flags)
 
 
@@ -67,19 +70,19 @@ def evaluate(flags, *, once=False, on_train_data=False):
     if config := read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir):
         check_names(config, flags.problem, flags.model, flags.hparams_set)
         check_known(config, changes=changes)
-        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises if records are missing
-    if once or not flags.eval_timeout_mins:  # otherwise one may still come
+        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises without records
+    if once or not flags.eval_timeout_mins:  # otherwise a checkpoint may still appear
         find_checkpoint(flags.output_dir)
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
     from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
     from t2t_lite.training.settings import EvaluationSettings
 
     if flags.worker_gpu > 1:
-        _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses one device.")
+        _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses only one device.")
     if flags.worker_gpu == 0:
         hide_gpus()
     else:
-        gpus_as_needed()  # a trainer may need the rest of their memory
+        gpus_as_needed()  # leaves the rest of the GPU memory to a trainer
     settings = EvaluationSettings(flags.eval_steps, flags.eval_stride, search=search)
     evaluation = CheckpointEvaluation(
         flags.output_dir, flags.data_dir, split, settings, lambda trained: parse_changes(trained, changes)

@@ -1,10 +1,10 @@
-"""Exports a trained model, or an ensemble, as a SavedModel that takes text, for TensorFlow Serving.
+"""Exports a trained model, or an ensemble, as a SavedModel with text inputs, for TensorFlow Serving.
 
     t2t-exporter --output_dir=train --export_dir=export
     t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
 
-The export goes to the next numbered folder, export/1 at first; its path is printed. docs/serving.md describes it.
-Other formats go into a new folder.
+The export is written to the next numbered folder, starting with export/1, and the path is printed. docs/serving.md
+describes it. Exports in other formats are written to a new folder.
 """
 
 import logging
@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def modes():
-    """Returns {format: Mode}, with those of extras."""
+    """Returns the command's modes, including those of extras, as {format: Mode}."""
     return commands.modes("t2t-exporter", _MODES)
 
 
@@ -32,22 +32,24 @@ def define_flags(flags):
     flags.DEFINE_path(
         "export_dir",
         None,
-        "Folder of the numbered exports; default: export, next to the checkpoint. Other formats: a new folder; "
-        "default: one named after the format there.",
+        "Folder for the numbered exports. Default: export, next to the checkpoint. For other formats, a new folder; "
+        "default: named after the format, next to the checkpoint.",
     )
     flags.DEFINE_enum("format", "saved_model", [*modes()], "What to write.")
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "name=value,… of max_input_size (512); for models that generate text also beam_size, alpha, extra_length, "
-        "length_penalty and ends; for language models also sampling and repetition settings. All are fixed in the "
-        "export. hugging_face keeps beam_size and alpha of a model that translates, other formats none.",
+        "Settings to fix in the export, as name=value,…. Every model has max_input_size (512); models that generate "
+        "text also have beam_size, alpha, extra_length, length_penalty and ends; language models also have the "
+        "sampling and repetition settings. The format hugging_face keeps only beam_size and alpha of a translation "
+        "model; other formats keep no settings.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
         "float32",
         COMPUTE_DTYPES,
-        "Type of the weights; bfloat16 is half the size and computes in bfloat16, for CPUs that support it.",
+        "Type of the weights. With bfloat16 the export is half the size and computes in bfloat16, for CPUs that "
+        "support it.",
     )
     _trained.define_features_flags(flags)
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
@@ -56,22 +58,22 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be seen without imports."""
+    """Raises `UserError` for mistakes that can be found without heavy imports."""
     _trained.check(flags)
     check_mode(flags, modes()[flags.format], modes())
     if flags.export_as_tfhub:
-        raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
+        raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Remove the flag to write a SavedModel.")
 
 
 def _check_settings(flags, settings, fixed, effective):
-    """Refuses decoding settings that no export keeps; warns of those that this format does not keep."""
+    """Rejects decoding settings that no export keeps; warns about settings that this format ignores."""
     from t2t_lite.decoding.command import flag_checks
     from t2t_lite.settings.config import parse_assignments
 
     assigned = parse_assignments(flags.decode_hparams, "--decode_hparams")
     if others := [name for name in settings.changed(assigned) if name not in fixed]:
         raise UserError(
-            f"--decode_hparams: {', '.join(others)}: not kept in an export. Expected {', '.join(fixed)}; "
+            f"--decode_hparams: {', '.join(others)}: an export does not keep them. Expected {', '.join(fixed)}; "
             "docs/serving.md lists the signatures, such as n_best."
         )
     if ignored := [name for name in assigned if name in fixed and name not in effective]:
@@ -80,7 +82,7 @@ def _check_settings(flags, settings, fixed, effective):
 
 
 def run(flags):
-    """Exports, and prints the path."""
+    """Exports the model and prints the path."""
     from t2t_lite import registry
     from t2t_lite.decoding.command.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
@@ -99,10 +101,8 @@ def run(flags):
     features = _trained.features_options(flags)
     if features and not signatures.HAS_FEATURES:
         name = runs[0].problem.full_name
-        raise UserError(
-            f"--features_{next(iter(features))}: a run of {name}, which is not an encoder. Remove the flag."
-        )
-    made_of = export_of(runs[0].checkpoint)  # an export of an export is written next to it
+        raise UserError(f"--features_{next(iter(features))}: {name} is not an encoder. Remove the flag.")
+    made_of = export_of(runs[0].checkpoint)  # the export of an export is written next to the old one
     folder = os.path.dirname(made_of or runs[0].checkpoint)
     if is_saved_model:
         folder = os.path.abspath(folder) if made_of else os.path.join(folder, "export")
@@ -113,7 +113,7 @@ def run(flags):
         check_kinds(folder)
     else:
         check_new(folder)
-    # In the dtype of the export, even if it is slow on this machine.
+    # Use the dtype of the export, even if computing in it is slow on this machine.
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
     answerer = by_task.load(runs, flags.data_dir, dtype)
     words = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
@@ -129,9 +129,7 @@ def _saved_model(flags, answerer, folder, settings, longest, card):
     return export_saved_model(answerer, folder, **settings, **card, max_input_length=longest)
 
 
-_MODES = {
-    "saved_model": Mode("--format=saved_model", ("weights_dtype", *_trained.FEATURES_FLAGS), run=_saved_model),
-}
+_MODES = {"saved_model": Mode("--format=saved_model", ("weights_dtype", *_trained.FEATURES_FLAGS), run=_saved_model)}
 
 
 main = _app.command("t2t-exporter", define_flags, run, check)

@@ -1,10 +1,11 @@
-"""Prints the TF_CONFIG of every machine of a cluster, one line each, for t2t-trainer on several machines.
+"""Prints the TF_CONFIG of every machine of a cluster, one per line, for t2t-trainer on several machines.
 
     $ t2t-make-tf-configs --workers=a:2222,b:2222
     '{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}'
     '{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 1}}'
 
-The first worker writes checkpoints and logs. Start the same command on all: TF_CONFIG=<its line> t2t-trainer …
+The first worker writes checkpoints and logs. Start the same command on every machine: TF_CONFIG=<its line> t2t-trainer
+…
 """
 
 import sys
@@ -16,9 +17,9 @@ from t2t_lite.errors import UserError
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_list("workers", [], "Addresses host:port of the machines, the one that writes checkpoints first.")
-    flags.DEFINE_list("masters", [], "tensor2tensor's name of --workers.")
-    flags.DEFINE_list("ps", [], "Parameter servers: not used; every machine is a worker.")
+    flags.DEFINE_list("workers", [], "Addresses host:port of the machines; the first machine writes the checkpoints.")
+    flags.DEFINE_list("masters", [], "Another name of --workers, as in tensor2tensor.")
+    flags.DEFINE_list("ps", [], "Parameter servers. They are not supported: every machine is a worker.")
 
 
 def check(flags):
@@ -28,7 +29,7 @@ def check(flags):
             f"--ps={','.join(flags.ps)}: parameter servers are not supported. Name these machines in --workers."
         )
     if flags.workers and flags.masters:
-        raise UserError("--masters is another name of --workers. Give one of them.")
+        raise UserError("--masters is another name of --workers. Use only one of the two.")
     if not flags.masters:
         require(flags, "workers")
 
@@ -40,7 +41,7 @@ def run(flags):
     workers = tuple(flags.workers or flags.masters)
     for index in range(len(workers)):
         config = Cluster(workers, index).tf_config()
-        read_cluster(config)  # refuses what the trainer would refuse
+        read_cluster(config)  # raises the errors that the trainer would raise
         print(f"'{config}'")
 
 

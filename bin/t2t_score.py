@@ -1,13 +1,13 @@
-"""Scores labels, numbers, tags or answers against those of a labelled file, with confidence intervals.
+"""Scores predicted labels, numbers, tags or answers against a labelled file, with confidence intervals.
 
     t2t-score --task=classification --predictions=dev.out.tsv --reference=dev.tsv
     t2t-score --task=tagging --predictions=dev.out.conll --reference=dev.conll --baseline=old.out.conll
     t2t-score --task=spans --predictions=answers.json --reference=dev.json --json
 
-The predictions are as t2t-decoder writes them; the reference is a file that a problem such as classify_own,
-regress_own, tag_own or qa_own is made of. Both are UTF-8, plain or packed (.gz, .bz2, .xz, .zst). In brackets are the
-ends of the 95 % confidence interval, by bootstrap resamples of the texts, sentences or questions. --baseline
-compares with the predictions of another system on the same resamples.
+The predictions are a file written by t2t-decoder. The reference is a labelled file in the format that problems such as
+classify_own, regress_own, tag_own or qa_own read. Both files are UTF-8, plain or compressed (.gz, .bz2, .xz, .zst). The
+95 % confidence interval, in brackets, is computed from bootstrap resamples of the texts, sentences or questions.
+--baseline compares with the predictions of another system on the same resamples.
 """
 
 import json
@@ -26,21 +26,23 @@ def define_flags(flags):
         "What was predicted: labels (classification), numbers (regression), tags of words (tagging), parts of texts "
         "(spans), or a task of --t2t_usr_dir.",
     )
-    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for the tasks it registers.")
-    flags.DEFINE_path("predictions", None, "File of predictions: columns that begin with the label or number; CoNLL's "
-                      "columns; or a JSON object of ids and answers.")  # fmt: skip
-    flags.DEFINE_path("reference", None, "Labelled file: columns that begin with the label or number; CoNLL's columns; "
-                      "or SQuAD's JSON.")  # fmt: skip
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py that registers tasks.")
+    flags.DEFINE_path("predictions", None, "File of predictions: a table whose first column is the label or number, a "
+                      "CoNLL file, or a JSON object {id: answer}.")  # fmt: skip
+    flags.DEFINE_path("reference", None, "Labelled file: a table whose first column is the label or number, a CoNLL "
+                      "file, or a JSON file in SQuAD's format.")  # fmt: skip
     flags.DEFINE_list(
         "columns",
         [],
-        "Of the reference: the column of the label or number, or those of word and tag, by number from 1 or by name in "
-        "the first line. Default: the first one; the first and the last one.",
+        "Columns of the reference, by number from 1 or by name in the first line: the column of the label or number "
+        "(default: the first), or the columns of word and tag (default: the first and the last).",
     )
-    flags.DEFINE_bool("header", None, "Whether the reference's first line names its columns; by default, a line that "
-                      "looks like names is refused.")  # fmt: skip
-    flags.DEFINE_path("baseline", None, "Predictions of another system, for a test of significance.")
-    flags.DEFINE_list("metrics", "", "Metrics of the task; default: all that suit these labels or tags.")
+    flags.DEFINE_bool("header", None, "Whether the reference's first line names its columns. By default, a first line "
+                      "that looks like names is an error.")  # fmt: skip
+    flags.DEFINE_path("baseline", None, "Predictions of another system, to test whether the difference is significant.")
+    flags.DEFINE_list(
+        "metrics", "", "Metrics to compute. Default: all metrics of the task that suit these labels or tags."
+    )
     flags.DEFINE_integer("resamples", 1000, "Number of bootstrap samples for the intervals.", 10, 10**6)
     flags.DEFINE_bool("json", False, "Print one JSON object.")
 
@@ -56,7 +58,7 @@ def run(flags):
 
     task = answer_scores.scored_task(flags.task)
     if not task.columns and (flags.columns or flags.header is not None):
-        raise UserError(f"--columns, --header: not with --task={flags.task}, whose reference has none. Leave them out.")
+        raise UserError(f"--columns, --header: the reference of --task={flags.task} has no columns. Remove the flags.")
     reference = answer_scores.read_reference(flags.reference, flags.task, flags.columns, flags.header)
     predicted = answer_scores.read_predictions(flags.predictions, reference)
     baseline = answer_scores.read_predictions(flags.baseline, reference) if flags.baseline else None

@@ -1,11 +1,12 @@
-"""Trains a model, with an evaluation every --local_eval_frequency steps.
+"""Trains a model and evaluates it every --local_eval_frequency steps.
 
 Running the same command again continues from the last checkpoint in --output_dir; --train_steps counts from the start
-of the run. A run remembers its problem, model and hyperparameters, so that they need not be given again; the name of
-its set means the hyperparameters that the run has. Contradicting them is an error. A run also remembers flags such as
---train_steps, --keep_checkpoint_max or --best_checkpoint_metric; they may be given again with other values.
+of the run. A run remembers its problem, model and hyperparameters, so these flags can be omitted when it is continued.
+Different values are an error. If --hparams_set is given again, the run keeps the values stored when it began. A run
+also remembers flags such as --train_steps, --keep_checkpoint_max or --best_checkpoint_metric, but these may be changed.
 
---random_seeds=1,2,3 trains a run for each, in --output_dir/seed_1, …, and prints their mean and standard deviation.
+--random_seeds=1,2,3 trains one run per seed, in --output_dir/seed_1, …, and prints the mean and standard deviation of
+their metrics.
 
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
 """
@@ -32,7 +33,7 @@ def main(argv=None):
 
 
 def _run_in_cluster(flags):
-    """Calls `run`; a failure exits at once, since TensorFlow's shutdown would wait for machines that may be gone."""
+    """Calls `run`; exits immediately on failure, since TensorFlow's shutdown may wait for machines that are gone."""
     try:
         return run(flags)
     except Exception as error:

@@ -116,7 +116,7 @@ metrics = trainer.train(TRAIN_STEPS)
 # %%
 import matplotlib.pyplot as plt
 
-from t2t_lite.visualization.curves import points, read_log
+from t2t_lite.extras.pictures.curves import points, read_log
 
 log = read_log(RUN)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")

@@ -122,10 +122,7 @@ def _register(names, vocabularies, **settings):
 _register("translate_ende_wmt", "37k", **_WMT14_ENDE)
 _register("translate_ende_wmt", "32k 8k _characters", differs_from_tensor2tensor=_OTHER_NEWS_COMMENTARY, **_WMT14_ENDE)
 # ParaCrawl release 4, alone and with WMT14's corpora, both with the vocabulary of translate_ende_wmt32k.
-_PARACRAWL = {
-    "use_vocab_from_other_problem": registry.problem("translate_ende_wmt32k"),
-    "test_corpora": "newstest2014",
-}
+_PARACRAWL = {"use_vocab_from_other_problem": registry.problem("translate_ende_wmt32k"), "test_corpora": "newstest2014"}
 _register("translate_ende_pc", "32k", train_corpora="paracrawl_4", **_PARACRAWL)
 _register(
     "translate_ende_wmt_pc",

@@ -26,14 +26,7 @@ MODULES = {
 }
 BUILT_IN = {"eval", "exec", "compile", "__import__", "execfile"}
 # Functions that load what may hold code.
-ATTRIBUTES = {
-    "load_model",
-    "unsafe_load",
-    "full_load",
-    "full_load_all",
-    "unpickle",
-    "read_pickle",
-}
+ATTRIBUTES = {"load_model", "unsafe_load", "full_load", "full_load_all", "unpickle", "read_pickle"}
 # Built-in modules by constant names, and the folder that the user names; packages by constant names.
 
 

@@ -1,1 +1,1 @@
-"""The parts of `benchmarks/gpu.py`: the cases, the processes that run them, and how they are called."""
+"""The parts of `benchmarks/gpu.py`: the cases, the processes that run them, and the communication with them."""

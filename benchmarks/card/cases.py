@@ -1,4 +1,4 @@
-"""What is measured on a card: sizes, shapes and dtypes, the same for all sides, and what the card could do at most."""
+"""The cases that are measured on a GPU (sizes, shapes, dtypes), and the peak performance of GPUs."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ SIZES = {
     "gpt2_small": {"hidden_size": 768, "filter_size": 3072, "num_heads": 12, "num_hidden_layers": 12},
     "toy": {"hidden_size": 32, "filter_size": 64, "num_heads": 2, "num_hidden_layers": 1},
 }
-# Dense TFLOP/s of NVIDIA's data sheets: {what the card's name contains: (bfloat16 and float16, TF32)}.
+# Dense TFLOP/s from NVIDIA's data sheets: {part of the GPU's name: (bfloat16 and float16, TF32)}.
 PEAKS = {
     "H200": (989.4, 494.7), "H100 PCIe": (756.0, 378.0), "H100": (989.4, 494.7), "A100": (312.0, 156.0),
     "L40S": (362.0, 183.0), "L4": (121.0, 60.0), "A10": (125.0, 62.5), "4090": (165.2, 82.6), "V100": (125.0, 15.7),
@@ -18,13 +18,14 @@ PEAKS = {
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """Steps on rows of random ids without padding, of a translation model or ("gpt2_small") a language model.
+    """Training steps of a translation model or a language model, on rows of random ids without padding.
 
     Attributes:
-        model: of `SIZES`; "toy" is a translation model.
-        rows, length: int, ids of each side: a batch has rows x length tokens per side.
-        dtype: "float32", "bfloat16" or "float16"; weights stay in float32. float32 products are TF32 on a card.
-        steps: int, per turn.
+        model: str, a key of `SIZES`.
+        rows, length: int, the shape of a batch, which has rows x length tokens per side.
+        dtype: "float32", "bfloat16" or "float16"; weights stay in float32. On a GPU, products in float32 are computed
+        in TF32.
+        steps: int, number of steps per turn.
         vocab_size: int.
         language_model: bool.
     """
@@ -41,7 +42,7 @@ class Training:
 
     @property
     def tokens(self):
-        """Target tokens per step."""
+        """The number of target tokens per step."""
         return self.rows * self.length
 
     @property
@@ -52,13 +53,13 @@ class Training:
 
 @dataclasses.dataclass(frozen=True)
 class Translating:
-    """Beam search of 4 over sources of one length; outputs never end by themselves, so that the work is the same.
+    """Beam search with 4 beams on equally long sources; outputs always reach the length limit, for equal work.
 
     Attributes:
         model: of `SIZES`.
         batch: int, sentences.
-        dtype: of weights and activations.
-        length, new: int, ids of a source and of an output.
+        dtype: dtype of weights and activations.
+        length, new: int, number of ids of a source and of an output.
         vocab_size: int.
     """
 
@@ -79,7 +80,7 @@ class Translating:
 
 @dataclasses.dataclass(frozen=True)
 class Generating:
-    """Greedy continuations of `new` ids after prompts of `length`; attributes as `Translating`."""
+    """Greedy continuations of `new` ids after prompts of `length` ids; the attributes are those of `Translating`."""
 
     model: str
     batch: int
@@ -100,22 +101,22 @@ KINDS = {kind.work: kind for kind in (Training, Translating, Generating)}
 
 
 def to_json(case):
-    """Returns a case as `from_json` takes it."""
+    """Converts a case to a dict for `from_json`."""
     return {"work": case.work, **dataclasses.asdict(case)}
 
 
 def from_json(fields):
-    """Returns a case."""
+    """Creates a case from the result of `to_json`."""
     fields = dict(fields)
     return KINDS[fields.pop("work")](**fields)
 
 
 def waves(section, is_toy=False):
-    """Returns the cases of a section, lists of those that are made warm together and fit into 80 GB.
+    """Returns the cases of a section, in lists of cases that warm up together and fit into 80 GB.
 
     Args:
-        section: "train", "big" and "gpt2" (training), "translate", "generate", or "more": the less useful ones.
-        is_toy: bool, sizes for two CPU cores.
+        section: "train", "big" and "gpt2" (training), "translate", "generate", or "more" (less useful cases).
+        is_toy: bool, whether to use sizes for two CPU cores.
     """
     if is_toy:
         toy = {
@@ -140,7 +141,7 @@ def waves(section, is_toy=False):
 
 
 def random_ids(case, *shape):
-    """Returns int64 ids of 2 and above, rows of a case's length in a shape, the same for all sides; 1 ends each row."""
+    """Returns random ids, int64 [*shape, length], the same for all sides; each row ends in 1."""
     import numpy as np
 
     ids = np.random.default_rng(0).integers(2, case.vocab_size, (*shape, case.length))
@@ -149,10 +150,10 @@ def random_ids(case, *shape):
 
 
 def peak_flops(card, dtype):
-    """Returns the most floating-point operations per second that a card's data sheet promises, or None.
+    """Returns a GPU's peak floating-point operations per second from its data sheet, or None if unknown.
 
     Args:
-        card: str, its name.
+        card: str, the GPU's name.
         dtype: "float32" means TF32.
     """
     for name, (half, single) in PEAKS.items():

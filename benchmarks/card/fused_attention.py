@@ -1,13 +1,15 @@
-"""cuDNN's fused attention in TensorFlow's XLA programs, and plain attention: numbers, milliseconds, memory.
+"""Compares cuDNN's fused attention, called from TensorFlow through XLA, with plain attention.
 
-python -m benchmarks.card.fused_attention --once   # on a card; without one, whether both calls stand in the program
+python -m benchmarks.card.fused_attention --once   # without a GPU, only checks that the program has both calls
 
-TensorFlow has no operation for fused attention, but XLA has custom calls for it, `__cudnn$fmhaSoftmax` and its backward
-pass, which JAX emits (`jax/_src/cudnn/fused_attention_stablehlo.py`); `XlaCustomCallV2` emits the same ones here. The
-weights never stand in memory. Nothing in the package uses it.
+Results, time and memory are compared. TensorFlow has no operation for fused attention, but XLA has custom calls for it,
+`__cudnn$fmhaSoftmax` and its backward pass, which JAX emits (`jax/_src/cudnn/fused_attention_stablehlo.py`). Here
+`XlaCustomCallV2` emits the same calls. Attention weights are never stored in memory. Nothing in the package uses fused
+attention.
 
-It needs bfloat16 or float16, a head size that is a multiple of 8 and at most 128, and shapes that are known when the
-program is compiled. It cannot drop out weights: its seed is a part of the configuration, the same one at each step.
+Fused attention needs bfloat16 or float16, a head size that is a multiple of 8 and at most 128, and shapes that are
+known when the program is compiled. Attention dropout is not possible, because the seed is part of the configuration and
+thus the same at each step.
 """
 
 import json
@@ -17,12 +19,12 @@ import time
 from benchmarks.card.ours import card, peak_gb
 from benchmarks.card.talk import answer
 
-_SHAPE, _TOY = (24, 12, 1024, 64), (2, 3, 128, 64)  # batch, heads, length, head size; gpt2_small's, and one for a CPU
+_SHAPE, _TOY = (24, 12, 1024, 64), (2, 3, 128, 64)  # batch, heads, length, head size: as in gpt2_small, and for a CPU
 _TURNS, _ROUNDS = 20, 3
-_TOLERANCE = 2e-2  # of bfloat16, relative to the largest value of a result
+_TOLERANCE = 2e-2  # for bfloat16, relative to the largest value of a result
 _CALL, _BACKWARD = "__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"
 _MASKS = {(False, False): "NO_MASK", (True, False): "PADDING", (False, True): "CAUSAL", (True, True): "PADDING_CAUSAL"}
-# Of [B, N, T, H] tensors: the contracted axis of the left side and of the right one.
+# The contracted axes of the left and the right operand, both [B, N, T, H].
 _PRODUCTS = {"bmm1": (3, 3), "bmm2": (3, 2)}
 _PRODUCTS_OF_GRADIENT = {
     "bmm1_grad_gemm1": (2, 2), "bmm1_grad_gemm2": (3, 2), "bmm2_grad_gemm1": (2, 2), "bmm2_grad_gemm2": (3, 3),
@@ -30,21 +32,21 @@ _PRODUCTS_OF_GRADIENT = {
 
 
 def fused(query, key, value, lengths=None, causal=True):
-    """Returns softmax(query key' / √H) value, float of 16 bits [B, N, T, H].
+    """Returns softmax(query key' / √H) value, 16-bit float [B, N, T, H].
 
     Args:
-        query, key, value: float of 16 bits [B, N, T, H], of known shapes.
-        lengths: int32 [B], the positions of each row that are not padding; None: all.
-        causal: bool, whether a query sees no later key.
+        query, key, value: 16-bit float [B, N, T, H], with known shapes.
+        lengths: int32 [B], number of non-padding positions in each row; None means all.
+        causal: bool, whether later keys are hidden from queries.
     """
     import tensorflow as tf
 
-    rows = [] if lengths is None else [lengths, lengths]  # of queries and of keys
+    rows = [] if lengths is None else [lengths, lengths]  # for queries and keys
     mask = _MASKS[lengths is not None, causal]
 
     @tf.custom_gradient
     def attend(query, key, value):
-        stored = [query.shape, query.shape[:-1]]  # the result, and a statistic of each softmax
+        stored = [query.shape, query.shape[:-1]]  # the result, and one statistic per softmax
         config = _config(query, key, mask, _PRODUCTS)
         result, statistics, _ = _custom_call(
             _CALL, [query, key, value, *rows], config, [query.dtype, tf.float32, tf.uint8], [*stored, [0]]
@@ -72,7 +74,7 @@ def _custom_call(target, operands, config, dtypes, shapes):
 
 
 def _config(query, key, mask, products):
-    """Returns the configuration of a call, a dict with XLA's names (`CudnnfMHABackendConfig`)."""
+    """Returns the configuration of a call, a dict with the field names of XLA's `CudnnfMHABackendConfig`."""
     batch, heads, length, size = query.shape
     layout = {
         "dim_level_types": [], "dim_unique": [], "dim_ordered": [], "minor_to_major": ["3", "2", "1", "0"], "tiles": [],
@@ -104,7 +106,7 @@ def _config(query, key, mask, products):
 
 
 def plain(query, key, value, lengths=None, causal=True):
-    """Returns the same as `fused`, by products whose weights stand in memory."""
+    """Computes the same as `fused` with plain operations, which store the attention weights."""
     import tensorflow as tf
 
     length = query.shape[2]
@@ -117,7 +119,7 @@ def plain(query, key, value, lengths=None, causal=True):
 
 
 def compiled(attention):
-    """Returns a function of query, key and value -> [the result, their gradients], compiled by XLA."""
+    """Returns an XLA-compiled function (query, key, value) -> [result, *gradients]."""
     import tensorflow as tf
 
     @tf.function(jit_compile=True)
@@ -132,7 +134,7 @@ def compiled(attention):
 
 
 def compare():
-    """Answers whether fused attention gives plain attention's numbers, and how fast; on a CPU whether it is called."""
+    """Checks that fused and plain attention agree, and measures both; on a CPU, only checks the compiled program."""
     import tensorflow as tf
 
     shape = _SHAPE if card() else _TOY
@@ -140,7 +142,7 @@ def compare():
     if not card():
         program = compiled(fused).experimental_get_compiler_ir(*inputs)(stage="hlo")
         is_called = all(f'custom_call_target="{name}"' in program for name in (_CALL, _BACKWARD))
-        return {"ok": is_called, "says": "both calls stand in XLA's program; they need a card to run"}
+        return {"ok": is_called, "says": "XLA's program has both calls, which need a GPU to run"}
     sides = {"fused": compiled(fused), "plain": compiled(plain)}
     results = {name: [tf.cast(x, tf.float32) for x in run(*inputs)] for name, run in sides.items()}
     gaps = [

@@ -1,8 +1,8 @@
-"""Our layers and model on JAX on a card, as `benchmarks/gpu.py` asks for them: a process that answers.
+"""Trains our model on JAX on a GPU; a process that answers requests of `benchmarks/gpu.py`.
 
 KERAS_BACKEND=jax python -m benchmarks.card.jax_step
 
-It trains translation models with one function that jax.jit compiles: gradients, Keras' Adam, and donated state.
+Translation models are trained with one function that jax.jit compiles: gradients, Keras' Adam, and donated state.
 TensorFlow is neither imported nor needed.
 """
 
@@ -11,7 +11,7 @@ import os
 import random
 import time
 
-# Before JAX is imported. Other processes use the card as well.
+# Must be set before JAX is imported. Other processes also use the GPU.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
@@ -23,7 +23,7 @@ _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 def new_model(case):
-    """Returns the model of a case, with all its weights."""
+    """Creates the model of a case, with all its weights."""
     from t2t_lite import registry
 
     settings = {**SIZES[case.model], "layer_prepostprocess_dropout": DROPOUT, "dtype_policy": _POLICIES[case.dtype]}
@@ -34,9 +34,10 @@ def new_model(case):
 
 
 def new_step(model, optimizer):
-    """Returns a compiled function of (state, inputs, targets) that gives (state, loss).
+    """Returns a compiled function (state, inputs, targets) -> (state, loss).
 
-    The state is a tuple of weights, seeds of dropout and the optimizer's variables. It is donated: gone after the call.
+    The state is a tuple of the weights, the dropout seeds and the optimizer's variables. The state is donated, so it is
+    invalid after the call.
     """
     import jax
 
@@ -58,10 +59,10 @@ def new_step(model, optimizer):
 
 
 class Work:
-    """A model that is trained: `run` takes a step on each of the batches in turn.
+    """Trains a model; `run` takes steps on the batches in turn.
 
     Args:
-        case: cases.Training, of a translation model.
+        case: cases.Training of a translation model.
     """
 
     def __init__(self, case):
@@ -69,7 +70,7 @@ class Work:
         import keras
 
         self.case, self.steps = case, 0
-        random.seed(1)  # Keras draws its seeds there; its own set_random_seed imports TensorFlow where there is one
+        random.seed(1)  # Keras seeds from `random`; its set_random_seed would import TensorFlow
         model = new_model(case)
         optimizer = keras.optimizers.Adam(1e-4, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
         optimizer.build(model.trainable_variables)
@@ -80,7 +81,7 @@ class Work:
         self.batches = [(jax.device_put(both[: case.rows]), jax.device_put(both[case.rows :])) for both in ids]
 
     def run(self, steps):
-        """Takes steps, and waits for them; returns the last loss, a float."""
+        """Takes steps and waits for their completion; returns the last loss, a float."""
         for _ in range(steps):
             self.state, loss = self.step(self.state, *self.batches[self.steps % BATCHES])
             self.steps += 1
@@ -95,12 +96,12 @@ class Work:
 
 
 class Side:
-    """The requests that this process answers; it holds one case at a time."""
+    """The requests that this process answers; it has one case at a time."""
 
     work, earlier = None, 0
 
     def hello(self):
-        """Returns versions and the card."""
+        """Returns the versions and the GPU's name."""
         import jax
         import keras
 
@@ -109,7 +110,7 @@ class Side:
         return {"side": "jax", "jax": jax.__version__, "card": card, "keras": keras.__version__}
 
     def warm(self, case):
-        """Makes the model of a case, given as JSON, and trains until it is warm."""
+        """Creates the model of a case, given as JSON, and trains until it is warm."""
         import keras
 
         self.drop()
@@ -126,9 +127,10 @@ class Side:
         return {"ready_seconds": round(seconds, 2), "loss": loss, "peer": "t2t_lite on JAX, jax.jit"}
 
     def turn(self):
-        """Takes the steps of a turn.
+        """Takes the steps of one turn; returns figures.
 
-        "peak_gb" is 0 where an earlier case of this process needed more: JAX's figure is of the whole process.
+        "peak_gb" is 0 if an earlier case of this process needed more, because JAX only reports the peak of the whole
+        process.
         """
         if self.work is None:
             raise RuntimeError("no case is warm")
@@ -142,7 +144,7 @@ class Side:
         return {"seconds": seconds, "tokens": case.tokens * case.steps, "peak_gb": peak_gb}
 
     def drop(self):
-        """Frees what the case holds."""
+        """Frees the memory of the current case."""
         import jax
         import keras
 
@@ -154,14 +156,14 @@ class Side:
 
 
 def _peak():
-    """Returns the most bytes of the card that this process has held; 0 where JAX cannot say."""
+    """Returns this process's peak GPU memory in bytes; 0 if JAX does not report it."""
     import jax
 
     return (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
 
 
 def main():
-    """Answers until standard input ends."""
+    """Answers requests until standard input ends."""
     side = Side()
     answer({"hello": side.hello, "warm": side.warm, "turn": side.turn, "drop": side.drop})
 

@@ -1,11 +1,11 @@
-"""The loss over a large vocabulary in blocks of rows, and with all logits in memory: numbers, time, memory.
+"""Compares the loss over a large vocabulary, computed in blocks of rows and with all logits in memory.
 
-python -m benchmarks.card.loss_blocks --once    # each side in a process of its own, for its peak memory
+python -m benchmarks.card.loss_blocks --once    # each side in a separate process, for its peak memory
 
-The logits of gpt2_small for 24 rows of 1,024 are 4.9 GB in float32, and each pass over them takes time. In blocks, a
-loop computes the logits of some rows, their cross-entropy and its gradients at once, and keeps only the loss and the
-gradients of the states and of the kernel. No product is computed twice: the gradient of a sum depends on what follows
-only by a factor. Nothing in the package uses it.
+Results, time and memory are compared. The logits of gpt2_small for 24 rows of 1,024 ids take 4.9 GB in float32, and
+each pass over them takes time. In blocks, a loop computes the logits of some rows, their cross-entropy and its
+gradients together, and keeps only the loss and the gradients of the states and the kernel. No product is computed
+twice, because later operations affect the gradient of a sum only by a factor. Nothing in the package uses this method.
 """
 
 import json
@@ -18,17 +18,17 @@ from benchmarks.card.ours import card, peak_gb
 from benchmarks.card.talk import answer
 from benchmarks.harness.turns import ROOT
 
-_SHAPE, _TOY = (24 * 1024, 768, 50_257, 4096), (2048, 128, 20_000, 256)  # rows, hidden size, ids, rows of a block
+_SHAPE, _TOY = (24 * 1024, 768, 50_257, 4096), (2048, 128, 20_000, 256)  # rows, hidden size, ids, rows per block
 _TURNS = 5
-_TOLERANCE = 1e-6  # of the loss; relative
+_TOLERANCE = 1e-6  # relative error of the loss
 
 
 def plain(hidden, kernel, targets):
-    """Returns the sum of the cross-entropies in nats, float32 [].
+    """Returns the sum of the cross-entropies of all rows in nats, float32 [].
 
     Args:
         hidden: float [R, D], the states before the softmax.
-        kernel: float [V, D], the embeddings that the softmax shares.
+        kernel: float [V, D], the embedding matrix, which the softmax shares.
         targets: int32 [R].
     """
     import tensorflow as tf
@@ -38,7 +38,7 @@ def plain(hidden, kernel, targets):
 
 
 def in_blocks(hidden, kernel, targets, block):
-    """Returns the same as `plain`, with the logits of `block` rows in memory at a time; R is a multiple of it."""
+    """Computes the same as `plain` with the logits of only `block` rows at a time; R is a multiple of `block`."""
     import tensorflow as tf
 
     @tf.custom_gradient
@@ -76,7 +76,7 @@ class Side:
 
     Args:
         name: "plain" or "blocks".
-        is_toy: bool, whether sizes are those for a CPU.
+        is_toy: bool, whether to use sizes for a CPU.
     """
 
     def __init__(self, name, is_toy):
@@ -99,7 +99,7 @@ class Side:
         self.run = lambda: step(self.hidden, self.kernel, self.targets)
 
     def measure(self):
-        """Returns {"seconds" of a step, "peak_gb" of the card or of this process, "loss", "norms" of its gradients}."""
+        """Returns "seconds" per step, "peak_gb" of the GPU or this process, "loss", and gradient "norms", as a dict."""
         import tensorflow as tf
 
         loss, *gradients = self.run()
@@ -114,7 +114,7 @@ class Side:
 
 
 def compare():
-    """Answers whether both ways have the same loss and gradients, and what each takes, in a process for each."""
+    """Checks that both ways agree in loss and gradients, and measures each in a separate process."""
     sides = {}
     for name in ("plain", "blocks"):
         words = [sys.executable, "-m", "benchmarks.card.loss_blocks", name]

@@ -1,9 +1,9 @@
-"""t2t_lite on a card, as `benchmarks/gpu.py` asks for it: a process that answers.
+"""Runs t2t_lite on a GPU; a process that answers requests of `benchmarks/gpu.py`.
 
 python -m benchmarks.card.ours
 
-Training reads records through the trainer's own pipeline and feed; XLA compiles the step. Searches are compiled, too.
-Without a card all of this runs on the CPU.
+Training reads records through the trainer's own pipeline and feed, and XLA compiles the step. Searches are also
+compiled. Without a GPU, everything runs on the CPU.
 """
 
 import gc
@@ -17,7 +17,7 @@ from benchmarks.card.talk import answer
 from benchmarks.harness import steps
 
 SETS = {"base": "transformer_base_v1", "big": "transformer_big_v1", "gpt2_small": "gpt2_small"}
-_RECORDS = 16  # batches of records
+_RECORDS = 16  # number of batches in the records
 
 
 def card():
@@ -28,7 +28,7 @@ def card():
 
 
 def peak_gb():
-    """Returns the most memory of the card that TensorFlow has held, in GB."""
+    """Returns TensorFlow's peak GPU memory, in GB."""
     import tensorflow as tf
 
     name = card()
@@ -36,7 +36,7 @@ def peak_gb():
 
 
 def hparams_of(case, **settings):
-    """Returns the HParams of a case: those of its set, with the sizes and dropout that all sides have."""
+    """Returns the HParams of a case: its hparams set, with the sizes and dropout that all sides share."""
     from t2t_lite import registry
 
     policy = case.dtype if case.dtype == "float32" else f"mixed_{case.dtype}"
@@ -47,7 +47,7 @@ def hparams_of(case, **settings):
 
 
 def new_step(case, hparams, xla_compile=True, replicas=None):
-    """Returns a TrainStep of a new model on the card, or on the CPU where there is none."""
+    """Returns a TrainStep of a new model on the GPU, or on the CPU if there is no GPU."""
     from t2t_lite.runs.run_config import build_model
     from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 
@@ -61,12 +61,12 @@ def new_step(case, hparams, xla_compile=True, replicas=None):
 
 
 def features_of(case):
-    """Returns {feature: rank} of a case's batches."""
+    """Returns {feature: rank} for the batches of a case."""
     return {"targets": 2} if case.language_model else {"inputs": 2, "targets": 2}
 
 
 def write_records(path, case):
-    """Writes rows of random ids without padding."""
+    """Writes records with rows of random ids, without padding."""
     import tensorflow as tf
 
     from t2t_lite.data.record_format import serialize
@@ -78,7 +78,7 @@ def write_records(path, case):
 
 
 class TrainingWork:
-    """A model that is trained on records.
+    """Trains a model on records.
 
     Args:
         case: cases.Training.
@@ -107,14 +107,14 @@ class TrainingWork:
         self.flops = forward_flops(self.step.model, dict.fromkeys(features_of(case), case.length)).training(case.tokens)
 
     def warm(self):
-        """Takes the first steps, which compiles; returns figures."""
+        """Takes the first steps, in which XLA compiles; returns figures."""
         started = time.perf_counter()
         self.take(1)
         seconds = time.perf_counter() - started
         return {"compile_seconds": round(seconds, 2), "loss": self.take(3), "flops": self.flops}
 
     def needs(self):
-        """Returns the memory of a step, as --describe estimates it, and the part that does not grow with rows."""
+        """Returns the memory of a step as estimated by --describe, and the part that does not grow with the rows."""
         from t2t_lite.extras.describe.cost import training_memory
 
         lengths = dict.fromkeys(features_of(self.case), self.case.length)
@@ -123,7 +123,7 @@ class TrainingWork:
         return {"needs_gb": sum(parts.values()) / 1e9, "fixed_gb": fixed / 1e9}
 
     def take(self, steps):
-        """Takes steps; returns the loss of the last, in nats per target token."""
+        """Takes steps; returns the loss of the last step, in nats per target token."""
         for _ in range(steps):
             batches, placed = self.feed.take()
             self.feed.fetch_ahead()
@@ -133,13 +133,13 @@ class TrainingWork:
         return float(result["nats"]["targets"]) / batches.counts["targets"]
 
     def run(self):
-        """Takes the steps of a turn; returns figures."""
+        """Takes the steps of one turn; returns figures."""
         waited, launching, started = self.feed.seconds_waited, self.launching, time.perf_counter()
         loss = self.take(self.case.steps)
         seconds = time.perf_counter() - started
         shares = {
             "waiting": (self.feed.seconds_waited - waited) / seconds,
-            "launching": (self.launching - launching) / seconds,  # near 1 where the device's queue is always full
+            "launching": (self.launching - launching) / seconds,  # near 1 if the device's queue is always full
         }
         return {"tokens": self.case.tokens * self.case.steps, **shares, "loss": loss}
 
@@ -150,7 +150,7 @@ class TrainingWork:
 
 
 class SearchWork:
-    """A model of random weights that translates a batch of sources, or continues a batch of prompts.
+    """Translates a batch of sources, or continues a batch of prompts, with a model of random weights.
 
     Args:
         case: cases.Translating or cases.Generating.
@@ -173,7 +173,7 @@ class SearchWork:
         )  # fmt: skip
 
     def warm(self):
-        """Searches, which compiles, then twice again; returns figures."""
+        """Searches once, which compiles, and then twice more; returns figures."""
         started = time.perf_counter()
         self.run()
         seconds = time.perf_counter() - started
@@ -182,7 +182,7 @@ class SearchWork:
         return {"compile_seconds": round(seconds, 2)}
 
     def run(self):
-        """Searches once; returns the amount of work."""
+        """Searches once; returns the numbers of sentences and tokens."""
         outputs = self.searcher.search(self.sources, self.options)
         lengths = {len(hypotheses[0].ids) for hypotheses in outputs}
         if lengths != {self.case.new}:
@@ -191,15 +191,15 @@ class SearchWork:
         return work_done if self.case.work == "translate" else {**work_done, "tokens": self.case.batch * self.case.new}
 
     def needs(self):
-        """Nothing is estimated."""
+        """Returns {}: the memory of searches is not estimated."""
         return {}
 
     def end(self):
-        """Nothing has to be ended."""
+        """Does nothing: a search has no threads to stop."""
 
 
 def new_model(case):
-    """Returns a model of random weights in the case's dtype, for searches."""
+    """Creates a model of random weights in the case's dtype, for searches."""
     import tensorflow as tf
 
     from t2t_lite.models.transformer import Transformer
@@ -222,12 +222,12 @@ def new_model(case):
 
 
 class Ours:
-    """The requests that this process answers; it holds one case at a time."""
+    """The requests that this process answers; it has one case at a time."""
 
     work, placed = None, None
 
     def hello(self):
-        """Returns versions and the card."""
+        """Returns the versions and the GPU's name."""
         import keras
         import tensorflow as tf
 
@@ -244,7 +244,7 @@ class Ours:
         }  # fmt: skip
 
     def warm(self, case, xla_compile=True):
-        """Makes the model of a case, given as JSON, and works until it is warm."""
+        """Creates the model of a case, given as JSON, and runs it until it is warm."""
         import tensorflow as tf
 
         self.drop()
@@ -260,13 +260,13 @@ class Ours:
         return {"ready_seconds": round(time.perf_counter() - started, 2), **figures}
 
     def turn(self):
-        """Does the work of the case once."""
+        """Runs one turn of the case; returns figures."""
         started = time.perf_counter()
         figures = self.work.run()
         return {"seconds": time.perf_counter() - started, **figures, "peak_gb": peak_gb()}
 
     def kernels(self, steps=5):
-        """Returns the kernels and copies of the warm case by time: see `profile.kernels`."""
+        """Returns the kernels and copies of the warm case, by time: see `profile.kernels`."""
         self.work.take(2)
         return profile.kernels(lambda: self.work.take(steps), steps)
 
@@ -275,7 +275,7 @@ class Ours:
         return self.placed
 
     def drop(self):
-        """Frees what the case holds."""
+        """Frees the memory of the current case."""
         if self.work is not None:
             self.work.end()
         self.work = None
@@ -284,7 +284,7 @@ class Ours:
 
 
 def main():
-    """Answers until standard input ends."""
+    """Answers requests until standard input ends."""
     ours = Ours()
     names = "hello", "warm", "turn", "kernels", "placement", "drop"
     answer({name: getattr(ours, name) for name in names})

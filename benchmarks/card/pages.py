@@ -1,4 +1,4 @@
-"""The result of `benchmarks/gpu.py`, written again after each section: figures, checks, kernels."""
+"""Writes the result of `benchmarks/gpu.py` after each section: figures, checks, kernels."""
 
 import json
 import os
@@ -17,11 +17,11 @@ LABELS = {
     "uncompiled": "t2t_lite, without XLA",
     "jax": "t2t_lite's layers, jax.jit",
 }
-_KERNELS = 25  # on the page; all that were read are in result.json's neighbour
+_KERNELS = 25  # number of kernels on the page; profiles.json has all
 
 
 class Page:
-    """The results so far, and the folder that they are written to.
+    """Collects results and writes them to a folder.
 
     Args:
         folder: str.
@@ -37,17 +37,17 @@ class Page:
         self._flops = {}
 
     def describe(self, card, hellos, driver):
-        """Notes the card, its driver, and versions."""
+        """Records the GPU, its driver, and the versions."""
         self.result.machine |= {"card": card, "driver": driver}
         for side in hellos.values():
             self.result.versions |= {n: v for n, v in side.items() if n in ("torch", "transformers", "cuda") and v}
 
     def leave_out(self, what, why):
-        """Notes what was not measured."""
+        """Records that something was not measured, and why."""
         self.result.missing[what] = why
 
     def check(self, title, answer):
-        """Notes a check, which answered with "ok" and "says", or "error"."""
+        """Records the answer of a check, which has "ok" and "says", or "error"."""
         self.checks.append((title, bool(answer.get("ok")), answer.get("says") or answer.get("error", "")))
         self.is_right &= bool(answer.get("ok"))
         if "placement" in answer:
@@ -55,7 +55,7 @@ class Page:
 
     @property
     def nothing_works(self):
-        """Whether steps of training were tried, and none worked."""
+        """Whether training steps were tried and none worked."""
         steps = [ok for title, ok, _ in self.checks if title.startswith("step")]
         return bool(steps) and not any(steps)
 
@@ -63,11 +63,11 @@ class Page:
         """Adds the figures of a case.
 
         Args:
-            case: of `cases`.
+            case: a case of `benchmarks.card.cases`.
             turns: {side: [answers to "turn"]}.
             warm_answers: {side: answer to "warm"}.
-            peak: float, the card's operations per second, or None.
-            prefix: str, of the case's title.
+            peak: float, the GPU's peak operations per second, or None.
+            prefix: str, prefix of the case's title.
         """
         title = f"{prefix}{case.title}"
         unit = "sentences" if case.work == "translate" else "tokens"
@@ -86,17 +86,17 @@ class Page:
         )
 
     def flops_of(self, case, warm_answers):
-        """Returns the operations of a step of training, which our side counts; None before it did."""
+        """Returns the operations of a training step as counted by our side; None if not counted yet."""
         if flops := warm_answers.get("ours", {}).get("flops"):
             self._flops[case] = flops
         return self._flops.get(case)
 
     def add_profile(self, what, title, profile):
-        """Adds the kernels or the placement of a case."""
+        """Adds the kernels or the placement of a case to the profiles."""
         self.profiles[f"{what}, {title}"] = profile
 
     def write(self, seconds):
-        """Writes all results so far."""
+        """Writes all results so far to the folder."""
         self.result.seconds = round(seconds)
         os.makedirs(self.folder, exist_ok=True)
         folder = pathlib.Path(self.folder)
@@ -142,12 +142,12 @@ class Page:
 
 
 def two_checks(answer):
-    """Returns the two checks of `works.run`, or its error for both."""
+    """Returns the two checks of `works.run`; in case of an error, both have the error."""
     return {name: answer.get(name, answer) for name in ("resumed", "export")}
 
 
 def first_match(path, pattern):
-    """Returns the first line of a log that has a pattern, without what logging puts before it; or ""."""
+    """Returns the first line of a log that matches a pattern, without the logging prefix; or ""."""
     with open(path, errors="replace") as file:
         for line in file:
             if re.search(pattern, line):

@@ -1,21 +1,23 @@
-"""The models of `benchmarks.card.peers`, PyTorch's and Hugging Face's, of random weights."""
+"""Creates the models of `benchmarks.card.peers`: PyTorch's and Hugging Face's, with random weights."""
 
 import math
 
 from benchmarks.card.cases import DROPOUT, SIZES, SMOOTHING
 
-BATCHES = 4  # they take turns
+BATCHES = 4  # number of batches, used in turn
 POSITIONS = 1024
-# torch.compile cannot ask whether rows are packed, and so gives Hugging Face's "sdpa" a mask, which keeps it from the
-# flash kernel. For attention that it does not know it makes no mask: then the same function gets is_causal.
+# Under torch.compile, Hugging Face cannot check whether rows are packed, and therefore gives "sdpa" a mask, which
+# prevents the flash kernel. For an unknown kind of attention, Hugging Face makes no mask, and the same function is
+# called with is_causal.
 UNMASKED = "sdpa_unmasked"
 
 
 def translation_model(case):
-    """Returns nn.Transformer, post-norm as the paper and with its one matrix of embeddings: ids to the loss.
+    """Returns an nn.Transformer that maps ids to the loss; it is post-norm and shares one embedding matrix, as in the
+    paper.
 
-    It is the model of `transformer_base_v1`: the attention's projections have no biases, and dropout is on the outputs
-    of sub-layers and on embeddings alone.
+    The model is that of `transformer_base_v1`: attention projections have no biases, and dropout is applied only to
+    embeddings and the outputs of sub-layers.
     """
     import torch
     import torch.nn.functional as F
@@ -25,7 +27,7 @@ def translation_model(case):
     hidden, layers = sizes["hidden_size"], sizes["num_hidden_layers"]
 
     class Model(nn.Module):
-        """Ids of both sides to the mean loss of the targets."""
+        """Maps ids of both sides to the mean loss of the targets."""
 
         def __init__(self):
             super().__init__()
@@ -34,13 +36,13 @@ def translation_model(case):
             self.layers = nn.Transformer(
                 hidden, sizes["num_heads"], layers, layers, sizes["filter_size"], DROPOUT, batch_first=True
             )
-            self.layers.encoder.norm = self.layers.decoder.norm = None  # the paper has none after a post-norm stack
+            self.layers.encoder.norm = self.layers.decoder.norm = None  # the paper has no norm after a post-norm stack
             for module in self.layers.modules():
                 if isinstance(module, nn.MultiheadAttention):
                     module.in_proj_bias = module.out_proj.bias = None
                     module.dropout = 0.0
                 elif isinstance(module, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)):
-                    module.dropout.p = 0.0  # that of the inner activations
+                    module.dropout.p = 0.0  # dropout of the inner activations
             self.dropout = nn.Dropout(DROPOUT)
             rates = torch.pow(10000.0, torch.arange(0, hidden, 2) / hidden)
             angles = torch.arange(float(case.length))[:, None] / rates
@@ -53,7 +55,8 @@ def translation_model(case):
             return self.dropout(self.embedding(ids) * math.sqrt(hidden) + self.positions)
 
         def forward(self, inputs, targets):
-            # Of the dtype of the causal mask: two kinds are converted, with a warning, at every call.
+            # In the dtype of the causal mask, because masks of different dtypes are converted, with a warning, at every
+            # call.
             padding = torch.zeros(inputs.shape, device=inputs.device).masked_fill(inputs == 0, -math.inf)
             states = self.layers(
                 self.embed(inputs), self.embed(F.pad(targets, (1, 0))[:, :-1]), tgt_mask=self.causal,
@@ -68,7 +71,7 @@ def translation_model(case):
 
 
 def gpt2(case, attention="sdpa"):
-    """Returns a GPT2LMHeadModel of random weights; texts never end by themselves."""
+    """Returns a GPT2LMHeadModel with random weights, whose texts always reach the length limit."""
     from transformers import AttentionInterface, GPT2Config, GPT2LMHeadModel
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -80,12 +83,12 @@ def gpt2(case, attention="sdpa"):
         embd_pdrop=DROPOUT, attn_pdrop=DROPOUT, bos_token_id=None, eos_token_id=None, attn_implementation=attention,
     )  # fmt: skip
     model = GPT2LMHeadModel(config)
-    model.loss_type = "ForCausalLM"  # what it takes anyway, with a warning at which torch.compile would stop
+    model.loss_type = "ForCausalLM"  # the default, which would otherwise cause a warning that breaks torch.compile
     return model
 
 
 def marian(case):
-    """Returns a MarianMTModel of random weights; translations never end by themselves."""
+    """Returns a MarianMTModel with random weights, whose translations always reach the length limit."""
     from transformers import MarianConfig, MarianMTModel
 
     sizes = SIZES[case.model]

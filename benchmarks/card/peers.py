@@ -1,10 +1,10 @@
-"""PyTorch and Hugging Face on a card, as `benchmarks/gpu.py` asks for them: a process that answers.
+"""Runs PyTorch and Hugging Face on a GPU; a process that answers requests of `benchmarks/gpu.py`.
 
 python -m benchmarks.card.peers
 
-They train PyTorch's nn.Transformer, the same model as ours, and Hugging Face's GPT-2, both by torch.autocast,
-torch.compile and a fused optimizer; beam search is that of Hugging Face's Marian, greedy search that of its GPT-2.
-Without a card all of this runs on the CPU, not compiled. T2T_PEER_COMPILE=0 does not compile on a card either.
+PyTorch's nn.Transformer, the same model as ours, and Hugging Face's GPT-2 are trained with torch.autocast,
+torch.compile and a fused optimizer. Beam search uses Hugging Face's Marian, greedy search its GPT-2. Without a GPU,
+everything runs on the CPU without compilation. T2T_PEER_COMPILE=0 also disables compilation on a GPU.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from benchmarks.card.talk import answer
 
 
 class TrainingWork:
-    """A model that is trained: `run` takes a step on each of the batches in turn.
+    """Trains a model; `run` takes steps on the batches in turn.
 
     Args:
         case: cases.Training.
@@ -59,7 +59,7 @@ class TrainingWork:
             return self.forward(inputs, targets)
 
     def step(self):
-        """Takes one step; returns the loss."""
+        """Takes one training step; returns the loss."""
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss(*self.batches[self.steps % BATCHES])
         self.scaler.scale(loss).backward()
@@ -69,13 +69,13 @@ class TrainingWork:
         return loss.detach()
 
     def precision(self, torch):
-        """Returns the context of a forward pass."""
+        """Returns the context manager that sets the precision of a forward pass."""
         if self.case.dtype == "float32":
             return contextlib.nullcontext()  # products are TF32: see `Peer.warm`
         return torch.autocast(self.device.type, dtype=getattr(torch, self.case.dtype))
 
     def warm(self):
-        """Compiles, and takes a step on all batches; returns figures."""
+        """Compiles the model, and takes a step on each batch; returns figures."""
         import torch
 
         how, why = "torch.compile" if self.compiles else "eager", ""
@@ -87,7 +87,7 @@ class TrainingWork:
             if not self.compiles:
                 raise
             why = " ".join(f"{type(error).__name__}: {error}".split()[:40])
-        if why:  # outside of `except`: the traceback held tensors
+        if why:  # outside `except`, where the traceback would keep tensors alive
             print(f"not compiled: {why}", file=sys.stderr)
             torch._dynamo.reset()
             self.forward, how = self.model, f"eager, torch.compile failed: {why[:200]}"
@@ -96,14 +96,14 @@ class TrainingWork:
         return {"loss": loss.item(), "peer": f"{self.name}, {how}"}
 
     def run(self):
-        """Takes the steps of a turn; returns figures."""
+        """Takes the steps of one turn; returns figures."""
         for _ in range(self.case.steps):
             self.step()
         return {"tokens": self.case.tokens * self.case.steps}
 
 
 class SearchWork:
-    """A model of random weights that translates a batch of sources, or continues a batch of prompts.
+    """Translates a batch of sources, or continues a batch of prompts, with a model of random weights.
 
     Args:
         case: cases.Translating or cases.Generating.
@@ -125,7 +125,7 @@ class SearchWork:
         self.mask = torch.ones_like(self.ids)
 
     def run(self):
-        """Searches once; returns the amount of work."""
+        """Searches once; returns the numbers of sentences and tokens."""
         import torch
 
         with torch.inference_mode():
@@ -144,12 +144,12 @@ class SearchWork:
 
 
 class Peer:
-    """The requests that this process answers; it holds one case at a time."""
+    """The requests that this process answers; it has one case at a time."""
 
     work = None
 
     def hello(self):
-        """Returns versions. Raises `ImportError` without PyTorch."""
+        """Returns the versions and the GPU's name. Raises `ImportError` without PyTorch."""
         import torch
 
         try:
@@ -161,7 +161,7 @@ class Peer:
         return {"side": "torch", "card": card, **versions}
 
     def warm(self, case):
-        """Makes the model of a case, given as JSON, and works until it is warm."""
+        """Creates the model of a case, given as JSON, and runs it until it is warm."""
         import torch
 
         self.drop()
@@ -182,7 +182,7 @@ class Peer:
         return {"ready_seconds": round(seconds, 2), **figures}
 
     def turn(self):
-        """Does the work of the case once."""
+        """Runs one turn of the case; returns figures."""
         import torch
 
         if self.work is None:
@@ -196,7 +196,7 @@ class Peer:
         return {"seconds": seconds, **figures, "peak_gb": peak}
 
     def drop(self):
-        """Frees what the case holds."""
+        """Frees the memory of the current case."""
         self.work = None
         if torch := sys.modules.get("torch"):
             torch._dynamo.reset()
@@ -214,7 +214,7 @@ def _synchronize():
 
 
 def main():
-    """Answers until standard input ends."""
+    """Answers requests until standard input ends."""
     peer = Peer()
     answer({"hello": peer.hello, "warm": peer.warm, "turn": peer.turn, "drop": peer.drop})
 

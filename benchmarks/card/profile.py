@@ -5,22 +5,23 @@ import glob
 import re
 import tempfile
 
-_MOST = 90  # kernels that are returned
-_LONG_GAP = 0.02  # milliseconds; what is between kernels that are launched one after the other is a tenth of it
+_MOST = 90  # maximum number of kernels to return
+_LONG_GAP = 0.02  # milliseconds; the usual gap between successive kernels is a tenth of this
 
 
 def kernels(work, steps):
-    """Runs work under TensorFlow's profiler.
+    """Runs some work under TensorFlow's profiler; returns kernels, gaps and copies by time.
 
     Args:
         work: function without arguments, which waits for the device.
-        steps: int, how many steps it takes.
+        steps: int, the number of steps in the work.
 
     Returns:
-        dict of "busy": share of the time in which a kernel ran; "milliseconds": of a step, from its first kernel to the
-        next step's; "kernels": list of [name, milliseconds per step, times per step], the longest first; "launches":
-        kernels per step; "gaps": list of [what ran before and after a gap, milliseconds per step, times per step];
-        "copies": {name of a copy: times per step}. Empty lists where the profiler saw no device.
+        dict with "busy": share of the time in which a kernel ran; "milliseconds": duration of a step, from its first
+        kernel to the next step's; "kernels": list of [name, milliseconds per step, times per step], longest first;
+        "launches": kernels per step; "gaps": list of [what ran before and after a gap, milliseconds per step, times per
+        step];
+        "copies": {name of a copy: times per step}. The lists are empty if the profiler saw no device.
     """
     import tensorflow as tf
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
@@ -64,15 +65,15 @@ def kernels(work, steps):
 
 
 def placement(work):
-    """Runs work that calls its functions for the first time, and looks at the graphs that TensorFlow makes of them.
+    """Runs some work whose functions are called for the first time, and counts operations by device in their graphs.
 
     Args:
         work: function without arguments.
 
     Returns:
-        What it returns, and a dict of "host" and "device": {type of operation: how many} in the graphs for host and
-        device; "crossings": {tensor and where it comes from: how many}, what is sent from one to the other. XLA's
-        functions count as one operation.
+        (result of the work, dict). The dict has "host" and "device": {operation type: count} in the graphs of each; and
+        "crossings": {tensor and its origin: count}, the tensors that are sent between host and device. An XLA function
+        counts as one operation.
     """
     from tensorflow.python.eager import context
 

@@ -1,4 +1,4 @@
-"""How `benchmarks/gpu.py` talks to its sides, which are separate processes: one line of JSON each way."""
+"""Exchanges requests and answers, one line of JSON each, between `benchmarks/gpu.py` and its side processes."""
 
 import contextlib
 import json
@@ -13,12 +13,12 @@ from benchmarks.harness.turns import ROOT, last_line
 
 
 class Side:
-    """A process that answers requests.
+    """Starts a process that answers requests.
 
     Args:
-        module: str, such as "benchmarks.card.ours"; it calls `answer`.
-        log: str, path of the file for its standard error.
-        environment: dict of str, what its environment has besides this process's.
+        module: str, such as "benchmarks.card.ours", a module that calls `answer`.
+        log: str, path of the file for the process's standard error.
+        environment: dict of str, environment variables in addition to those of this process.
     """
 
     def __init__(self, module, log, environment=None):
@@ -31,13 +31,13 @@ class Side:
 
     def ask(self, do, **arguments):
         """Sends a request without waiting for the answer."""
-        with contextlib.suppress(BrokenPipeError):  # then there is no answer either
+        with contextlib.suppress(BrokenPipeError):  # then `answer` reports the error
             self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
             self._process.stdin.flush()
 
     def answer(self, seconds):
-        """Returns the answer, a dict; after so many seconds ends the process and returns {"error": …}."""
-        started = time.monotonic()  # before the timer, which must not end the process earlier than this clock says
+        """Returns the answer, a dict; after a timeout, kills the process and returns {"error": …}."""
+        started = time.monotonic()  # before the timer starts, so that the process cannot end too early by this clock
         timer = threading.Timer(max(seconds, 0.1), self._process.kill)
         timer.start()
         try:
@@ -51,7 +51,7 @@ class Side:
         return {"error": f"its process ended: {last_line(self.log)}"}
 
     def end(self):
-        """Ends the process."""
+        """Ends the process, by force if it does not react."""
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
@@ -65,8 +65,8 @@ def answer(handlers):
     """Answers requests from standard input until it ends.
 
     Args:
-        handlers: {what to do: function of the request's arguments, which returns a dict}. An exception is answered by
-            its first line, and its traceback goes to standard error.
+        handlers: {name of a request: function of the request's arguments that returns a dict}. If the function raises
+        an exception, the answer is the exception's first line, and the traceback goes to standard error.
     """
     for line in sys.stdin:
         request = json.loads(line)

@@ -1,8 +1,8 @@
-"""Does the package work on a card? Checks, each a request to a process: see `benchmarks/gpu.py`.
+"""Checks that the package works on a GPU; a process that answers requests of `benchmarks/gpu.py`.
 
 python -m benchmarks.card.works
 
-A check answers with "ok" and "says", a sentence with its figures.
+The answer of a check has "ok" and "says", a sentence with figures.
 """
 
 import dataclasses
@@ -17,16 +17,16 @@ from benchmarks.card.cases import Training
 from benchmarks.card.ours import card, features_of, hparams_of, new_step
 from benchmarks.card.talk import answer
 
-_TOLERANCE = 1e-3  # of logits in float32, without TF32, beside the CPU's
+_TOLERANCE = 1e-3  # of float32 logits without TF32, compared with the CPU's
 
 
 def case_of(is_toy, dtype="float32"):
-    """Returns the Training that the checks use: base, or a toy."""
+    """Returns the Training case of the checks, with base or toy size."""
     return Training("toy", 4, 8, dtype, 2, 100) if is_toy else Training("base", 64, 32, dtype)
 
 
 def random_batch(case, seed=0):
-    """Returns {feature: int32 ids}, of random lengths, padded with 0."""
+    """Returns {feature: int32 ids} with random lengths, padded with 0."""
     import numpy as np
 
     draw = np.random.default_rng(seed)
@@ -41,7 +41,7 @@ def random_batch(case, seed=0):
 
 
 def train_once(step, batches):
-    """Takes one step on batches; returns its loss, in nats per target token."""
+    """Takes one step on batches; returns the loss in nats per target token."""
     from t2t_lite.training.training_data import StepBatches
 
     step_batches = StepBatches(batches, 0)
@@ -49,7 +49,7 @@ def train_once(step, batches):
 
 
 def step(dtype, xla_compile, is_toy=False):
-    """Takes three training steps of `transformer_base_v1` on one batch: losses are finite."""
+    """Checks that three training steps of `transformer_base_v1` on one batch have finite losses."""
     case = case_of(is_toy, dtype)
     train = new_step(
         case, hparams_of(case, learning_rate_schedule="constant", learning_rate_constant=1e-4), xla_compile
@@ -63,7 +63,7 @@ def step(dtype, xla_compile, is_toy=False):
 
 
 def logits(is_toy=False):
-    """Compares logits of float32, without TF32, with those of the same weights on the CPU."""
+    """Compares float32 logits, without TF32, with the logits of the same weights on the CPU."""
     import numpy as np
     import tensorflow as tf
 
@@ -107,7 +107,7 @@ def search(is_toy=False):
 
 
 def replicas(is_toy=False):
-    """Trains on two logical replicas of the card, and on one that accumulates the same two batches."""
+    """Compares training on two logical replicas of the GPU with one replica that accumulates the same batches."""
     import numpy as np
     import tensorflow as tf
 
@@ -141,7 +141,7 @@ def replicas(is_toy=False):
 
 
 def _command(name, *words):
-    """Runs one of the package's commands, from the package that this process imports; returns the process."""
+    """Starts a command of the package that this process imports; returns the process."""
     return subprocess.Popen(
         [sys.executable, "-m", f"t2t_lite.bin.{name}", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True,
@@ -157,7 +157,7 @@ def _finish(*processes):
 
 
 def _differences(folders):
-    """Returns how many variables of two checkpoints differ, of how many, and by how much of their norm."""
+    """Returns (number of variables that differ between two checkpoints, total number, relative difference in norm)."""
     import numpy as np
     import tensorflow as tf
 
@@ -170,9 +170,9 @@ def _differences(folders):
 
 
 def run(is_toy=False):
-    """Trains by the commands, with and without an interruption and with and without deterministic operations; exports.
+    """Trains with the commands, with and without interruption and deterministic operations, and exports.
 
-    Answers for two checks: "resumed" and "export".
+    The answer has two checks, "resumed" and "export".
     """
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the operations of the export)
@@ -190,7 +190,7 @@ def run(is_toy=False):
             )  # fmt: skip
 
         first = [("straight", all_steps), ("halves", half)]
-        if not is_toy:  # a CPU adds in one order
+        if not is_toy:  # a CPU always adds in the same order
             first += [("free_straight", all_steps, "--nodeterministic"), ("free_halves", half, "--nodeterministic")]
         _finish(*(train(*arguments) for arguments in first))
         _finish(*(train(name, all_steps, *words) for name, steps, *words in first if steps == half))
@@ -212,7 +212,7 @@ def run(is_toy=False):
 
 
 def devices(is_toy=False):
-    """Says which card TensorFlow sees, and multiplies on it."""
+    """Checks that a matrix product is computed on the GPU."""
     import tensorflow as tf
 
     x = tf.random.normal([256, 256])
@@ -222,7 +222,7 @@ def devices(is_toy=False):
 
 
 def main():
-    """Answers until standard input ends."""
+    """Answers requests until standard input ends."""
     answer({check.__name__: check for check in (devices, step, logits, search, replicas, run)})
 
 

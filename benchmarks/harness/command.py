@@ -1,16 +1,15 @@
-"""The command line that all benchmarks have, and how they start a process per side.
+"""The command line that all benchmarks share, and functions that run a side in a separate process.
 
 A benchmark is a module with
 
     TITLE   str, one line
-    SIDES   {side: what tables call it}; the first is ours, and ratios are to it
-    DEFAULT_SIDES  optional: those that are compared unless --sides says otherwise
-    NEEDS   {side: modules that it imports}, where they are not required by t2t_lite itself
-    measure(result, flags)          measures everything and adds it to `result`, a `record.Result`
-    side(name, **settings)          one side, in a process of its own: warms up, then calls `turns.answer_turns`
-    add_flags(parser)               optional: flags of its own
+    SIDES {side: name in tables}; the first side is ours, the numerator of ratios
+    DEFAULT_SIDES optional: the sides that are compared by default NEEDS {side: modules that the side imports}, if
+    t2t_lite itself does not require them measure(result, flags) measures everything and adds it to `result`, a
+    `record.Result` side(name, **settings) runs one side in a separate process: warms up, then calls
+    `turns.answer_turns` add_flags(parser) optional: adds the benchmark's own flags
 
-and ends with `sys.exit(main(sys.modules[__name__]))`. It is started in the repository's root, as `python -m
+and ends with `sys.exit(main(sys.modules[__name__]))`. A benchmark is started in the repository's root as `python -m
 benchmarks.NAME`.
 """
 
@@ -28,35 +27,35 @@ from t2t_lite.errors import UserError
 
 
 def name_of(module):
-    """Returns a benchmark's name: its file's."""
+    """Returns a benchmark's name, which is that of its file."""
     return pathlib.Path(module.__file__).stem
 
 
 def module_of(name):
-    """Returns the name of a benchmark's module, by which Python runs it: an extra's is in a folder of its own."""
+    """Returns the module name of a benchmark; the benchmarks of extras are in subfolders."""
     path = next(record.BENCHMARKS.glob(f"extras/*/{name}.py"), record.BENCHMARKS / f"{name}.py")
     return ".".join(path.relative_to(record.REPOSITORY).with_suffix("").parts)
 
 
 def default_sides(module):
-    """Returns the sides that a benchmark compares unless --sides says otherwise."""
+    """Returns the sides that a benchmark compares by default."""
     return [*getattr(module, "DEFAULT_SIDES", module.SIDES)]
 
 
 def parser_of(module):
     """Returns the ArgumentParser of a benchmark."""
     parser = argparse.ArgumentParser(description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes and two turns, to see that it works")
-    parser.add_argument("--rounds", type=int, default=None, help="turns of each side; default: the benchmark's own")
+    parser.add_argument("--quick", action="store_true", help="small sizes and two turns, as a quick test")
+    parser.add_argument("--rounds", type=int, default=None, help="turns of each side; default: set by the benchmark")
     parser.add_argument(
         "--sides",
         default="",
         help=f"of {', '.join(module.SIDES)}; default: {', '.join(getattr(module, 'DEFAULT_SIDES', module.SIDES))}",
     )
-    parser.add_argument("--out", help="a folder, such as benchmarks/results, in which the result is kept")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON in place of Markdown")
+    parser.add_argument("--out", help="folder, such as benchmarks/results, to which the result is added")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON instead of Markdown")
     parser.add_argument(
-        "--bench_dir", type=os.path.abspath, default="bench", help="a folder for data and models that benchmarks share"
+        "--bench_dir", type=os.path.abspath, default="bench", help="folder for data and models that benchmarks share"
     )
     parser.add_argument("--side", help=argparse.SUPPRESS)  # one process of the benchmark
     parser.add_argument("--settings", type=json.loads, default={}, help=argparse.SUPPRESS)
@@ -66,10 +65,10 @@ def parser_of(module):
 
 
 def chosen(flag, words, known):
-    """Returns the names in a flag's words, such as "a,b".
+    """Splits a flag's value, such as "a,b", into names.
 
     Raises:
-        UserError: some are not `known`.
+        UserError: some names are not `known`.
     """
     names = [name for name in words.split(",") if name]
     if unknown := set(names) - set(known):
@@ -78,12 +77,12 @@ def chosen(flag, words, known):
 
 
 def sizes_of(flags, **small):
-    """Returns {name: the flag of this name}, with --quick the `small` ones in place of the flags."""
+    """Returns {name: value of the flag}; with --quick, returns `small` instead."""
     return small if flags.quick else {name: getattr(flags, name) for name in small}
 
 
 def main(module, argv=None):
-    """Runs a benchmark, or one side of it. Returns the exit status."""
+    """Runs a benchmark or one of its sides; returns the exit status."""
     flags = parser_of(module).parse_args(argv)
     if flags.side:
         module.side(flags.side, **flags.settings)
@@ -98,14 +97,14 @@ def main(module, argv=None):
     except UserError as error:
         print(f"{name_of(module)}: {error}", file=sys.stderr)
         return 2
-    except RuntimeError as error:  # a process that is not a peer's
+    except RuntimeError as error:  # a process other than a peer's failed
         print(f"{name_of(module)}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def run(module, flags, sides, argv=None):
-    """Measures; returns the Result. A side whose modules are not installed is left out, and the result says so."""
+    """Measures and returns the Result; a side whose modules are not installed is listed as missing."""
     argv = None if argv is None else ["python", "-m", module_of(name_of(module)), *argv]
     result = record.new_result(name_of(module), module.TITLE, module.SIDES, argv)
     started = time.monotonic()
@@ -121,21 +120,21 @@ def run(module, flags, sides, argv=None):
 
 
 def side_command(module, side, **settings):
-    """Returns the words that start one side of a benchmark."""
+    """Returns the command, a list of words, that starts one side of a benchmark."""
     return [sys.executable, "-m", module_of(name_of(module)), "--side", side, "--settings", json.dumps(settings)]
 
 
 def compare(module, result, flags, case, sides=None, rounds=3, **settings):
-    """Lets sides take turns, and adds all figures, peak memory and the seconds until they were warm among them.
+    """Lets sides take turns, and adds their figures to the result, including peak memory and seconds until warm.
 
     Args:
-        module: the benchmark.
+        module: the benchmark's module.
         result: Result.
-        flags: of the command line.
+        flags: the command line's flags.
         case: str, such as "batch 32".
-        sides: list of str; None: all. Those that are not among --sides, or that are missing, are left out.
-        rounds: int, if --rounds does not say.
-        **settings: what `module.side` gets besides the side's name.
+        sides: list of str, or None for all. Sides that are missing or not among --sides are skipped.
+        rounds: int, the default of --rounds.
+        **settings: arguments of `module.side`, in addition to the side's name.
 
     Returns:
         {side: [figures of each turn]}.
@@ -155,10 +154,10 @@ def compare(module, result, flags, case, sides=None, rounds=3, **settings):
 
 
 def alone(module, side, **settings):
-    """Runs one side in a process that prints its figures once, and returns them."""
+    """Runs one side in a process that prints its figures once; returns the figures."""
     return run_alone(side_command(module, side, **settings))
 
 
 def rounds_of(flags, rounds):
-    """Returns the number of turns: what --rounds says, or two with --quick, or a benchmark's own."""
+    """Returns the number of turns: --rounds, or two with --quick, or the benchmark's default."""
     return flags.rounds or (2 if flags.quick else rounds)

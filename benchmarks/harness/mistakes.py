@@ -1,4 +1,4 @@
-"""Mistakes that users make with each command, which it should name at once: none of them needs a tensor."""
+"""Command lines with typical mistakes, which commands should report immediately, without loading TensorFlow."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import pathlib
 import typing
 
 _TABLE = pathlib.Path(__file__).with_suffix(".tsv")
-# Work that needs no tensor either: {command: words}.
+# Work that does not need TensorFlow either: {command: words}.
 WORK = {
     "t2t-bleu": "--translation={folder}/a.de --reference={folder}/a.de",
     "t2t-evalb": "--gold={folder}/trees --predicted={folder}/trees",
@@ -21,7 +21,7 @@ _SHORT = {
 
 
 class Mistake(typing.NamedTuple):
-    """A command line with a mistake, and a part of the message about it; {folder} is that of `make_files`."""
+    """A command line with a mistake, and a part of the expected message; {folder} is the folder of `make_files`."""
 
     command: str
     title: str
@@ -30,16 +30,16 @@ class Mistake(typing.NamedTuple):
 
 
 def mistakes():
-    """Returns every `Mistake` of the table and of those of extras, a list in the order of the commands."""
+    """Returns every `Mistake` in the table and in the tables of extras, sorted by command."""
     tables = [_TABLE, *sorted(_TABLE.parents[2].glob("tests/extras/*/mistakes.tsv"))]
     lines = [line for table in tables for line in table.read_text(encoding="utf-8").splitlines()[1:]]
     return sorted((Mistake(*line.split("\t")) for line in lines), key=lambda mistake: mistake.command)
 
 
 def words_of(text, folder):
-    """Returns the words of a command line in the table, or of `WORK`, where {new} and the like stand for several.
+    """Splits a command line of the table or of `WORK` into words, expanding {new} and similar abbreviations.
 
-    A flag that comes again later replaces the earlier one.
+    If a flag is repeated, the last value is used.
     """
     for short, words in _SHORT.items():
         text = text.replace(short, words)
@@ -48,7 +48,7 @@ def words_of(text, folder):
 
 
 def make_files(folder):
-    """Writes what the table names: texts, and folders of runs that lack something."""
+    """Writes the files that the table mentions: texts, and incomplete folders of runs."""
     from t2t_lite import registry
 
     texts = {
@@ -66,7 +66,7 @@ def make_files(folder):
         "hparams": registry.hparams("transformer_tiny").values(),
     }  # fmt: skip
     texts |= {f"{name}/hparams.json": json.dumps(config) for name in ("run", "new_run")}
-    # Problems of characters have no vocabulary in files.
+    # Character-level problems have no vocabulary files.
     of_characters = {**config, "problem": "translate_ende_wmt_characters", "vocab_size": 320}
     texts["copied/hparams.json"] = json.dumps(of_characters)
     texts["characters/hparams.json"] = json.dumps({**config, "problem": "enwik8_l512", "model": "transformer_lm"})

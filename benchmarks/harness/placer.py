@@ -1,17 +1,19 @@
-"""Where a graph would compute with a GPU, and what it would copy between it and the host; no GPU is needed.
+"""Predicts where a graph's operations would run with a GPU, and what would be copied; needs no GPU.
 
-TensorFlow's CUDA build lists its kernels without a GPU, and which of their arguments lie in host memory. By the rules
-of its placer (tensorflow/core/common_runtime/placer.cc, colocation_graph.cc) an operation
+Even without a GPU, TensorFlow's CUDA build lists its kernels and which of their arguments are in host memory. By the
+rules of TensorFlow's placer (tensorflow/core/common_runtime/placer.cc, colocation_graph.cc), an operation
 
-* runs where its device says, and otherwise on the GPU if there is a kernel for its types;
-* lies with the variable that it reads or writes, and with what it is colocated with;
-* without inputs lies on the host if all that take its output do, and one that asks for a shape lies with its input.
+* runs on its explicit device, or else on the GPU if there is a kernel for its types;
+* is placed with the variable that it reads or writes, and with the operations that it is colocated with;
+* is placed on the host if it has no inputs and all consumers of its output are on the host; if it computes a shape, it
+  is placed with its input.
 
-Of what lies on the GPU, a kernel whose results are in host memory computes there: most of int32, which TensorFlow takes
-for shapes. Arguments and results of functions, branches and loops are on the GPU with their caller, but for int32
-(memory_types.cc). A tensor is copied once each way, however many operations take it.
+On the GPU, a kernel whose results are in host memory computes on the host; this applies to most int32 kernels, because
+TensorFlow assumes that int32 tensors are shapes. Arguments and results of functions, branches and loops are on the GPU
+with their caller, except for int32 (memory_types.cc). A tensor is copied only once in each direction, however many
+operations use it.
 
-Not known are operations that TensorFlow fuses or rewrites, and what is in functions that XLA compiles.
+Operations that TensorFlow fuses or rewrites, and the insides of functions that XLA compiles, are not predicted.
 """
 
 import collections
@@ -22,14 +24,14 @@ import tensorflow as tf
 from tensorflow.python.framework import function_def_to_graph, kernels
 
 HOST, CARD = "host", "gpu"
-# What they are given as resources is placed within; {attribute: which of their inputs are no arguments}.
+# {attribute with the body of a call: number of the call's first inputs that are not arguments of the body}.
 _BODIES = {"f": 0, "then_branch": 1, "else_branch": 1, "cond": 0, "body": 0}
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "While", "StatelessWhile")
 _HANDLES = (tf.resource, tf.variant)
 
 
 class Operation(typing.NamedTuple):
-    """Where an operation computes; `path` are the names of the calls, branches and loops that it is in."""
+    """An operation and where it computes; `path` has the names of the enclosing calls, branches and loops."""
 
     path: tuple
     name: str
@@ -38,7 +40,7 @@ class Operation(typing.NamedTuple):
 
 
 class Crossing(typing.NamedTuple):
-    """A tensor that is copied to HOST or CARD; `takers` are the types of what takes it there, "result" among them."""
+    """A tensor that is copied to HOST or CARD; `takers` are the types of its consumers there, or "result"."""
 
     path: tuple
     name: str
@@ -49,22 +51,22 @@ class Crossing(typing.NamedTuple):
 
 
 def on_card():
-    """Returns the context for making the variables that a GPU would have: "CPU:1" stands for it, a second logical CPU.
+    """Returns the context in which to create variables of the GPU, for which the second logical CPU, "CPU:1", stands.
 
-    Its graph is traced outside of the context. What says "CPU:0" is on the host.
+    The graph must be traced outside this context. The device "CPU:0" stands for the host.
     """
     return tf.device("CPU:1")
 
 
 def placed(function):
-    """Places the graph of a function, and of all that it calls, as TensorFlow would with one GPU.
+    """Places the graph of a function, and of all functions that it calls, as TensorFlow would with one GPU.
 
     Args:
-        function: `tf.types.experimental.ConcreteFunction`, or its graph. Its int32 and scalar arguments lie in host
-            memory, as where Python made them; others are on the GPU.
+        function: `tf.types.experimental.ConcreteFunction`, or its graph. Its int32 and scalar arguments are in host
+        memory, as if Python made them; other arguments are on the GPU.
 
     Returns:
-        list of Operation, list of Crossing, what is in a loop once.
+        (list of Operation, list of Crossing), in which the body of a loop counts once.
     """
     graph = getattr(function, "graph", function)
     locations = {x.op.name: HOST if x.dtype == tf.int32 or not x.shape.rank else CARD for x in graph.inputs}
@@ -76,7 +78,7 @@ def placed(function):
 
 
 def _place(graph, locations, results, path, library, operations, crossings):
-    """Adds the operations of a graph; `locations` is {operation: where an input lies}, `results` where results must."""
+    """Adds a graph's operations and crossings; `locations` is {input: location}, `results` the results' locations."""
     ops = _needed(graph)
     devices, constant = _devices(ops, locations), _constant(ops, locations)
     memory, takers, same = {}, collections.defaultdict(set), {}
@@ -87,7 +89,7 @@ def _place(graph, locations, results, path, library, operations, crossings):
 
     for op in ops:
         device, (_, inputs, outputs) = devices[op.name], _kernel(op)
-        if op.type == "Identity" and not op.device:  # TensorFlow leaves it out
+        if op.type == "Identity" and not op.device:  # TensorFlow removes it
             source, tensor = op.inputs[0].ref(), op.outputs[0].ref()
             same[tensor], memory[tensor] = same.get(source, source), memory[source]
             continue
@@ -117,7 +119,7 @@ def _place(graph, locations, results, path, library, operations, crossings):
 
 
 def _needed(graph):
-    """Returns the operations that TensorFlow does not prune, inputs first."""
+    """Returns the operations that TensorFlow does not prune, in the graph's order."""
     operations = graph.get_operations()
     names, waiting = {x.op.name for x in graph.inputs}, [x.op for x in graph.outputs] + list(graph.control_outputs)
     while waiting:
@@ -129,7 +131,7 @@ def _needed(graph):
 
 
 def _constant(operations, locations):
-    """Returns the names of operations whose results TensorFlow computes once."""
+    """Returns the names of operations whose results TensorFlow computes only once (constant folding)."""
     names = set()
     for op in operations:
         fixed = not (op.name in locations or op.op_def.is_stateful or op.control_inputs or op.type in _CALLS)
@@ -139,7 +141,7 @@ def _constant(operations, locations):
 
 
 def _devices(operations, locations):
-    """Returns {name of an operation: HOST or CARD, its device}."""
+    """Returns the device of each operation, {name: HOST or CARD}."""
     group = {op.name: {op.name} for op in operations}
     for op in operations:
         others = [name.decode().removeprefix("loc:@") for name in op.colocation_groups()]
@@ -169,7 +171,7 @@ def _is_compiled(op, library):
 
 
 def _kernel(op):
-    """Returns whether a GPU has a kernel for an operation, and which of its inputs and outputs are in host memory."""
+    """Returns (whether there is a GPU kernel, indices of inputs in host memory, indices of outputs in host memory)."""
     if op.type in _CALLS:
         inputs, outputs = ({i for i, x in enumerate(side) if x.dtype == tf.int32} for side in (op.inputs, op.outputs))
         return True, inputs | ({0} if op.type in ("If", "StatelessIf") else set()), outputs
@@ -182,7 +184,7 @@ def _kernel(op):
 
 @functools.cache
 def _kernels(op_type):
-    """Returns ({attribute: its types}, names in host memory) of kernels: a GPU's own, then any device's."""
+    """Returns ({attribute: its types}, names in host memory) for each kernel, the GPU's first, then general ones."""
     by_device = {"GPU": [], "DEFAULT": []}
     for kernel in kernels.get_registered_kernels_for_op(op_type).kernel:
         if kernel.device_type in by_device and not kernel.label:
@@ -192,7 +194,7 @@ def _kernels(op_type):
 
 
 def _indices(op, args, names):
-    """Returns which tensors belong to the arguments with some names."""
+    """Returns the indices of the tensors that belong to the arguments `names`."""
     owners = []
     for arg in args:
         listed = op.node_def.attr[arg.type_list_attr].list.type if arg.type_list_attr else [arg.type]

@@ -1,16 +1,16 @@
-"""The picture of a result, in the one style of all pictures."""
+"""Draws a result as a picture, in the style of all pictures of the package."""
 
 from benchmarks.harness import record
 from t2t_lite.visualization import drawing
 
 
 def draws(result):
-    """Whether there is anything to draw: several figures, or one that was followed over time."""
+    """Returns whether a result has something to draw: several figures, or a figure over time."""
     return bool(result.growth) or sum(len(m["sides"]) for m in result.measurements) > 1
 
 
 def draw(result):
-    """Returns a PNG of the result, one panel per figure: bars with their range, or lines. None: nothing to draw."""
+    """Returns a PNG with one panel per figure (bars with ranges, or lines); None if there is nothing to draw."""
     from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
 
@@ -18,7 +18,7 @@ def draw(result):
         return None
     panels = {}
     for measurement in result.measurements:
-        # Tables have all. Rates of CPU time would look here like those of the clock.
+        # Rates per CPU second are only in the tables, because here they would look like rates per second.
         is_drawn = any(spread["high"] for spread in measurement["sides"].values())
         if is_drawn and "cpu_second" not in measurement["figure"]:
             panels.setdefault(measurement["figure"], []).append(measurement)

@@ -1,11 +1,11 @@
-"""README's table of results, made from the stored results: scores on public data, then speed relative to peers."""
+"""Generates README's table from the stored results: scores on public data, and speed relative to peers."""
 
 import re
 
 from benchmarks.harness import record
 from t2t_lite.errors import UserError
 
-# The rows of speed: benchmark, case, {side: how it ran, "" for the only one}, what is measured, the peer.
+# The rows on speed: benchmark, case, {side: how the peer ran, "" if there is only one way}, measured work, peer.
 SPEED_ROWS = (
     ("training", "base, float32", {"torch": ""}, "training", "PyTorch `nn.Transformer`"),
     ("training", "base, float32", {"marian": ""}, "training", "Hugging Face Marian"),
@@ -18,11 +18,11 @@ SPEED_ROWS = (
         "CTranslate2",
     ),
 )
-_NOT_SHOWN = {"phrasebook"}  # invented sentences: README says what the quickstart shows
+_NOT_SHOWN = {"phrasebook"}  # synthetic sentences; README describes the quickstart
 _HEAD = "| measured | model | on | result |"
 _SIGNATURE = re.compile(r" `(nrefs:[^`]*)`")
 _FIGURES = "tokens_per_second", "sentences_per_second"
-# The same on a card: benchmark, case and side of a row -> case and side of the benchmark "gpu".
+# The same work on a GPU: {benchmark, case and side of a row: benchmark "gpu", its case and side}.
 _ON_A_CARD = {
     ("training", "base, float32", "torch"): ("gpu", "train base, 782 x 32 tokens, bfloat16", "peer"),
     ("decoding", "base, batch 32", "hf"): ("gpu", "beam 4 of base, batch 32, bfloat16", "peer"),
@@ -30,14 +30,14 @@ _ON_A_CARD = {
 
 
 def with_table(text, results):
-    """Returns README's text with the table made anew; it is found by its heading.
+    """Returns README's text with a newly generated table; the old table is found by its heading.
 
     Args:
         text: str.
-        results: list of (Path of the folder, Result), the newest of a name first.
+        results: list of (Path of the folder, Result), the newest result of each name first.
 
     Raises:
-        UserError: the text has no such table, or not the signature of a score.
+        UserError: the text does not have the table or the signature of a score.
     """
     table = "\n".join([_HEAD, "|---|---|---|---|", *quality_rows(results), *speed_rows(results)]) + "\n"
     text, count = re.subn(rf"(?m)^{re.escape(_HEAD)}\n(\|.*\n)+", lambda _: table, text, count=1)
@@ -51,7 +51,7 @@ def with_table(text, results):
 
 
 def quality_rows(results):
-    """Returns a row for the newest result of each name that has a score."""
+    """Returns one row for the newest result with a score of each name."""
     rows, names = [], set()
     for path, result in results:
         if result.quality and result.name not in {*names, *_NOT_SHOWN}:
@@ -65,7 +65,7 @@ def quality_rows(results):
 
 
 def speed_rows(results):
-    """Returns a row for each of `SPEED_ROWS`: our speed divided by the peer's, on each hardware that was measured."""
+    """Returns one row per entry of `SPEED_ROWS`, with our speed divided by the peer's on each measured hardware."""
     newest = {}
     for path, result in results:
         for measurement in result.measurements:
@@ -92,10 +92,10 @@ def speed_rows(results):
 
 
 def _hardware(result):
-    """Returns the name of a processor, or of a card."""
+    """Returns the name of the GPU or of the processor."""
     return result.machine.get("card") or record.cpu_name(result)
 
 
 def _kind(result):
-    """Returns what a speed was measured on, and how it computed."""
+    """Returns the kind of hardware and the dtype of a measurement."""
     return "a GPU, bfloat16" if result.machine.get("card") else f"{result.machine['cores']} CPU cores, float32"

@@ -1,7 +1,7 @@
-"""The result of a benchmark: figures by side and turn, with the command, the commit and the machine. Stored as JSON.
+"""Stores the result of a benchmark as JSON: figures by side and turn, the command, the commit and the machine.
 
-A result is a folder, `<name>_<date>/`, with `result.json`, a page and a picture (`report.py`). It appears when it is
-complete, and is never overwritten: a second result of the same day gets a number.
+A result is a folder, `<name>_<date>/`, with `result.json`, a page and a picture (`report.py`). The folder is created
+only when the result is complete, and is never overwritten; a second result of the same day gets a number.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ BENCHMARKS = REPOSITORY / "benchmarks"
 RESULTS = BENCHMARKS / "results"
 FILE = "result.json"
 
-# What can be measured: its name with the unit, and whether more of it is better (None: neither).
+# The figures: name with unit, and whether more is better (None: neither).
 FIGURES = {
     "tokens_per_second": ("tokens per second", True),
     "tokens_per_cpu_second": ("tokens per second of CPU time", True),
@@ -87,7 +87,7 @@ _WITHOUT_RATIOS = (
     "sequential_operations", "shapes", "share", "size_exponent", "steps", "training_flops", "waiting", "wrong",
 )  # fmt: skip
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
-# What a run of benchmarks itself writes does not make the code another one.
+# Files that benchmarks write do not count as changes of the code.
 _NOT_CODE = ":!README.md", ":!benchmarks/results"
 
 
@@ -96,18 +96,19 @@ class Result:
     """One benchmark's result on one machine.
 
     Attributes:
-        name: of the benchmark, such as "decoding".
+        name: str, the benchmark's name, such as "decoding".
         title: str, one line.
-        command: str, as typed in the repository's root, one or several lines.
-        commit: str, with "+" where code was not committed; "unknown" in results that did not keep it.
+        command: str, the command as typed in the repository's root, one or several lines.
+        commit: str, with "+" if code was not committed; "unknown" if the commit was not recorded.
         date: str, YYYY-MM-DD.
         machine: {"cpu", "cores", "memory_gb", "load", "system"}.
         versions: {package: version}.
-        labels: {side: what it is called in tables}.
+        labels: {side: name in tables}.
         measurements: list of {"case", "figure" of `FIGURES`, "sides": {side: spread}, "ratios": {other side: spread}};
-            a spread is {"median", "low", "high", "turns"}, a ratio is the first side's figure over the other's.
+            a spread is {"median", "low", "high", "turns"}; a ratio is the first side's figure divided by the other
+            side's.
         growth: list of {"case", "figure", "x", "sides": {side: {"x", "y", "slope", "later"}}}: see `add_growth`.
-        missing: {side: why it was not measured}.
+        missing: {side: why the side was not measured}.
         notes: list of str, sentences for the page.
         quality: {"data", "part", "model", "time", "score"} or None: a row of README's table of scores.
     """
@@ -128,12 +129,13 @@ class Result:
     seconds: float | None = None
 
     def add(self, case, figure, sides):
-        """Adds a measurement; ratios are those of neighbouring turns.
+        """Adds a measurement, with ratios of neighbouring turns.
 
         Args:
             case: str, what was measured, such as "batch 32".
-            figure: of `FIGURES`.
-            sides: {side: list of floats, one per turn}. Ratios are to the first side, of turns that both have.
+            figure: str, a key of `FIGURES`.
+            sides: {side: list of floats, one per turn}. Ratios are of the first side to each other side, over turns
+            that both have.
         """
         if figure not in FIGURES:
             raise ValueError(f"{figure!r} is not in FIGURES")
@@ -153,16 +155,16 @@ class Result:
             self.add(case, name, {side: [f[name] for f in figures] for side, figures in turns.items() if figures})
 
     def add_growth(self, case, figure, x, sides):
-        """Adds a figure that is followed over steps or requests.
+        """Adds a figure that is recorded over steps or requests.
 
-        Stored are the points, the slope of the least-squares line through their later half, per unit of x, and
-        `later`: how much the line rises over that half, as a share of the half's median.
+        The points are stored, with the slope (per unit of x) of the least-squares line through their second half, and
+        `later`, the rise of this line over the half as a share of the half's median.
 
         Args:
             case: str.
-            figure: of `FIGURES`.
-            x: str, what the figure is followed over, such as "steps".
-            sides: {side: list of (x, y)}, four points at least.
+            figure: str, a key of `FIGURES`.
+            x: str, the quantity on the x axis, such as "steps".
+            sides: {side: list of (x, y)}, with at least four points.
         """
         lines = {}
         for side, points in sides.items():
@@ -176,27 +178,27 @@ class Result:
         self.growth.append({"case": case, "figure": figure, "x": x, "sides": lines})
 
     def check(self):
-        """Raises `UserError` unless the result says how to repeat it and has figures."""
+        """Raises `UserError` unless the result has a command and figures."""
         if not self.command.strip():
-            raise UserError(f"{self.name}: has no command, so that nobody could repeat it. Nothing was written.")
+            raise UserError(f"{self.name}: has no command, so it cannot be repeated. Nothing was written.")
         if not (self.measurements or self.growth or self.quality):
             raise UserError(f"{self.name}: has no figures. Nothing was written.")
 
     def to_json(self):
-        """Returns the text of `result.json`. Raises `UserError`: see `check`."""
+        """Returns the text of `result.json`. Raises `UserError` in the cases of `check`."""
         self.check()
         fields = {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, {}, [])}
         return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
 
 def exponent(numbers):
-    """Returns how a figure grows with a number, the slope of a line through the logarithms of {number: figure}."""
+    """Returns the growth exponent of {number: figure}, the slope of a line through the logarithms."""
     x, y = [math.log(n) for n in numbers], [math.log(max(value, 1e-9)) for value in numbers.values()]
     return round(statistics.linear_regression(x, y).slope, 3)
 
 
 def new_result(name, title, labels, argv=None):
-    """Returns an empty Result of this program's command, on this machine, at this commit."""
+    """Creates an empty Result with this program's command, machine and commit."""
     return Result(
         name, title, command_line(sys.orig_argv if argv is None else argv), commit(),
         today(), machine(), versions(), dict(labels),
@@ -204,45 +206,45 @@ def new_result(name, title, labels, argv=None):
 
 
 def today():
-    """Returns the date, YYYY-MM-DD, of UTC."""
+    """Returns the current date in UTC, YYYY-MM-DD."""
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def read_result(path):
-    """Returns the Result of a `result.json`. Raises `UserError` unless `check` accepts it."""
+    """Reads a Result from `result.json`. Raises `UserError` if the file is not valid."""
     fields = files.read_json(str(path))
     unknown = set(fields) - {field.name for field in dataclasses.fields(Result)}
     if unknown or not {"name", "title", "command"} <= set(fields):
-        raise UserError(f"{path}: is no benchmark's result. Expected name, title and command; unknown: {unknown}.")
+        raise UserError(f"{path}: not a benchmark result. Expected name, title and command; unknown fields: {unknown}.")
     result = Result(**fields)
     result.check()
     return result
 
 
 def cpu_name(result):
-    """Returns a processor's maker and family, such as "Intel Xeon"."""
+    """Returns the maker and family of a result's processor, such as "Intel Xeon"."""
     words = re.sub(r"\((R|TM|r|tm)\)", "", result.machine.get("cpu", "unknown")).split()
     return " ".join(words[:2])
 
 
 def spread(turns):
-    """Returns {"median", "low", "high", "turns"} of figures, one per turn."""
+    """Summarizes figures, one per turn, as {"median", "low", "high", "turns"}."""
     turns = [float(turn) for turn in turns]
     summary = {"median": statistics.median(turns), "low": min(turns), "high": max(turns)}
     return {**{name: rounded(value) for name, value in summary.items()}, "turns": [rounded(turn) for turn in turns]}
 
 
 def rounded(value):
-    """Returns a number with four significant digits; whole from 1,000 on."""
+    """Rounds a number to four significant digits, or to a whole number from 1,000 on."""
     value = float(f"{value:.4g}") if abs(value) < 1000 else round(value)
     return int(value) if value == int(value) else value
 
 
-LARGE = 1e9  # from here on a number is shown with its power of ten
+LARGE = 1e9  # larger numbers are shown with a power of ten
 
 
 def shown(value):
-    """Returns a figure as tables show it: three significant digits, 12,345 from a thousand on, 1.23e9 from 1e9 on."""
+    """Formats a figure for tables: three significant digits; from 1,000 on as 12,345; from 1e9 on as 1.23e9."""
     if abs(value) >= LARGE:
         digits, power = f"{value:.2e}".split("e")
         return f"{digits}e{int(power)}"
@@ -257,7 +259,7 @@ def better(figure):
 
 
 def command_line(argv):
-    """Returns a command as it is typed in the repository's root, whatever the interpreter's folder.
+    """Returns a command as typed in the repository's root, without the interpreter's folder.
 
     Args:
         argv: list of str, such as `sys.orig_argv`.
@@ -272,7 +274,7 @@ def command_line(argv):
 
 
 def commit():
-    """Returns the commit's short hash, with "+" where code differs from it, or "unknown" outside a Git repository."""
+    """Returns the commit's short hash, with "+" if the code has changed, or "unknown" outside a Git repository."""
 
     def git(*words):
         process = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True)
@@ -287,7 +289,7 @@ def commit():
 
 
 def machine():
-    """Returns what the figures are measured on; `load` is the average of the last minute."""
+    """Describes the machine; `load` is the average of the last minute."""
     with open("/proc/cpuinfo") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -301,7 +303,7 @@ def machine():
 
 
 def versions():
-    """Returns {package: version} of Python and of those packages that are installed."""
+    """Returns {package: version} for Python and the installed packages among `_PACKAGES`."""
     by_package = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

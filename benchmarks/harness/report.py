@@ -1,6 +1,6 @@
-"""Folders of results and their pages, and the index of them all, benchmarks/results/README.md.
+"""Writes folders of results with their pages, and the index of all results, benchmarks/results/README.md.
 
-python -m benchmarks.harness.report    # writes the index and README's table again from the results' JSON
+python -m benchmarks.harness.report    # rewrites the index and README's table from the JSON files
 """
 
 import os
@@ -16,7 +16,7 @@ README = record.REPOSITORY / "README.md"
 
 
 def read_all(folder=record.RESULTS):
-    """Returns [(path of its folder, Result)] of all results, the newest of each name first, names in order."""
+    """Reads all results, a list of (path of the folder, Result), sorted by name and with the newest first."""
     results = [(path.parent, record.read_result(path)) for path in sorted(pathlib.Path(folder).glob("*/result*.json"))]
     newest_first = sorted(results, key=lambda entry: (entry[1].date, _number(entry[0].name)), reverse=True)
     return sorted(newest_first, key=lambda entry: entry[1].name)
@@ -27,12 +27,12 @@ def write_result(result, folder=record.RESULTS):
 
     Args:
         result: Result.
-        folder: str or Path, where results are.
+        folder: str or Path, the folder of all results.
 
     Raises:
         UserError: the result has no command or no figures, or the folder cannot be written.
     """
-    from t2t_lite.files.folders import write_folder  # which imports TensorFlow
+    from t2t_lite.files.folders import write_folder  # not at the top, because it imports TensorFlow
 
     contents = {record.FILE: result.to_json().encode(), "README.md": page(result).encode()}
     picture = plot.draw(result)
@@ -47,7 +47,7 @@ def write_result(result, folder=record.RESULTS):
 
 
 def new_folder(name, folder=record.RESULTS, date=None):
-    """Returns the path of a new result's folder, which is not there yet; `date` is today's unless given."""
+    """Returns a path, which does not exist yet, for a new result's folder; `date` is today by default."""
     stem, number = f"{name}_{date or record.today()}", 1
     while os.path.exists(path := os.path.join(folder, stem if number == 1 else f"{stem}_{number}")):
         number += 1
@@ -55,7 +55,7 @@ def new_folder(name, folder=record.RESULTS, date=None):
 
 
 def write_index(folder=record.RESULTS, readme=README):
-    """Writes the index, and README's table unless `readme` is None."""
+    """Writes the index of results, and README's table unless `readme` is None."""
     results = read_all(folder)
     files.write_bytes(str(pathlib.Path(folder, "README.md")), index(results).encode())
     if readme is None:
@@ -65,7 +65,7 @@ def write_index(folder=record.RESULTS, readme=README):
 
 
 def page(result):
-    """Returns the page of a result, Markdown."""
+    """Returns the page of a result as Markdown."""
     parts = [f"# {result.title}", _facts(result), f"```bash\n{result.command}\n```", tables(result)]
     if plot.draws(result):
         parts.append("![The same as a picture](plot.png)")
@@ -79,7 +79,7 @@ def page(result):
 
 
 def tables(result):
-    """Returns a result's tables: one for all measurements of the same sides, one for each figure that was followed."""
+    """Returns a result's tables: one for each group of sides, and one for each figure recorded over time."""
     groups = {}
     for measurement in result.measurements:
         groups.setdefault(tuple(measurement["sides"]), []).append(measurement)
@@ -88,7 +88,7 @@ def tables(result):
 
 
 def index(results):
-    """Returns the index page: the newest result of each benchmark with its tables, then links to all older ones."""
+    """Returns the index page: the newest result of each benchmark with tables, then links to older results."""
     parts = [
         "# Results",
         "Written by `make bench` from the `result.json` of each folder; do not edit it. `make bench BENCH=decoding` "
@@ -179,7 +179,7 @@ def _growth_table(result, growth):
 
 
 def _number(name):
-    """Returns the number of a folder, name_date or name_date_number."""
+    """Returns the number in a folder's name, name_date (1) or name_date_number."""
     match = re.search(r"\d{4}-\d\d-\d\d_(\d+)$", name)
     return int(match[1]) if match else 1
 

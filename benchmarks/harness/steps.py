@@ -1,13 +1,13 @@
-"""A training step of a new model, as benchmarks of training take it."""
+"""Creates training steps for benchmarks."""
 
 
 def new_step(make_model, hparams, replicas=None, **options):
-    """Returns the TrainStep of a new model and its optimizer.
+    """Returns the TrainStep of a new model with a new optimizer.
 
     Args:
-        make_model: function without arguments, which returns the model.
+        make_model: function without arguments that returns the model.
         hparams: HParams.
-        replicas: Replicas; None: the CPU.
+        replicas: Replicas, or None for the CPU.
         **options: further arguments of TrainStep.
     """
     from t2t_lite.training.distribution import choose_replicas

@@ -1,4 +1,4 @@
-"""Lets processes take turns, so that a machine whose speed drifts treats all sides alike."""
+"""Lets processes take turns, so that drifts in the machine's speed affect all sides equally."""
 
 import json
 import os
@@ -12,17 +12,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]  # where `python -m benchmark
 
 
 def take_turns(commands, rounds):
-    """Starts one process per side and lets them take turns. A side that cannot start is reported and left out.
+    """Starts one process per side and lets them take turns; a side that cannot start is reported and skipped.
 
-    A process prints a line when it is warm, then for each line of its standard input one JSON object of figures:
-    `answer_turns` does that.
+    A process prints a line when it is warm, and then one JSON object of figures for each line of its standard input, as
+    `answer_turns` does.
 
     Args:
         commands: {side: list of str}.
         rounds: int.
 
     Returns:
-        ({side: [figures of each turn]}, {side: seconds until it was warm}, {side: why it was left out}).
+        ({side: [figures of each turn]}, {side: seconds until warm}, {side: why the side was skipped}).
     """
     turns, ready, missing, processes = {}, {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -56,10 +56,10 @@ def take_turns(commands, rounds):
 
 
 def answer_turns(work, unit="tokens"):
-    """Prints that this process is warm, then works once for each line of standard input and prints the rates.
+    """Reports that this process is warm, then runs `work` once per line of standard input and prints the rates.
 
     Args:
-        work: function without arguments; returns how many units it did, or a dict of figures.
+        work: function without arguments that returns the number of processed units, or a dict of figures.
         unit: str, such that "<unit>_per_second" is in `record.FIGURES`.
     """
     print(json.dumps({"warm": True}), flush=True)
@@ -72,12 +72,12 @@ def answer_turns(work, unit="tokens"):
 
 
 def rates(count, seconds, cpu, unit="tokens"):
-    """Returns figures per second, and per second of CPU time."""
+    """Returns the rates per second and per second of CPU time."""
     return {f"{unit}_per_second": round(count / seconds, 3), f"{unit}_per_cpu_second": round(count / cpu, 3)}
 
 
 def run_alone(command):
-    """Runs a process that prints a JSON object on its last line, and returns that. Raises `RuntimeError`."""
+    """Runs a process whose last line is a JSON object; returns the object. Raises `RuntimeError` if it fails."""
     process = subprocess.run(
         command, capture_output=True, text=True, env=_environment(), stdin=subprocess.DEVNULL, cwd=ROOT
     )
@@ -88,14 +88,14 @@ def run_alone(command):
 
 
 def resident_mb(pid="self"):
-    """Returns how much memory a process holds now, in MB."""
+    """Returns the current resident memory of a process, in MB."""
     return _status(pid, "VmRSS")
 
 
 def peak_mb(pid="self"):
-    """Returns the most memory that a process has held, in MB.
+    """Returns the peak resident memory of a process, in MB.
 
-    Not getrusage's figure: a process begins with the peak of the one that started it.
+    getrusage's figure is not used, because a process inherits the peak of its parent there.
     """
     return _status(pid, "VmHWM")
 
@@ -123,7 +123,7 @@ def _start(command, log):
 
 
 def _read(process):
-    """Returns the next JSON object that a process prints; None if it has ended."""
+    """Returns the next JSON object that a process prints, or None if the process has ended."""
     for line in process.stdout:
         if line.startswith("{"):
             return json.loads(line)
@@ -136,7 +136,7 @@ def _end(process):
 
 
 def last_line(log):
-    """Returns the last line of a process's log that is not blank."""
+    """Returns the last nonblank line of a process's log."""
     with open(log, errors="replace") as file:
         lines = [line.strip() for line in file if line.strip()]
     return lines[-1] if lines else "it printed nothing"

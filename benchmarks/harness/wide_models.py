@@ -1,8 +1,8 @@
-"""A trained model's function with the sizes of a larger model, for speed where training that one takes days.
+"""Gives a trained model the sizes of a larger one, to measure speed without training the larger one for days.
 
-Every feature is there `factor` times and layers that add nothing follow the trained ones, so that the large model's
-outputs are those of the trained one, hypotheses and their scores included, while every matrix product has its real
-size. Ids are added that are never probable.
+Every feature is repeated `factor` times, and layers that add nothing follow the trained layers. The outputs of the
+large model are therefore those of the trained model, including hypotheses and scores, while every matrix product has
+its real size. The additional ids are never probable.
 """
 
 import keras
@@ -18,9 +18,9 @@ def widened(model, factor, num_heads, num_layers, vocab_size):
     Args:
         model: Transformer, pre-norm, tied embeddings, one vocabulary, sinusoids, no attention biases.
         factor: int.
-        num_heads: int, a multiple of that of `model`, which divides `factor` times it.
-        num_layers: int, at least that of `model`, on either side.
-        vocab_size: int, at least that of `model`.
+        num_heads: int, a multiple of the number of heads of `model` that divides `factor` times that number.
+        num_layers: int, number of encoder layers and of decoder layers, at least as in `model`.
+        vocab_size: int, at least as in `model`.
     """
     config = model.config
     assert config["norm"] == "pre" and config["tie_embeddings"] and not config["attention_bias"]
@@ -35,8 +35,8 @@ def widened(model, factor, num_heads, num_layers, vocab_size):
             "num_heads": num_heads,
             "num_encoder_layers": num_layers,
             "num_decoder_layers": num_layers,
-            "norm_epsilon": 1e-5,  # as Hugging Face has it
-            "position": "learned",  # a table, because the sinusoids of a larger model are others
+            "norm_epsilon": 1e-5,  # as in Hugging Face
+            "position": "learned",  # a table, because a larger model has other sinusoids
         }
     )
     wide.build()
@@ -90,7 +90,7 @@ def _fill_attention(wide, narrow, heads, head_copies, factor):
 
 
 def _silence(layer):
-    """Makes a layer add nothing to the residual stream, at full cost."""
+    """Makes a layer add nothing to the residual stream, while its cost stays the same."""
     for name in ("self_attention", "cross_attention"):
         if hasattr(layer, name):
             kernel = getattr(layer, name).layer.output_projection.kernel
@@ -105,7 +105,7 @@ def _fill_norm(wide, narrow, factor, scale=1.0):
 
 
 def _improbable(matrix, count):
-    """Rows like those of rare ids, further out in their common direction."""
+    """Returns rows like those of rare ids, but further out in their common direction."""
     rare = matrix[-len(matrix) // 8 :]
     noise = np.random.default_rng(1).normal(scale=0.01, size=(count, matrix.shape[1]))
     return (4 * rare.mean(0) + noise).astype("float32")

@@ -1,7 +1,7 @@
-"""Inputs that benchmarks share: texts of natural lengths, a model trained on them, batches. Made once, in a folder.
+"""Creates inputs that benchmarks share, once per folder: texts of natural lengths, and a model trained on them.
 
-The texts are one to five sentences of the phrasebook in a line, drawn so that lengths vary as in a real corpus (about 8
-to 70 pieces); nothing has to be downloaded. `--run` and `--text` of some benchmarks take a model and a text of yours.
+Each line has one to five sentences of the phrasebook, sampled so that lengths vary as in a real corpus (about 8 to 70
+pieces); nothing is downloaded. With `--run` and `--text`, some benchmarks use your own model and text.
 """
 
 import concurrent.futures
@@ -16,11 +16,12 @@ from t2t_lite.errors import UserError
 
 _SIZES = {"train": 40_000, "dev": 200, "test": 1_000}  # lines
 VOCAB_SIZE = 4_000
-PROBED = 200  # steps whose time says how many a run makes
+PROBED = 200  # number of steps from whose time the steps of a run are computed
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Shares of lines of one, two … five sentences.
+# Shares of the lines with one, two … five sentences.
 _SHARES = (0.3, 0.3, 0.2, 0.12, 0.08)
-# Of `decoding.SIZES`: 128 wide, 3 + 3 layers. Pre-norm as most models are; Marian's are post-norm.
+# As `decoding.SIZES` requires: hidden size 128, 3 + 3 layers. Pre-norm, like most models, except for Marian
+# (post-norm).
 _HPARAMS = (
     "num_hidden_layers=3,learning_rate_warmup_steps=200,eval_decode_examples=0,attention_dropout=0,relu_dropout=0"
 )
@@ -31,17 +32,17 @@ _NORM = {
 
 
 def texts(folder):
-    """Returns {"train.en": path, …} of train, dev and test in English and German, which are written if missing."""
+    """Returns {"train.en": path, …} for train, dev and test in English and German; writes missing files."""
     os.makedirs(folder, exist_ok=True)
     paths = {f"{split}.{side}": os.path.join(folder, f"{split}.{side}") for split in _SIZES for side in ("en", "de")}
     if not all(map(os.path.exists, paths.values())):
-        # A process of its own, since one that has TensorFlow hands its peak of memory on to those it starts.
+        # In a separate process, because a process with TensorFlow would pass its peak memory on to its children.
         subprocess.run([sys.executable, "-m", "benchmarks.harness.work", folder], check=True, cwd=_ROOT)
     return paths
 
 
 def write_texts(folder):
-    """Writes the texts."""
+    """Writes the texts of all splits in both languages."""
     from t2t_lite import registry
 
     problem = registry.problem("translate_ende_phrasebook")
@@ -58,23 +59,21 @@ def write_texts(folder):
 
 def add_flags(parser):
     """Adds the flags of benchmarks that need a trained model."""
-    parser.add_argument(
-        "--run", help="a trained run, or one checkpoint of it; default: one that is trained for --steps"
-    )
-    parser.add_argument("--text", help="its source sentences; default: sentences of the phrasebook")
-    parser.add_argument("--reference", help="their translations")
-    parser.add_argument("--steps", type=int, default=300, help="of the training, without --run")
+    parser.add_argument("--run", help="a trained run or checkpoint; default: a run that is trained for --steps")
+    parser.add_argument("--text", help="source sentences for the run; default: sentences of the phrasebook")
+    parser.add_argument("--reference", help="translations of --text")
+    parser.add_argument("--steps", type=int, default=300, help="training steps, without --run")
 
 
 def model_and_texts(flags, norm="pre"):
-    """Returns (run, path of its source sentences, path of their translations), made unless flags name them."""
+    """Returns (run, path of source sentences, path of translations), from flags or newly created."""
     run = flags.run or trained_run(flags.bench_dir, 10 if flags.quick else flags.steps, norm)
     paths = texts(flags.bench_dir)
     return run, flags.text or paths["test.en"], flags.reference or paths["test.de"]
 
 
 def data_dir(folder):
-    """Returns the folder of records of `texts`, problem translate_own."""
+    """Returns the folder of records of `texts` for the problem translate_own; generates missing records."""
     paths, path = texts(folder), os.path.join(folder, "data")
     splits = [f"--{split}_files={paths[f'{split}.en']},{paths[f'{split}.de']}" for split in _SIZES]
     once(path, "t2t-datagen", "--problem=translate_own", f"--data_dir={path}", f"--vocab_size={VOCAB_SIZE}", *splits)
@@ -82,7 +81,7 @@ def data_dir(folder):
 
 
 def trained_run(folder, steps, norm="pre"):
-    """Returns the folder of a run of 3 + 3 layers of 128, trained for so many steps; about 0.3 s each on two cores."""
+    """Trains a small model (3 + 3 layers of hidden size 128), unless this is done; returns the run's folder."""
     path = os.path.join(folder, f"run-{norm}-{steps}")
     once(
         path, "t2t-trainer", "--problem=translate_own", f"--data_dir={data_dir(folder)}", f"--output_dir={path}",
@@ -92,28 +91,28 @@ def trained_run(folder, steps, norm="pre"):
 
 
 def logged(run, event, log="train.log"):
-    """Returns the lines of a run's log with an event, such as "evaluation", a list of dicts."""
-    from t2t_lite.runs.log import read_lines  # which imports TensorFlow
+    """Returns the lines, dicts, of a run's log with an event such as "evaluation"."""
+    from t2t_lite.runs.log import read_lines  # not at the top, because it imports TensorFlow
 
     return [line for line in read_lines(os.path.join(run, log)) if line["event"] == event]
 
 
 def add_training_flags(parser, minutes=None):
-    """Adds the flags of benchmarks that train many models; with `minutes`, a default, those of `steps_within`, too."""
+    """Adds the flags of benchmarks that train many models; given a default `minutes`, also those of `steps_within`."""
     if minutes is not None:
-        parser.add_argument("--minutes", type=float, default=minutes, help="of training")
-        parser.add_argument("--steps", type=_numbers, help="in place of --minutes: one number, or one for each side")
-        parser.add_argument("--seeds", default="1", help="of the runs, such as 1,2,3")
-    parser.add_argument("--jobs", type=int, default=1, help="how many of its runs take place at the same time")
+        parser.add_argument("--minutes", type=float, default=minutes, help="training time per run")
+        parser.add_argument("--steps", type=_numbers, help="instead of --minutes: one number, or one per side")
+        parser.add_argument("--seeds", default="1", help="random seeds of the runs, such as 1,2,3")
+    parser.add_argument("--jobs", type=int, default=1, help="number of runs at the same time")
     parser.add_argument(
         "--trainer_flags", type=str.split, default=[], help="further flags of t2t-trainer, such as '--xla_compile'"
     )
 
 
 def at_once(flags, function, items):
-    """Returns [function(item) for item in items], of which --jobs are called at the same time.
+    """Returns [function(item) for item in items], with --jobs calls at the same time.
 
-    Each job has as many of the CPUs as another, and no other's: what it starts does not take time from its neighbours.
+    The CPUs are divided equally among the jobs, so the processes of a job do not slow down other jobs.
     """
     cpus, shares = sorted(os.sched_getaffinity(0)), queue.SimpleQueue()
     for job in range(flags.jobs):
@@ -131,22 +130,24 @@ def _numbers(text):
 
 
 def steps_within(flags, runs, trained, kind):
-    """Returns {kind: how many steps its runs make in --minutes, at least `PROBED`}; or --steps of them, 4 with --quick.
+    """Returns {kind: number of steps that runs can take in --minutes}, or --steps, or 4 with --quick.
 
-    The time of a step is that of the fastest part of a short run: what else the machine does only makes a part slower.
+    The number is at least `PROBED`. The time of a step is that of the fastest part of a short run, because other load
+    on the machine only makes parts slower.
 
     Args:
-        flags: of the command line.
-        runs: list of what is to be trained.
-        trained: function of a run and a number of steps; trains it and returns its folder.
-        kind: function of a run: a tuple that begins with its side; runs of one kind get the same number of steps.
+        flags: the command line's flags.
+        runs: list of descriptions of runs to train.
+        trained: function (run, number of steps) that trains a run and returns its folder.
+        kind: function that maps a run to a tuple beginning with its side; runs of one kind get the same number of
+        steps.
 
     Raises:
-        UserError: --steps has neither one number nor one for each of --sides.
+        UserError: --steps has neither one number nor one number per side.
     """
     if told := [4] if flags.quick else flags.steps:
         if len(told) not in (1, len(flags.sides)):
-            raise UserError(f"--steps: has {len(told)} numbers. Expected one, or {len(flags.sides)} for the sides.")
+            raise UserError(f"--steps: has {len(told)} numbers. Expected one, or {len(flags.sides)}, one per side.")
         by_side = dict(zip(flags.sides, told if len(told) > 1 else told * len(flags.sides), strict=True))
         return {kind(run): by_side[kind(run)[0]] for run in runs}
     one_of = {kind(run): run for run in runs}
@@ -156,7 +157,7 @@ def steps_within(flags, runs, trained, kind):
 
 
 def once(path, command, *words):
-    """Runs one of the package's commands, resuming where it stopped, unless it has succeeded before."""
+    """Runs one of the package's commands, which may resume an earlier call, unless it has already succeeded."""
     marker = pathlib.Path(f"{path}.done")
     if not marker.exists():
         subprocess.run([pathlib.Path(sys.executable).with_name(command), *words], check=True, stdout=subprocess.DEVNULL)

@@ -1,1 +1,1 @@
-"""The parts of t2t-trainer: its flags, its schedules and what they start."""
+"""The parts of t2t-trainer: its flags, its schedules and its training runs."""

@@ -1,4 +1,4 @@
-"""The flags of t2t-trainer, its schedules, the resulting settings, and those that a run remembers."""
+"""Declares the flags of t2t-trainer, converts them to settings, and recalls the flags that a run remembers."""
 
 import shlex
 
@@ -18,16 +18,16 @@ from t2t_lite.training.settings import (
     RememberedFlags,
 )
 
-# Remembered settings that belong to this command, not to the Trainer.
+# Remembered settings of this command that are not settings of the Trainer.
 _THREADS = ("inter_op_parallelism_threads", "intra_op_parallelism_threads")
 _OF_COMMAND = ("export_saved_model", *_THREADS)
-# The schedules (tensor2tensor: utils/trainer_lib.py), with descriptions.
+# {schedule: description}; the names are tensor2tensor's (utils/trainer_lib.py).
 TRAINING_SCHEDULES = {
     "continuous_train_and_eval": "train, and evaluate at every checkpoint",
     "train_and_evaluate": "the same",
     "train": "train without evaluating",
     "train_eval_and_decode": "train, evaluate, and translate the whole dev set into decode/",
-    "test": "one step and a batch of an evaluation",
+    "test": "one training step and one evaluation batch",
 }
 EVALUATING_SCHEDULES = {
     "evaluate": "evaluate the newest checkpoint once",
@@ -38,7 +38,7 @@ EVALUATING_SCHEDULES = {
 _EACH = "for c in {output_dir}/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${{c%.index}} {files}; done"
 _DEV = "t2t-trainer --schedule=train_eval_and_decode translates the dev set at each evaluation; for any text: "
 _FILES = "--decode_from_file={source} --decode_to_file=$c.decodes"
-# Commands to type instead.
+# Commands that replace schedules of tensor2tensor.
 _ELSEWHERE = {
     "decode": "t2t-decoder --output_dir={output_dir} --decode_from_file={source}",
     "continuous_decode": _DEV + _EACH.replace("{files}", _FILES),
@@ -58,25 +58,38 @@ def define_flags(flags):
         define_settings(flags, settings)
     define_settings(flags, EarlyStopping, EARLY)
     define_evaluation_flags(flags)
-    flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
+    flags.DEFINE_bool(
+        "export_saved_model", False, "Export the best model at the end of training, to export/best/1, 2, …."
+    )
     flags.DEFINE_bool("dbgprofile", False, "The same as --profile.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_path(
         "warm_start_from",
         None,
-        "Begin a new run with the weights (without --hparams_set also the settings) of this checkpoint or output_dir.",
+        "Begin a new run with the weights of this checkpoint or output_dir, and without --hparams_set also with its "
+        "settings.",
     )
-    flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")
+    flags.DEFINE_bool(
+        "allow_hparams_change", False, "Continue a run with other hyperparameters; the change is noted in its log."
+    )
     flags.DEFINE_integer(
-        "random_seed", None, "Seed of weights, data order and dropout; default: the set's.", limits=SEED
+        "random_seed",
+        None,
+        "Seed of weights, data order and dropout. Default: the seed in the hyperparameter set.",
+        limits=SEED,
     )
     flags.DEFINE_integers(
-        "random_seeds", [], "Train a run for each, in output_dir/seed_N; print their mean and deviation.", SEED
+        "random_seeds",
+        [],
+        "Train one run per seed, in output_dir/seed_N, and print the mean and standard deviation of their metrics.",
+        SEED,
     )
-    flags.DEFINE_integer("inter_op_parallelism_threads", 0, "Operations run at once; 0: automatic.", 0, 1024)
-    flags.DEFINE_integer("intra_op_parallelism_threads", 0, "Threads of an operation; 0: automatic.", 0, 1024)
+    flags.DEFINE_integer(
+        "inter_op_parallelism_threads", 0, "Number of operations that run in parallel; 0: automatic.", 0, 1024
+    )
+    flags.DEFINE_integer("intra_op_parallelism_threads", 0, "Number of threads per operation; 0: automatic.", 0, 1024)
     flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
-    flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Downloads of --generate_data.")
+    flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder for the downloads of --generate_data.")
     flags.DEFINE_pairs("hp_", into="hparams")
     flags.not_yet("decode_to_file", "", "Use t2t-decoder.")
     flags.not_yet("decode_reference", "", "Use t2t-decoder.")
@@ -85,7 +98,7 @@ def define_flags(flags):
 
 
 def trainer_settings(flags):
-    """Returns the settings of a `Trainer` with the values of the flags, a dict of arguments."""
+    """Returns the settings of a `Trainer` that the flags describe, as a dict of arguments."""
     evaluation = read_settings(
         flags,
         EvaluationSettings,
@@ -103,18 +116,18 @@ def trainer_settings(flags):
 
 
 def also_asked(flags):
-    """Returns the flags that a run remembers in addition to `trainer_settings`, a dict, or None if all are defaults."""
+    """Returns a dict of remembered flags that `trainer_settings` lacks, or None if all are defaults."""
     values = {name: flags[name] for name in _OF_COMMAND if flags[name].present or flags[name].value}
     return {name: flag.value for name, flag in values.items()} or None
 
 
 def inexact_flags(flags):
-    """Returns the flags, a list of str, on whose values the bits of the run depend, and why."""
+    """Returns the flags whose values affect the run's results bit for bit, with the reason, as a list of str."""
     return [f"--{name}: the order of additions depends on it" for name in _THREADS if flags[name].value]
 
 
 def recall(flags, output_dir, earlier):
-    """Sets flags that were not given to the last values of the run in output_dir.
+    """Sets flags that were not given to their last values in the run in output_dir.
 
     Args:
         flags: absl's FlagValues, modified in place.
@@ -122,7 +135,7 @@ def recall(flags, output_dir, earlier):
         earlier: dict, the `hparams.json` of that run, or {}.
 
     Raises:
-        UserError: a remembered value is invalid for its flag, or contradicts those that were given.
+        UserError: a remembered value is invalid for its flag, or contradicts a given flag.
     """
     remembered = RememberedFlags(output_dir or "", earlier.get("plan", {}))
     if not flags["train_steps"].present:
@@ -132,12 +145,12 @@ def recall(flags, output_dir, earlier):
 
 
 def check_schedule_name(flags):
-    """Raises `UserError` for an unknown schedule, or for one of another command, which the message names."""
+    """Raises `UserError` for unknown schedules; the message may name the command to use instead."""
     name = flags.schedule
     if name in _ELSEWHERE:
         folder, source = flags.output_dir or "OUTPUT_DIR", flags.decode_from_file or "FILE"
         instead = _ELSEWHERE[name].format(output_dir=shlex.quote(folder), source=shlex.quote(source))
-        raise UserError(f"--schedule={name}: t2t-trainer does not do this. Type instead: {instead}")
+        raise UserError(f"--schedule={name}: t2t-trainer does not support this schedule. Type instead: {instead}")
     available = (*TRAINING_SCHEDULES, *EVALUATING_SCHEDULES)
     if name not in available:
         raise UserError(
@@ -150,10 +163,11 @@ def check_early_stopping(flags):
     """Raises `UserError` for early stopping in a schedule without evaluations."""
     if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
         raise UserError(
-            "--eval_early_stopping_steps: needs evaluations, but --schedule=train has none. Remove one of them."
+            "--eval_early_stopping_steps: needs evaluations, but --schedule=train does not evaluate. Remove one of "
+            "the two flags."
         )
 
 
 def describe_schedules():
-    """Returns a description of all schedules, for --help."""
+    """Returns the descriptions of all schedules for --help, joined."""
     return "; ".join(f"{name}: {what}" for name, what in (TRAINING_SCHEDULES | EVALUATING_SCHEDULES).items())

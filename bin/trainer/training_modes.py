@@ -1,4 +1,4 @@
-"""The modes of t2t-trainer, and the flags of each."""
+"""The modes of t2t-trainer, with the checks of their flags."""
 
 import functools
 import os
@@ -21,7 +21,7 @@ TRAINING = ("export_saved_model", "allow_hparams_change")
 
 
 def modes():
-    """Returns {name: Mode}; those of extras come first."""
+    """Returns the command's modes, {name: Mode}; modes of extras come first."""
     return commands.modes("t2t-trainer", _OWN)
 
 
@@ -31,7 +31,7 @@ def check(flags):
 
 
 def check_schedule(flags):
-    """Raises `UserError` for an unknown schedule or a flag of t2t-decoder; returns whether a run may remember flags."""
+    """Returns whether a run may remember flags; raises `UserError` for an unknown schedule or a flag of t2t-decoder."""
     check_schedule_name(flags)
     if flags.decode_from_file:
         raise UserError(
@@ -43,11 +43,11 @@ def check_schedule(flags):
 
 
 def check_training(flags, several=None):
-    """As `check`, for the modes that train.
+    """Checks the flags of the modes that train, as `check` does.
 
     Args:
         flags: absl's FlagValues.
-        several: str, the flag that asks for several runs in the output_dir; None: there is one run.
+        several: str, the flag that requests several runs in the output_dir, or None for one run.
     """
     remembers, every = check_schedule(flags), modes()
     mode = chosen_mode(flags, every)
@@ -68,7 +68,7 @@ def _config(flags):
 
 
 def _check_seeds(flags):
-    """Raises `UserError` unless --random_seeds describe several runs with evaluations."""
+    """Raises `UserError` unless --random_seeds describes several runs with evaluations."""
     flag = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
     if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
         raise UserError(f"{flag}: expected two or more different seeds, such as 1,2,3. For one seed use --random_seed.")
@@ -78,17 +78,17 @@ def _check_seeds(flags):
 def _check_several_runs(flag, flags):
     """Raises `UserError` unless the flags describe several runs, each trained and evaluated on one machine."""
     if flags.schedule not in TRAINING_SCHEDULES or flags.schedule in ("train", "test"):
-        raise UserError(f"{flag}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
+        raise UserError(f"{flag}: needs a schedule that trains and evaluates, not --schedule={flags.schedule}.")
     if os.environ.get("TF_CONFIG"):
-        raise UserError(f"{flag}: each run uses one machine. Unset TF_CONFIG.")
-    if flags.output_dir and os.path.exists(_config(flags)):  # remote files are not checked yet
+        raise UserError(f"{flag}: several runs cannot use several machines. Unset TF_CONFIG.")
+    if flags.output_dir and os.path.exists(_config(flags)):  # remote files are checked later
         raise UserError(
-            f"{flag}: --output_dir={flags.output_dir} is a run already. Expected a folder for several runs."
+            f"{flag}: --output_dir={flags.output_dir} already holds a run. Expected a new folder for several runs."
         )
 
 
 def train_runs(flags):
-    """Trains a run, or one for each of --random_seeds, and prints a table of these."""
+    """Trains a run; or, with --random_seeds, trains one run per seed and prints a table of their metrics."""
     prepare(flags)
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds
@@ -101,13 +101,13 @@ def train_runs(flags):
 
 
 def evaluate_run(flags):
-    """Evaluates according to --schedule, and prints the metrics."""
+    """Evaluates checkpoints as --schedule says, and prints the metrics."""
     evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data="on_train_data" in flags.schedule)
 
 
 def prepare(flags):
-    """Recalls flags that the run remembers, and checks whatever needs no TensorFlow. Raises `UserError`."""
-    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect what follows
+    """Recalls remembered flags and makes the checks that work without TensorFlow. Raises `UserError`."""
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect the checks below
     check_run(flags)
 
 

@@ -1,4 +1,4 @@
-"""A training run with the flags of t2t-trainer."""
+"""Trains a run with the flags of t2t-trainer."""
 
 import dataclasses
 
@@ -8,12 +8,12 @@ from t2t_lite.errors import UserError
 
 
 def train_run(flags, output_dir, random_seed, **trial):
-    """Trains in an output_dir; returns why the run ended, see `Trainer.ended_by`; after any signal "signal".
+    """Trains in an output_dir and returns why the run ended: `Trainer.ended_by`, or "signal" after any signal.
 
     Args:
         flags: absl's FlagValues.
         output_dir: str.
-        random_seed: int, or None: the set's.
+        random_seed: int, or None for the seed of the hyperparameter set.
         trial: see `make_trainer`.
     """
     from t2t_lite.export.saved_model import export_best
@@ -32,8 +32,8 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
 
     Args:
         flags, output_dir, random_seed: see `train_run`.
-        changes: dict of hyperparameters that override those of the flags.
-        metric: str, the metric of the best model; None: that of the flags.
+        changes: dict of hyperparameters that override the flags.
+        metric: str, the metric that selects the best model, or None for the flag's value.
         stop_when: see `Trainer`.
     """
     from t2t_lite.runs.directory import model_name
@@ -68,18 +68,19 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
 
 
 def _begins_as(flags, earlier):
-    """Returns the settings with which a run starts, a dict as in `hparams.json`, and its problem's name."""
+    """Returns (settings with which a run starts, a dict as in `hparams.json`; the name of its problem)."""
     from t2t_lite.runs.locating import find_run
 
-    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # then with another run's settings
+    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with another run's settings
     settings = find_run(flags.warm_start_from).config if begins_as else earlier
     return settings, flags.problem or earlier.get("problem")
 
 
 def check_run(flags):
-    """Checks those names, folders and hyperparameters that need no TensorFlow, so that the answer is immediate.
+    """Checks the names, folders and hyperparameters that can be checked without TensorFlow, so that errors are
+    immediate.
 
-    `Trainer.check` repeats these checks together with all others. Raises `UserError`.
+    `Trainer.check` repeats these checks along with all others. Raises `UserError`.
     """
     from t2t_lite import registry
     from t2t_lite.data.records import Records
@@ -90,10 +91,10 @@ def check_run(flags):
     earlier = directory.check_place(flags.output_dir)
     settings, name = _begins_as(flags, earlier)
     if not name:
-        raise UserError("missing --problem: --output_dir holds no earlier run that has one.")
+        raise UserError("missing --problem: --output_dir does not hold an earlier run that names one.")
     problem, model = registry.problem(name), flags.model or settings.get("model")
     of_run = {"problem": name}
-    if model:  # otherwise the set or the task chooses it, which needs Keras
+    if model:  # otherwise the set or the task determines the model, which needs Keras
         model = directory.model_name(model, name)
         registry.check_model(model)
         of_run["model"] = model
@@ -109,7 +110,7 @@ def check_run(flags):
 
 
 def prepare_data(flags, trainer):
-    """Generates the data for --generate_data, after checking names and whether the model can be exported."""
+    """Generates the data if --generate_data is set, after checking all names and that the model can be exported."""
     from t2t_lite import registry
     from t2t_lite.data.named_problems import generate_problems, select_problems
     from t2t_lite.export import by_task
@@ -122,14 +123,14 @@ def prepare_data(flags, trainer):
 
 
 def earlier_run(flags, output_dir):
-    """Returns the `hparams.json` of the run in output_dir, a dict, or {}."""
+    """Returns the `hparams.json` of the run in output_dir as a dict, or {} without a run."""
     from t2t_lite.runs.run_config import read_earlier_run
 
-    return read_earlier_run(output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
+    return read_earlier_run(output_dir, imports=not flags.t2t_usr_dir)  # the flag's folder is already imported
 
 
 def hparams_of_flags(flags, earlier, model, random_seed):
-    """Returns the HParams that the flags describe; the arguments are those of `run_hparams`."""
+    """Returns the HParams that the flags describe, given the arguments of `run_hparams`."""
     from t2t_lite.runs.directory import run_hparams
 
     return run_hparams(

@@ -1,7 +1,8 @@
 """Searches for hyperparameters: `t2t-trainer --hparams_range=NAME` trains runs whose values Optuna chooses.
 
-Trials are ordinary runs, which may train side by side; bad ones are pruned by the median of the others (Golovin et al.
-2017, "Google Vizier"), and the winner is trained again with other seeds. tensor2tensor offered this only in Google's
-cloud; its ranges (`RangedHParams` of layers/common_hparams.py) are registered here.
+Trials are ordinary runs, several of which may train at the same time. Bad trials are pruned by comparison with the
+median of the other trials (Golovin et al. 2017, "Google Vizier"), and the winner is trained again with other seeds.
+tensor2tensor offered this only in Google's cloud; its ranges (`RangedHParams` of layers/common_hparams.py) are
+registered here.
 Needs: pip install 't2t_lite[tune]'.
 """

@@ -1,5 +1,5 @@
 """--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs with values in these ranges,
-in --output_dir/trial-0 and so on, and the best of them again with other seeds. It needs the extra [tune].
+in --output_dir/trial-0 and so on, and then the best run again with other seeds. It needs the extra [tune].
 """
 
 import os
@@ -18,18 +18,18 @@ _FLAGS = (
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_string(
-        "hparams_range", None, "Search in these registered ranges, with Optuna: docs/extras/autotune.md."
+        "hparams_range", None, "Search in these registered ranges with Optuna, see docs/extras/autotune.md."
     )
-    flags.DEFINE_string("autotune_objective", None, "Metric of a search. Default: that of --best_checkpoint_metric.")
+    flags.DEFINE_string("autotune_objective", None, "Metric of a search. Default: --best_checkpoint_metric.")
     flags.DEFINE_bool("autotune_maximize", None, "Whether larger values are better. Default: the metric's direction.")
     flags.DEFINE_integer("autotune_max_trials", 10, "Number of trials of a search.", limits=Range(1, 100_000))
     flags.DEFINE_integer(
-        "autotune_parallel_trials", 1, "Trials that processes train at the same time.", limits=Range(1, 256)
+        "autotune_parallel_trials", 1, "Number of trials trained at the same time.", limits=Range(1, 256)
     )
     flags.DEFINE_integer(
         "autotune_seeds",
         3,
-        "Seeds with which the best trial is trained again; 0: none.",
+        "Number of other seeds with which the best trial is trained again. 0: none.",
         limits=Range(2, 1000, also=(0,)),
     )
 
@@ -40,23 +40,23 @@ def check(flags):
     check_training(flags, flag)
     if flags.output_dir and is_remote(flags.output_dir):
         raise UserError(
-            f"{flag}: --output_dir={flags.output_dir}: the processes of a search append to the same file, which only "
-            "local file systems allow. Expected a local folder."
+            f"{flag}: --output_dir={flags.output_dir} is not local, but the processes of a search append to the same "
+            "file. Expected a local folder."
         )
 
 
 def check_others(flags):
-    """Raises `UserError` if an ordinary run would be written to the folder of a search."""
+    """Raises `UserError` if --output_dir of an ordinary run is the folder of a search."""
     folder = flags.output_dir
     if folder and not is_remote(folder) and os.path.exists(os.path.join(folder, "study.journal")):
         raise UserError(
-            f"--output_dir={folder}: is the folder of a search. Expected one of its trials, {folder}/trial-0, a new "
+            f"--output_dir={folder}: is the folder of a search. Expected a trial such as {folder}/trial-0, a new "
             "folder, or --hparams_range=NAME to continue the search."
         )
 
 
 def run(flags):
-    """Searches; returns the exit status."""
+    """Runs the search and returns the exit status."""
     from t2t_lite import registry
     from t2t_lite.bin.trainer.training_modes import prepare
     from t2t_lite.extras.autotune.search_command import search_hparams
@@ -75,9 +75,9 @@ MODES = {
         ("random_seed", *_FLAGS),
         run=run,
         instead={
-            "random_seeds": "A search has --autotune_seeds=N.",
-            "export_saved_model": "Export the best trial by t2t-exporter afterwards.",
-            "allow_hparams_change": "Trials that are compared keep their hyperparameters.",
+            "random_seeds": "In a search, use --autotune_seeds=N.",
+            "export_saved_model": "Export the best trial with t2t-exporter afterwards.",
+            "allow_hparams_change": "The trials of a search cannot change their hyperparameters.",
         },
         asked=lambda flags: flags.hparams_range,
         check=check,

@@ -1,4 +1,4 @@
-"""Ranges of hyperparameters that a search samples (mirrors `RangedHParams` of layers/common_hparams.py)."""
+"""The ranges of hyperparameters from which a search samples (mirrors `RangedHParams` of layers/common_hparams.py)."""
 
 import dataclasses
 import math
@@ -8,7 +8,8 @@ from t2t_lite.registry import register_ranged_hparams
 from t2t_lite.settings.ranges import Choices, Range
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-# They affect how a run is measured: with another seed or another evaluation, a run may only look better.
+# Prefixes of hyperparameters that change how a run is measured: with another seed or evaluation, a run may only seem
+# better.
 _MEASURE = ("random_seed", "eval_")
 
 
@@ -18,10 +19,10 @@ class HParamRange:
 
     Attributes:
         name: str.
-        kind: "float", "int", "discrete" or "categorical".
-        least, most: bounds of a float or an int, both included.
-        points: tuple, the values if the kind is one of the other two.
-        scale: one of the scales of `RangedHParams`.
+        kind: str, "float", "int", "discrete" or "categorical".
+        least, most: the inclusive bounds of a float or an int.
+        points: tuple, the values of a "discrete" or "categorical" hyperparameter.
+        scale: int, one of the scales of `RangedHParams`.
     """
 
     name: str
@@ -37,9 +38,9 @@ class HParamRange:
 
 
 class RangedHParams:
-    """The ranges of a search: a function registered by `registry.register_ranged_hparams` fills it.
+    """The ranges of a search, which are set by a function registered with `registry.register_ranged_hparams`.
 
-    Setting a hyperparameter again replaces its range, so that one function can begin with the ranges of another.
+    Setting a hyperparameter again replaces its range, so that a function can start from the ranges of another function.
 
     Attributes:
         ranges: {name: HParamRange}, in the order in which they were set.
@@ -61,12 +62,12 @@ class RangedHParams:
         self.ranges = {}
 
     def set_categorical(self, name, categories, length=None):
-        """Sets words, or any other values, without an order.
+        """Lets a hyperparameter have any of the given words or other unordered values.
 
         Args:
             name: str, the hyperparameter.
-            categories: list of its values.
-            length: None; a hyperparameter has a single value here.
+            categories: list of the possible values.
+            length: None, because a hyperparameter has a single value here.
 
         Raises:
             UserError: the list is empty, or a length is given.
@@ -74,51 +75,51 @@ class RangedHParams:
         self._set_points(name, "categorical", categories, length)
 
     def set_discrete(self, name, feasible_points, scale=None, length=None):
-        """Sets single numbers. The scale is accepted, but all numbers are equally likely.
+        """Lets a hyperparameter have any of the given numbers, which are equally likely whatever the scale.
 
         Args:
             name: str, the hyperparameter.
-            feasible_points: list of its values.
+            feasible_points: list of the possible values.
             scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None.
             length: None.
 
         Raises:
-            UserError: the list is empty, or a length or another scale is given.
+            UserError: the list is empty, a length is given, or the scale is unknown.
         """
         self._check_scale(name, scale)
         self._set_points(name, "discrete", feasible_points, length)
 
     def set_float(self, name, min_val, max_val, scale=None, length=None):
-        """Sets the numbers from `min_val` to `max_val`.
+        """Lets a hyperparameter have any number from `min_val` to `max_val`.
 
-        LOG_SCALE samples as many values from 0.1 to 1 as from 1 to 10. REVERSE_LOG_SCALE mirrors this, for ranges such
-        as 0.9 to 0.999, where small differences from the maximum matter.
+        LOG_SCALE samples as many values between 0.1 and 1 as between 1 and 10. REVERSE_LOG_SCALE mirrors this, for
+        ranges such as 0.9 to 0.999 in which small differences from the maximum matter.
 
         Args:
             name: str, the hyperparameter.
-            min_val, max_val: numbers, both included.
+            min_val, max_val: numbers, the inclusive bounds.
             scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None, which means linear.
             length: None.
 
         Raises:
-            UserError: the range is empty, a bound is not a finite number, or it is not positive on a logarithmic scale.
+            UserError: the range is empty, or a bound is not a finite number or, on a logarithmic scale, not positive.
         """
         self._set_numbers(name, "float", float, min_val, max_val, scale, length)
 
     def set_int(self, name, min_val, max_val, scale=None, length=None):
-        """Sets the whole numbers from `min_val` to `max_val`; arguments and errors are those of `set_float`."""
+        """Lets a hyperparameter have any whole number from `min_val` to `max_val`; see `set_float`."""
         self._set_numbers(name, "int", int, min_val, max_val, scale, length)
 
     def check(self, hparams, where):
-        """Checks the ranges against the declarations of a set.
+        """Checks the ranges against the declared hyperparameters of a set.
 
         Args:
-            hparams: HParams, with the settings of the model.
+            hparams: HParams, including those of the model.
             where: str, the beginning of messages, such as "--hparams_range=my_range".
 
         Raises:
-            UserError: no range is set, a hyperparameter is unknown or cannot vary, or a range has values that it cannot
-                have.
+            UserError: no range is set, or a hyperparameter is unknown, cannot vary, or does not allow a value of its
+                range.
         """
         if not self.ranges:
             raise UserError(f"{where}: sets no range. Expected calls such as rhp.set_float(name, min_val, max_val).")
@@ -127,16 +128,14 @@ class RangedHParams:
                 answer = hparam_answer(name) or nearest(name, hparams.values())
                 raise UserError(f"{where}: {shown(name)} is not a hyperparameter. {answer}".rstrip())
             if name.startswith(_MEASURE):
-                raise UserError(
-                    f"{where}: {name} cannot vary: it changes how a run is measured, not how good it is. Remove it."
-                )
+                raise UserError(f"{where}: {name} changes how a run is measured, so it cannot vary. Remove it.")
             with located(where):
                 _check_values(found, hparams.settings()[name])
 
     def _set_points(self, name, kind, points, length):
         self._check_length(name, length)
         if isinstance(points, str) or not isinstance(points, list | tuple | range) or not points:
-            raise UserError(f"range of {name}: {shown(points)}: expected a list of one value or more.")
+            raise UserError(f"range of {name}: {shown(points)}: expected a list of at least one value.")
         unlike = [point for point in points if not isinstance(point, bool | int | float | str)]
         if unlike:
             raise UserError(f"range of {name}: {shown(unlike[0])}: expected a number, text, true or false.")
@@ -151,10 +150,10 @@ class RangedHParams:
                 words = "a whole number" if kind == "int" else "a finite number"
                 raise UserError(f"range of {name}: {shown(bound)}: expected {words}.")
         if least > most:
-            raise UserError(f"range of {name}: from {least} to {most} is empty. Expected min_val at most max_val.")
+            raise UserError(f"range of {name}: {least} to {most} is empty. Expected min_val <= max_val.")
         if scale in (self.LOG_SCALE, self.REVERSE_LOG_SCALE) and least <= 0:
             raise UserError(
-                f"range of {name}: from {least} to {most} has no logarithm. Expected numbers above 0, or LINEAR_SCALE."
+                f"range of {name}: {least} to {most}: a logarithmic scale needs numbers above 0. Use LINEAR_SCALE."
             )
         self.ranges[name] = HParamRange(name, kind, number(least), number(most), scale=scale or self.LINEAR_SCALE)
 
@@ -173,7 +172,7 @@ class RangedHParams:
 
 
 def _check_values(found, declared):
-    """Raises `UserError` unless a hyperparameter can have all values of a range."""
+    """Raises `UserError` unless a hyperparameter allows all values of its range."""
     if found.points:
         for point in found.points:
             declared.typed(point)
@@ -182,7 +181,7 @@ def _check_values(found, declared):
         raise UserError(f"{found.name}: is a whole number. Expected set_int or set_discrete.")
     if declared.kind not in (int, float) or isinstance(declared.limits, Choices):
         raise UserError(f"{found.name}: is not a number. Expected set_categorical.")
-    if isinstance(declared.limits, Range):  # single values that are also allowed cannot be bounds
+    if isinstance(declared.limits, Range):  # special values outside of the range cannot be bounds
         declared = dataclasses.replace(declared, limits=dataclasses.replace(declared.limits, also=()))
     declared.typed(found.least)
     declared.typed(found.most)
@@ -192,8 +191,8 @@ def _check_values(found, declared):
 def transformer_base_range(rhp):
     """tensor2tensor's range for `transformer_base`.
 
-    tensor2tensor's first range is of `learning_rate`, which the schedule of its `transformer_base` does not read. Here
-    the same numbers apply to `learning_rate_constant`, which is 1 in the paper and 2 in tensor2tensor's set.
+    tensor2tensor varies `learning_rate`, which the schedule of its `transformer_base` does not use. Here the same range
+    applies to `learning_rate_constant`, which is 1 in the paper and 2 in tensor2tensor's set.
     """
     rhp.set_float("learning_rate_constant", 0.3, 3.0, scale=rhp.LOG_SCALE)
     rhp.set_discrete("learning_rate_warmup_steps", [1000, 2000, 4000, 8000, 16000])

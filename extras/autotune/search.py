@@ -1,4 +1,4 @@
-"""A search for hyperparameters: trains the trials of a study, then the winner with other seeds, and reports."""
+"""Searches for hyperparameters: trains the trials of a study, retrains the winner with other seeds, and reports."""
 
 import dataclasses
 import logging
@@ -15,21 +15,21 @@ from t2t_lite.training.monitor import history
 from t2t_lite.training.repeated_seeds import train_seeds
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # in a row: then the cause is not the hyperparameters
+_MOST_FAILURES = 5  # in a row; after these, hyperparameters are hardly the cause
 REPORT = "tuning.json"
 
 
 @dataclasses.dataclass
 class Search:
-    """A search, which resumes where it was stopped.
+    """A search for hyperparameters, which can be stopped and resumed.
 
     Args:
         study: Study.
         output_dir: str, the folder of the study.
-        train: function of (output_dir, changes, random_seed, stop_when) that trains one run with evaluations: `changes`
-            is a dict of hyperparameters, random_seed an int, stop_when as for `Trainer` or None. It returns how the run
-            ended, see `Trainer.ended_by`.
-        random_seed: int, seed of the trials.
+        train: function of (output_dir, changes, random_seed, stop_when) that trains a run with evaluations, and returns
+            how the run ended, see `Trainer.ended_by`. `changes` is a dict of hyperparameters, `random_seed` an int, and
+            `stop_when` None or a function as for `Trainer`.
+        random_seed: int, the seed of all trials.
     """
 
     study: Study
@@ -38,16 +38,16 @@ class Search:
     random_seed: int
 
     def run(self, max_trials):
-        """Trains trials until there are `max_trials`, including those of earlier calls and of other processes.
+        """Trains trials until there are `max_trials`, including trials of earlier calls and other processes.
 
-        A trial that raises `UserError` or `Failure` has failed and counts, since most often its hyperparameters are
-        incompatible, or the loss was not finite.
+        A trial that raises `UserError` or `Failure` counts as a failed trial, because the usual causes are incompatible
+        hyperparameters and a loss that is not finite.
 
         Returns:
-            bool, False if a signal stopped the search before another trial began.
+            bool, False if a signal stopped the search.
 
         Raises:
-            Failure: many trials in a row have failed.
+            Failure: too many trials in a row have failed.
         """
         failures = 0
         while True:
@@ -60,22 +60,22 @@ class Search:
             failures = failures + 1 if result.state == "failed" else 0
             if failures == _MOST_FAILURES:
                 raise Failure(
-                    f"{self.output_dir}: {failures} trials in a row have failed, the last one with: {result.reason} "
-                    "Run the same command to continue with the next trial."
+                    f"{self.output_dir}: {failures} trials in a row have failed, the last trial with: {result.reason} "
+                    "To continue with the next trial, run the same command again."
                 )
 
     def train_winner(self, trial, count):
-        """Trains the hyperparameters of a trial with further seeds, in `<output_dir>/<trial>-seeds`.
+        """Trains the hyperparameters of a trial with other seeds, in `<output_dir>/<trial>-seeds`.
 
         Args:
             trial: Trial.
-            count: int, at least 2.
+            count: int, the number of seeds, at least 2.
 
         Returns:
-            dict, the result of `repeated_seeds.summarize`; None after a signal.
+            dict, the result of `repeated_seeds.summarize`, or None after a signal.
 
         Raises:
-            UserError: another process is training them.
+            UserError: another process is training these seeds.
         """
         folder = os.path.join(self.output_dir, f"{trial.name}-seeds")
         seeds = [seed for seed in range(1, count + 2) if seed != self.random_seed][:count]
@@ -83,7 +83,7 @@ class Search:
             return train_seeds(seeds, folder, lambda path, seed: self.train(path, trial.hparams, seed, None))
 
     def _train_trial(self, trial, max_trials):
-        """Trains a trial; returns it in its final state, or None after a signal."""
+        """Trains a trial, and returns the trial in its final state, or None after a signal."""
         folder, pruned = self.study.folder_of(trial), []
         _LOGGER.info(f"{trial.name} of {max_trials}: {describe(trial.hparams)}")
 
@@ -106,7 +106,7 @@ class Search:
 
 
 def ranked(trials, objective):
-    """Returns the complete trials, best first; ties are broken by the lower loss, then by the lower number.
+    """Returns the complete trials, best first. Ties are broken by the lower loss, then by the lower number.
 
     Args:
         trials: list of Trial.
@@ -118,13 +118,13 @@ def ranked(trials, objective):
     complete = [trial for trial in trials if trial.state == "complete"]
     if not complete:
         reasons = [trial.reason for trial in trials if trial.reason]
-        raise Failure(f"no trial is complete{f'; the last one: {reasons[-1]}' if reasons else ''}")
+        raise Failure(f"no trial is complete{f'; the last trial: {reasons[-1]}' if reasons else ''}")
     sign = -1 if objective.maximize else 1
     return sorted(complete, key=lambda trial: (sign * trial.value, trial.loss, trial.number))
 
 
 def trials_table(trials, objective):
-    """Returns lines of text: the complete trials, best first, then the others."""
+    """Returns the trials as a table, list of lines: first the complete trials, best first, then all others."""
     complete = [trial for trial in trials if trial.state == "complete"]
     order = [*(ranked(complete, objective) if complete else []), *(t for t in trials if t.state != "complete")]
     names = list(dict.fromkeys(name for trial in order for name in trial.hparams))
@@ -138,7 +138,7 @@ def trials_table(trials, objective):
 
 
 def within_noise(order, deviation):
-    """Returns the trials whose values differ from the first one's by at most two standard deviations.
+    """Returns the trials whose values are within two standard deviations of the first trial's value.
 
     Args:
         order: list of Trial, as `ranked` returns it.
@@ -148,7 +148,7 @@ def within_noise(order, deviation):
 
 
 def spread_text(order, objective, summary):
-    """Returns lines about the winner's results with other seeds, and about trials that may be as good.
+    """Returns lines of text about the winner's results with other seeds, and the trials that may be as good.
 
     Args:
         order: list of Trial, as `ranked` returns it.
@@ -160,19 +160,19 @@ def spread_text(order, objective, summary):
     near = within_noise(order, deviation)
     names = ", ".join(trial.name for trial in near)
     verdict = (
-        f"within two deviations of {order[0].name}, and so perhaps as good: {names}"
+        f"within two standard deviations of {order[0].name}, so perhaps as good: {names}"
         if near
-        else f"no other complete trial is within two deviations of {order[0].name}"
+        else f"no other complete trial is within two standard deviations of {order[0].name}"
     )
     return [
-        f"{len(summary['runs'])} further seeds: {metric} {mean:.4f}, standard deviation {deviation:.4f}; the trial, "
-        f"chosen as the best of {len(order)}, has {order[0].value:.4f}",
+        f"{len(summary['runs'])} other seeds: {metric} {mean:.4f}, standard deviation {deviation:.4f}; the best of "
+        f"{len(order)} trials has {order[0].value:.4f}",
         verdict,
     ]
 
 
 def as_command(program, flags):
-    """Returns a command line: `program --name=value …`, quoted for a shell."""
+    """Returns the command line `program --name=value …`, quoted for a shell."""
     return shlex.join([program, *(f"--{name}={value}" for name, value in flags.items())])
 
 
@@ -184,7 +184,7 @@ def as_json(trials, objective, facts, output_dir, summary=None, command=""):
         objective: Objective.
         facts: dict of JSON values, the facts of the study.
         output_dir: str, the folder of the search.
-        summary: dict, the results of the winner's further seeds, or None.
+        summary: dict, the results of the winner with other seeds, or None.
         command: str, a command that trains the winner again.
     """
     order = ranked(trials, objective)
@@ -214,10 +214,10 @@ def _facts(trial):
 
 
 def describe(hparams):
-    """Returns hyperparameters as readable text: `learning_rate_constant 0.5123, num_heads 4`."""
+    """Returns hyperparameters as text, such as `learning_rate_constant 0.5123, num_heads 4`."""
     return ", ".join(f"{name} {shortened(value)}" for name, value in hparams.items())
 
 
 def shortened(value):
-    """Returns a value with four significant digits."""
+    """Returns a value as text; a float has four significant digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

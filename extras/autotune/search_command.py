@@ -9,9 +9,9 @@ from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
 
-# In addition to --autotune_…, these have other values in the command of a single run.
+# Flags that, like --autotune_…, are not copied from a search to the command of a single run.
 _OF_SEARCHES = ("hparams_range", "output_dir", "hparams")
-# Flags that all trials must share, in addition to the hyperparameters.
+# Flags that all trials must share, in addition to the hyperparameters of the set.
 _SHARED = (
     "train_steps", "warm_start_from", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_steps", "eval_stride",
     "eval_throttle_seconds", "decode_hparams", "eval_early_stopping_steps", "eval_early_stopping_metric",
@@ -20,7 +20,7 @@ _SHARED = (
 
 
 def search_hparams(flags):
-    """Trains the trials of a search and the winner's further seeds, prints the results, and writes `tuning.json`.
+    """Trains the trials and the winner with other seeds, prints the results, and writes `tuning.json`.
 
     Returns:
         int, the exit status.
@@ -45,11 +45,11 @@ def search_hparams(flags):
     trials = study.trials()
     print("\n".join(search.trials_table(trials, objective)))
     if running := [trial.name for trial in trials if trial.state == "running"]:
-        print(f"{', '.join(running)}: trained by other processes; the last of them chooses the best trial")
+        print(f"{', '.join(running)}: trained by other processes, the last of which will choose the best trial")
         return 0
     order = search.ranked(trials, objective)
     command = search.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
-    print(f"best: {study.folder_of(order[0])}\nto train it anew, or for longer: {command}")
+    print(f"best: {study.folder_of(order[0])}\nto train this run again, or for longer: {command}")
     summary = None
     if flags.autotune_seeds:
         summary = runs.train_winner(order[0], flags.autotune_seeds)
@@ -62,7 +62,7 @@ def search_hparams(flags):
 
 
 def _checked(flags):
-    """Checks flags, generates data if requested; returns (Trainer shared by all trials, RangedHParams, Objective)."""
+    """Checks flags and generates data if requested. Returns (Trainer for all trials, RangedHParams, Objective)."""
     from t2t_lite import registry
     from t2t_lite.data.records import Records
     from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
@@ -81,12 +81,12 @@ def _checked(flags):
     choice = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
     objective = choose_objective(problem, base.hparams, *choice)
     prepare_data(flags, base)
-    _ = Records(problem, flags.data_dir, "train").paths  # raises if the data are missing
+    _ = Records(problem, flags.data_dir, "train").paths  # raises an error if the data are missing
     return base, ranges, objective
 
 
 def _open_study(flags, base, ranges, objective):
-    """Returns the Study, after all checks."""
+    """Opens or creates the Study after all checks, and returns it."""
     from t2t_lite import registry
     from t2t_lite.data.records import Records
     from t2t_lite.extras.autotune.study import Study
@@ -111,8 +111,8 @@ def _open_study(flags, base, ranges, objective):
 
 
 def _search_in_parallel(flags):
-    """Trains the trials in several processes, then the rest in one; returns its exit status."""
-    # This process does not compute: TensorFlow would keep the memory of GPUs that the trials need.
+    """Trains the trials in several processes, then finishes the search in one process and returns its exit status."""
+    # This process must not compute, because TensorFlow would occupy GPU memory that the trials need.
     import tensorflow as tf
 
     from t2t_lite.extras.autotune.workers import run_alone, run_workers, shares_of_gpus
@@ -135,7 +135,7 @@ def _command(flags):
 
 
 def _flags_of_run(flags, trial, metric):
-    """Returns {flag: value} of an ordinary run with the hyperparameters of a trial, which keeps the same best model."""
+    """Returns the flags of an ordinary run that repeats a trial, {flag: value}."""
     hparams = [flags.hparams, *(f"{name}={value}" for name, value in trial.hparams.items())]
     values = {
         name: flags[name].value

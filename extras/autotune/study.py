@@ -1,4 +1,4 @@
-"""The trials of a search in an Optuna study on disk, to which several processes append; its objective."""
+"""Stores the trials of a search in an Optuna study on disk, which several processes may share."""
 
 import contextlib
 import dataclasses
@@ -18,15 +18,15 @@ from t2t_lite.training.monitor import best_evaluation, default_metric
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
-STARTUP_TRIALS = 5  # number of trials sampled at random, and of complete ones before others are pruned
+STARTUP_TRIALS = 5  # number of trials sampled at random, and of complete trials before pruning starts
 _NAME = "hparams"
-# Errors that Optuna raises for lines that it has not written.
+# Errors that Optuna raises for damaged lines in its journal.
 _OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
 
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """A metric of evaluations and its direction.
+    """The metric that a search optimizes, and its direction.
 
     Attributes:
         metric: str.
@@ -37,7 +37,7 @@ class Objective:
     maximize: bool
 
     def best(self, values):
-        """Returns the best of several values."""
+        """Returns the best of several values of the metric."""
         return (max if self.maximize else min)(values)
 
 
@@ -47,31 +47,29 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     Args:
         problem: Problem.
         hparams: HParams.
-        name: str, a metric, or tensor2tensor's name of one, such as metrics-<problem>/neg_log_perplexity; None:
-            `best_metric`.
-        maximize: bool, the direction that the user expects; None: that of the metric.
-        best_metric: str, the metric by which a run keeps its best model; None: the default one.
+        name: str, the name of a metric here or in tensor2tensor, such as metrics-<problem>/neg_log_perplexity. If None,
+            `best_metric` is used.
+        maximize: bool, the direction that the user expects, or None for the direction of the metric.
+        best_metric: str, the metric by which a run keeps its best model, or None for the default metric.
 
     Raises:
-        UserError: an unknown metric, the wrong direction, or two metrics that contradict each other.
+        UserError: a metric is unknown, the direction is wrong, or the two metrics contradict each other.
     """
     if best_metric == "none":
-        raise UserError(
-            "--best_checkpoint_metric=none: a search compares the best models of its trials. Remove the flag."
-        )
+        raise UserError("--best_checkpoint_metric=none: a search compares the trials' best models. Remove the flag.")
     names = metric_names(problem, hparams)
     metric, is_negated = _here(name, names) if name else (best_metric or default_metric(names), False)
-    # Only the model knows its additional losses; the Trainer checks them.
+    # Only the model knows its additional losses, so the Trainer checks their names.
     if metric not in names and not metric.startswith(("loss_", "cost_")):
         flag = f"--autotune_objective={name}" if name else f"--best_checkpoint_metric={best_metric}"
         raise UserError(
-            f"{flag}: not a metric of these runs' evaluations. {nearest(metric, names, end=' ')}Expected one of "
+            f"{flag}: evaluations do not have this metric. {nearest(metric, names, end=' ')}Expected one of "
             f"{', '.join(names)}."
         )
     if best_metric not in (None, metric):
         raise UserError(
-            f"--best_checkpoint_metric={best_metric} and --autotune_objective={name}: each trial keeps the model that "
-            "is best by the objective. Remove one of the flags."
+            f"--best_checkpoint_metric={best_metric} and --autotune_objective={name} differ, but each trial keeps the "
+            "model with the best objective. Remove one of the flags."
         )
     lower = lower_is_better(metric)
     if maximize is not None and maximize != (lower == is_negated):
@@ -84,7 +82,7 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
 
 
 def _here(name, names):
-    """Returns (this package's name of a metric, whether `name` means its negative)."""
+    """Returns (this package's name of a metric, whether `name` is the negated metric)."""
     last = name.rsplit("/", 1)[-1]
     if last in names:
         return last, False
@@ -98,12 +96,12 @@ class Trial:
     Attributes:
         number: int from 0.
         state: "complete", "pruned", "failed" or "running".
-        hparams: {name: value}, its changes to the hyperparameters of the search.
-        value: float, the best value of the objective in its evaluations, or None.
-        best_step: int, the step of that evaluation, or None.
-        steps: int, the step of its last evaluation, or None.
-        reason: str, the reason why it was pruned or failed, or "".
-        loss: float, the loss in its best evaluation, which breaks ties; infinity without a loss.
+        hparams: {name: value}, the sampled hyperparameters.
+        value: float, the best value of the objective in the trial's evaluations, or None.
+        best_step: int, the step of the best evaluation, or None.
+        steps: int, the step of the last evaluation, or None.
+        reason: str, the reason why the trial was pruned or failed, or "".
+        loss: float, the loss in the best evaluation, which breaks ties; infinity without a loss.
     """
 
     number: int
@@ -117,24 +115,24 @@ class Trial:
 
     @property
     def name(self):
-        """The name of its folder."""
+        """The name of the trial's folder."""
         return f"trial-{self.number}"
 
 
 class Study:
     """The trials of one search, which several processes may share.
 
-    Values are sampled by Optuna's TPE with a seed that depends only on the trial's number, so that a stopped search
-    continues as if uninterrupted. A trial is pruned by the median rule: its best value is worse than the median of the
-    complete trials' values at the same step.
+    Values are sampled by Optuna's TPE with a seed that depends only on `seed` and the trial's number, so that a stopped
+    search continues as if uninterrupted. A trial is pruned by the median rule, if its best value is worse than the
+    median of the complete trials' values at the same step.
 
     Args:
-        output_dir: str, a local folder; trials are in `<output_dir>/trial-<n>`.
+        output_dir: str, a local folder, in which trials are written to `trial-<n>`.
         ranges: RangedHParams.
         objective: Objective.
-        facts: dict of JSON values that all trials share. A search cannot be resumed with different ones.
-        train_steps: int, steps of a trial; it is not pruned in their first quarter or at the last one.
-        seed: int, seed of the sampler.
+        facts: dict of JSON values that all trials share. A search cannot be resumed with different values.
+        train_steps: int, the number of steps per trial. A trial is not pruned in the first quarter or at the last step.
+        seed: int, the seed of the sampler.
 
     Attributes:
         objective, facts: as passed.
@@ -160,18 +158,18 @@ class Study:
         self._id = self._storage.get_study_id_from_name(_NAME)
 
     def trials(self):
-        """Returns a list of all `Trial`s by number, without those that ended before they had hyperparameters."""
+        """Returns a list of all `Trial`s that have hyperparameters, sorted by number."""
         return [self._read(trial) for trial in self._study.get_trials() if "hparams" in trial.user_attrs]
 
     @contextlib.contextmanager
     def next_trial(self, most):
-        """Context manager of the next `Trial` for this process, or None if all trials are taken.
+        """Context manager that yields the next `Trial` for this process, or None if all trials are taken.
 
-        The trial is an unfinished one of a process that no longer exists, or a new one. Other processes cannot take it
-        while the context lasts.
+        The trial is new, or was left unfinished by a process that no longer exists. Other processes cannot take this
+        trial inside the context.
 
         Args:
-            most: int, the number of trials of the search.
+            most: int, the number of trials in the search.
         """
         with contextlib.ExitStack() as stack:
             with self._alone():
@@ -179,15 +177,15 @@ class Study:
             yield trial
 
     def folder_of(self, trial):
-        """Returns the path of a trial's run."""
+        """Returns the path of the folder with a trial's run."""
         return os.path.join(self._output_dir, trial.name)
 
     def reason_to_prune(self, trial, evaluations):
-        """Reports the evaluations of a trial to Optuna; returns a reason to end it now, a str, or None.
+        """Reports a trial's evaluations to Optuna, and returns the reason to prune the trial now, str, or None.
 
         Args:
             trial: Trial.
-            evaluations: list of (step, {metric: value}), as `monitor.history` returns it.
+            evaluations: list of (step, {metric: value}), as returned by `monitor.history`.
         """
         number, metric = self._id_of(trial.number), self.objective.metric
         reported = self._storage.get_trial(number).intermediate_values
@@ -203,12 +201,12 @@ class Study:
         )
 
     def finish(self, trial, evaluations, pruned=""):
-        """Records a trial whose run has ended; returns it.
+        """Records the result of a trial whose run has ended, and returns the trial.
 
         Args:
             trial: Trial.
-            evaluations: as for `reason_to_prune`.
-            pruned: str, the reason why it was pruned, or "".
+            evaluations: list, see `reason_to_prune`.
+            pruned: str, the reason why the trial was pruned, or "".
         """
         best = best_evaluation(evaluations, self.objective.metric)
         if best is None:
@@ -219,22 +217,22 @@ class Study:
         return self._end(trial.number, None if pruned else value, facts)
 
     def fail(self, trial, reason):
-        """Records a failed trial; returns it. For Optuna it is one of the worst, so that it avoids similar trials."""
+        """Records a failed trial as one of the worst, so that Optuna avoids similar trials; returns the trial."""
         return self._end(trial.number, None, {"reason": reason, "failed": True})
 
     def trial(self, number):
-        """Returns the `Trial` of a number in its current state."""
+        """Returns the current state of the `Trial` with a number."""
         return self._read(self._storage.get_trial(self._id_of(number)))
 
     def _end(self, number, value, facts):
-        """Ends a trial with its value, or None if it was pruned; records facts and returns the trial."""
+        """Ends a trial with its value, or None if pruned, records facts, and returns the trial."""
         for name, fact in facts.items():
             self._storage.set_trial_user_attr(self._id_of(number), name, fact)
         self._study.tell(number, value, self._optuna.trial.TrialState.PRUNED if value is None else None)
         return self.trial(number)
 
     def _alone(self):
-        """Context manager that prevents other processes from looking for a trial."""
+        """Context manager during which no other process can take a trial."""
         return waiting_lock(os.path.join(self._output_dir, ".study.lock"))
 
     def _check_facts(self, facts):
@@ -245,17 +243,17 @@ class Study:
             elif recorded[name] != value:
                 old, new = _difference(recorded[name], value)
                 raise UserError(
-                    f"{self._output_dir}: this search was begun with {name}={old}, now it is {new}. Expected the same "
-                    "value, or another --output_dir."
+                    f"{self._output_dir}: this search was begun with {name}={old}, but now has {new}. Expected the "
+                    "same value, or another --output_dir."
                 )
 
     def _abandoned(self, stack):
-        """Locks and returns an unfinished trial that no living process works on, or None."""
+        """Locks and returns an unfinished trial that no running process works on, or None."""
         states = self._optuna.trial.TrialState
         for trial in self._study.get_trials(states=(states.RUNNING,)):
             try:
                 stack.enter_context(self._lock(trial.number))
-            except UserError:  # its process is alive
+            except UserError:  # its process is still running
                 continue
             if "hparams" in trial.user_attrs:
                 _LOGGER.info(f"trial-{trial.number} was interrupted and is resumed")
@@ -288,19 +286,19 @@ class Study:
 
 
 def _sample(trial, interval):
-    """Returns a value of a range that Optuna's trial suggests."""
+    """Returns the value that Optuna's trial suggests for a range."""
     if interval.points:
         return trial.suggest_categorical(interval.name, interval.points)
     suggest = trial.suggest_int if interval.kind == "int" else trial.suggest_float
-    if interval.scale == RangedHParams.REVERSE_LOG_SCALE:  # the logarithmic scale, mirrored
+    if interval.scale == RangedHParams.REVERSE_LOG_SCALE:  # mirrors a logarithmic scale
         mirrored = suggest(f"{interval.name} (mirrored)", interval.least, interval.most, log=True)
-        # Rounding may leave the range.
+        # Rounding may give a value outside of the range.
         return min(max(interval.least + interval.most - mirrored, interval.least), interval.most)
     return suggest(interval.name, interval.least, interval.most, log=interval.scale == RangedHParams.LOG_SCALE)
 
 
 def _difference(old, new):
-    """Returns two JSON values, reduced to the names whose values differ if they are objects."""
+    """Returns two JSON values as text; of two objects, only the entries that differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         old, new = ({name: facts.get(name) for name in names} for facts in (old, new))
@@ -308,16 +306,16 @@ def _difference(old, new):
 
 
 def open_journal(path):
-    """Opens or creates a journal; a last line that was truncated by a kill is removed.
+    """Opens or creates a journal, and removes an incomplete last line that a killed process left.
 
     Args:
         path: str, a local file.
 
     Returns:
-        (the module optuna, its `JournalStorage`).
+        (the module optuna, the `JournalStorage` of the file).
 
     Raises:
-        UserError: Optuna is not installed, or the file is not one of its journals.
+        UserError: Optuna is not installed, or the file is not a journal of Optuna.
     """
     optuna = import_optuna()
     path = os.path.abspath(path)  # Optuna's lock is a symlink to this path, which must resolve from inside the folder
@@ -328,17 +326,17 @@ def open_journal(path):
             lock.acquire()
             stack.callback(lock.release)
             backend = journal.JournalFileBackend(path)
-            _remove_truncated_line(path)  # Optuna would append to it
+            _remove_truncated_line(path)  # otherwise Optuna would append to this line
         return optuna, journal.JournalStorage(backend)
     except _OF_DAMAGED_LINES as error:
         raise UserError(
-            f"{path}: is not a journal of Optuna: {first_line(error)}. Expected that of an earlier search, or no "
-            "file. Move it away, or choose another --output_dir."
+            f"{path}: is not a journal of Optuna: {first_line(error)}. Move the file away, or choose another "
+            "--output_dir."
         ) from error
 
 
 def import_optuna():
-    """Returns the module optuna, which logs only warnings. Raises `UserError` if it is not installed."""
+    """Imports optuna, limits its log to warnings, and returns the module. Raises `UserError` if it is not installed."""
     with needs("Optuna", "tune", "--hparams_range"):
         import optuna
         import optuna.storages.journal
@@ -350,6 +348,6 @@ def _remove_truncated_line(path):
     with open(path, "rb+") as file:
         content = file.read()
         if content and not content.startswith(b'{"op_code":'):
-            raise ValueError("its first line is another one")
+            raise ValueError("the first line is not from Optuna")
         if not content.endswith(b"\n"):
             file.truncate(content.rfind(b"\n") + 1)

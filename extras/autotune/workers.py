@@ -1,4 +1,4 @@
-"""Runs several processes of a search on one machine."""
+"""Runs several worker processes of a search on one machine."""
 
 import contextlib
 import logging
@@ -14,42 +14,42 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def shares_of_gpus(workers, gpus_each, visible):
-    """Returns the `CUDA_VISIBLE_DEVICES` of each worker, a list of str, or of None if there are no GPUs.
+    """Returns the `CUDA_VISIBLE_DEVICES` of each worker, a list of str, or a list of None without GPUs.
 
     Args:
-        workers: int.
+        workers: int, the number of workers.
         gpus_each: int, the number of GPUs per trial.
-        visible: list of str, the GPUs of this process; [] on the CPU, where the workers share the cores.
+        visible: list of str, the GPUs of this process, or [] on a CPU, whose cores the workers share.
 
     Raises:
-        UserError: there are GPUs, but too few.
+        UserError: there are GPUs, but not enough of them.
     """
     if not visible or not gpus_each:
         return [None] * workers
     if workers * gpus_each > len(visible):
         raise UserError(
-            f"--autotune_parallel_trials={workers}: {counted(workers * gpus_each, 'GPU')} are needed, {gpus_each} for "
-            f"each trial, and {len(visible)} visible. Expected at most {len(visible) // gpus_each}."
+            f"--autotune_parallel_trials={workers} needs {counted(workers * gpus_each, 'GPU')}, {gpus_each} per trial, "
+            f"but {len(visible)} are visible. Expected at most {len(visible) // gpus_each}."
         )
     return [",".join(visible[at * gpus_each : (at + 1) * gpus_each]) for at in range(workers)]
 
 
 def run_workers(command, shares, output_dir):
-    """Runs copies of a command at the same time, with output to `<output_dir>/worker-<n>.log`.
+    """Runs copies of a command at the same time, which write their output to `<output_dir>/worker-<n>.log`.
 
-    A signal is passed on to all copies, so that each saves a checkpoint and stops. A second signal kills them all, as
-    does an error in this process.
+    A signal is passed on to all copies, so that each copy saves a checkpoint and stops. A second signal or an error in
+    this process kills all copies.
 
     Args:
         command: list of str.
-        shares: list of `CUDA_VISIBLE_DEVICES`, as `shares_of_gpus` returns it.
+        shares: list of `CUDA_VISIBLE_DEVICES` for the copies, as returned by `shares_of_gpus`.
         output_dir: str.
 
     Returns:
         bool, False after a signal.
 
     Raises:
-        UserError, Failure: a copy has failed with the exit status of such an error.
+        UserError, Failure: a copy has failed; its exit status decides which of the two is raised.
     """
     workers = []
     with contextlib.ExitStack() as stack:
@@ -58,7 +58,7 @@ def run_workers(command, shares, output_dir):
         for path, share in zip(logs, shares, strict=True):
             environment = os.environ | ({} if share is None else {"CUDA_VISIBLE_DEVICES": share})
             log = stack.enter_context(open(path, "ab"))
-            # In its own session: otherwise the terminal's Ctrl-C would reach it in addition to the signal passed on.
+            # A worker has its own session. Otherwise it would receive the terminal's Ctrl-C in addition to our signal.
             worker = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
@@ -69,26 +69,26 @@ def run_workers(command, shares, output_dir):
     for worker, path in zip(workers, logs, strict=True):
         if worker.returncode:
             kind = UserError if worker.returncode == 2 else Failure
-            raise kind(f"{path}: a worker has failed, with exit status {worker.returncode}: {_last_line(path)}")
+            raise kind(f"{path}: a worker has failed with exit status {worker.returncode}: {_last_line(path)}")
     return True
 
 
 def run_alone(command):
-    """Runs a command in a process, passes signals on like `run_workers`, and returns its exit status."""
+    """Runs a command in a process, passes signals on like `run_workers`, and returns the exit status."""
     workers = []
     with _passing_signals_on(workers) as stopped:
         workers.append(worker := subprocess.Popen(command, start_new_session=True))
         _wait(workers, stopped)
-    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as in shells for a signal
+    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as shells report a signal
 
 
 @contextlib.contextmanager
 def _passing_signals_on(workers, then=lambda: None):
-    """`stop_on_signal` for a list of processes that may still grow; none of them outlives the context."""
+    """Like `stop_on_signal`, for a list of worker processes, which may still grow; kills them at the end."""
 
     def end():
         for worker in workers:
-            worker.kill()  # has no effect after its end
+            worker.kill()  # has no effect after it has ended
 
     with stop_on_signal(then, at_second=end) as stopped:
         try:
@@ -98,22 +98,22 @@ def _passing_signals_on(workers, then=lambda: None):
 
 
 def _say_that_it_stops():
-    _LOGGER.info("signal received: each worker saves a checkpoint and stops; a second SIGTERM or Ctrl-C stops at once.")
+    _LOGGER.info("Signal received: each worker saves a checkpoint and stops. A second signal stops them immediately.")
 
 
 def _wait(workers, stopped):
-    """Waits for all and passes on the first signal, which sets the event `stopped`; returns whether there was one."""
+    """Waits for all workers, passes on the first signal (the event `stopped`), and returns whether there was one."""
     was_stopped = False
     while any(worker.poll() is None for worker in workers):
         if stopped.is_set() and not was_stopped:
             was_stopped = True
             for worker in workers:
-                worker.send_signal(signal.SIGTERM)  # has no effect after its end
+                worker.send_signal(signal.SIGTERM)  # has no effect after it has ended
         time.sleep(0.1)
-    return stopped.is_set()  # even if it arrived just after all had ended
+    return stopped.is_set()  # also if it arrived just after all workers had ended
 
 
 def _last_line(path):
     with open(path, "rb") as file:
         lines = file.read().decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it has printed nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")

@@ -1,6 +1,6 @@
-"""The systems that papers compare the Transformer with, each a model with its sets, for all commands.
+"""Models that papers compare the Transformer with, each with its hyperparameter sets, for all commands.
 
-For readers of the old papers: LSTMs with attention (arXiv 1409.0473, 1508.04025) and in both directions (1802.05365),
-ConvS2S (1705.03122), ByteNet (1610.10099), the Neural GPU (1511.08228, 1610.08613) and KERMIT (1906.01604).
-Uses t2t_lite.extras.describe, to count the operations of their cells.
+For readers of the older papers: LSTMs with attention (arXiv 1409.0473, 1508.04025) and bidirectional LSTMs
+(1802.05365), ConvS2S (1705.03122), ByteNet (1610.10099), the Neural GPU (1511.08228, 1610.08613) and KERMIT
+(1906.01604). Uses t2t_lite.extras.describe to count the operations of their cells.
 """

@@ -13,11 +13,11 @@ from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
-EPSILON = 1e-6  # of tensor2tensor's normalizations
+EPSILON = 1e-6  # as in tensor2tensor's normalizations
 
 
 class ConvolutionBlock(Layer):
-    """A sequence of rectifier, convolution without bias and normalization for each dilation."""
+    """For each dilation, a ReLU, a convolution without bias and a layer normalization."""
 
     def __init__(self, size: int, kernel_size: int, dilations: list, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
@@ -38,7 +38,7 @@ class ConvolutionBlock(Layer):
             norm.build(inner)
 
     def call(self, inputs, mask=None):
-        """[B, T, …] -> [B, T, size]."""
+        """Maps [B, T, …] to [B, T, size]."""
         x = inputs
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
             x = norm(convolution(ops.relu(x), mask=mask))
@@ -49,12 +49,12 @@ class ConvolutionBlock(Layer):
         return (*input_shape[:-1], self.size)
 
     def first_past(self, batch, size):
-        """Returns the past of each convolution, for inputs of a size."""
+        """Returns the initial past of each convolution, given the size of the inputs."""
         sizes = [size, *[self.size] * (len(self.convolutions) - 1)]
         return [layer.first_past(batch, each) for layer, each in zip(self.convolutions, sizes, strict=True)]
 
     def step(self, x, pasts):
-        """See `Convolution.step`; `pasts` is a list with the past of each convolution."""
+        """Computes the next position, see `Convolution.step`; `pasts` lists the past of each convolution."""
         after = []
         for convolution, norm, past in zip(self.convolutions, self.norms, pasts, strict=True):
             x, past = convolution.step(ops.relu(x), past)
@@ -64,7 +64,7 @@ class ConvolutionBlock(Layer):
 
 
 class ResidualBlock(Layer):
-    """x + dropout(block(norm(x))), with dilations 1, 2, 4, …"""
+    """Computes x + dropout(block(norm(x))), where the block has dilations 1, 2, 4, …"""
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, dropout: float, causal: bool, **kwargs):
         super().__init__(**kwargs)
@@ -80,11 +80,11 @@ class ResidualBlock(Layer):
         self.block.build(input_shape)
 
     def call(self, inputs, mask=None, training=None):
-        """[B, T, size] -> the same."""
+        """Maps [B, T, size] to [B, T, size]."""
         return inputs + self.dropout(self.block(self.norm(inputs), mask=mask), training=training)
 
     def step(self, x, pasts):
-        """See `ConvolutionBlock.step`."""
+        """Computes the next position, see `ConvolutionBlock.step`."""
         added, pasts = self.block.step(self.norm(x), pasts)
         return x + added, pasts
 
@@ -92,23 +92,25 @@ class ResidualBlock(Layer):
 @register_model("bytenet")
 @keras.saving.register_keras_serializable("baselines")
 class ByteNet(EncoderDecoder):
-    """Blocks of dilated convolutions over the inputs, and over the targets on top of them.
+    """ByteNet: an encoder and a decoder of dilated convolutions, with the decoder on top of the encoder.
 
-    Instead of attention, the decoder reads the encoder's output at its own position and the previous target. Therefore
-    the encoder runs over the inputs and half as many further positions, where it only reads neighbours; after them the
-    decoder reads zeros. All convolutions read zeros past this end and before the beginning. In tensor2tensor, which
-    also rounds both widths up to a multiple of 50, the result depends on the padding of a batch.
+    The decoder has no attention: it reads the previous target and the encoder's output at its own position. Targets may
+    be longer than inputs, so the encoder also computes half as many additional positions, where it only reads
+    neighbours. Past these the decoder reads zeros. All convolutions read zeros before the beginning and past the end.
+    In tensor2tensor, which also rounds both widths up to a multiple of 50, the result depends on the padding of a
+    batch.
 
     `hidden_size` is the size of embeddings and convolutions, `num_layers` the number of convolutions per block,
-    `num_blocks` the number of blocks on either side, `dropout` the rate for the output of a block.
+    `num_blocks` the number of blocks in the encoder and in the decoder, and `dropout` the dropout rate for the output
+    of a block.
     """
 
     HPARAMS: ClassVar = {
         "kernel_height": setting(
-            3, 1, 64, argument="kernel_size", fixed=True, meaning="Positions that a convolution reads."
+            3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
         ),
         "num_block_repeat": setting(
-            4, 1, 64, argument="num_blocks", fixed=True, meaning="Blocks of convolutions in encoder and decoder."
+            4, 1, 64, argument="num_blocks", fixed=True, meaning="Number of blocks in the encoder and in the decoder."
         ),
     }
 
@@ -130,14 +132,14 @@ class ByteNet(EncoderDecoder):
             layer.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; the encoder runs over half as many positions more than the inputs have."""
+        """See `SequenceModel`; the encoder computes 1.5 times as many positions as the inputs have."""
         from t2t_lite.extras.describe.cost import counted_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
         return counted | {"inputs": counted["inputs"] * (width + width // 2) / width}
 
     def encode(self, inputs, training=None):
-        """int ids [B, S] -> {"hidden" [B, S + S // 2, hidden], zeros past the end of a row}."""
+        """Maps ids, int [B, S], to {"hidden": [B, S + S // 2, hidden]}, with zeros past the end of a row."""
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         width = ops.shape(inputs)[1]
@@ -150,7 +152,7 @@ class ByteNet(EncoderDecoder):
         return {"hidden": ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))}
 
     def decode(self, x, memory, training=None):
-        """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
+        """Maps the shifted targets' embeddings [B, T, hidden] to the inputs of the softmax, [B, T, hidden]."""
         read = _aligned(memory["hidden"], ops.arange(ops.shape(x)[1], dtype="int32"))
         x = self.start(ops.concatenate([read, x], axis=-1))
         for layer in self.decoder:
@@ -158,15 +160,15 @@ class ByteNet(EncoderDecoder):
         return x
 
     def first_state(self, memory):
-        """Returns the past of each convolution, zeros."""
+        """Returns the initial past of each convolution, which is zero."""
         batch, _, size = ops.shape(memory["hidden"])
         blocks = (layer.block.first_past(batch, size) for layer in self.decoder)
         return [self.start.first_past(batch, 2 * size), *blocks]
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], the past of each convolution [B, K, width, …] -> ([B, K, hidden], the next past)."""
+        """Maps x [B, K, hidden] and pasts [B, K, width, …] to (outputs [B, K, hidden], the next pasts)."""
         read = _aligned(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
-        read = ops.broadcast_to(read, ops.shape(x))  # to all beams
+        read = ops.broadcast_to(read, ops.shape(x))  # for all beams
         x, past = self.start.step(ops.concatenate([read, x], axis=-1), state[0])
         after = [past]
         for layer, past in zip(self.decoder, state[1:], strict=True):
@@ -176,7 +178,7 @@ class ByteNet(EncoderDecoder):
 
 
 def _aligned(x, at):
-    """Returns x [B, S, hidden] at the positions int32 [n]: [B, n, hidden], zeros past the end of x."""
+    """Returns x [B, S, hidden] at positions int32 [n], as [B, n, hidden] with zeros past the end of x."""
     width = ops.shape(x)[1]
     found = ops.take(x, ops.minimum(at, width - 1), axis=1)
     return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))

@@ -1,4 +1,4 @@
-"""Convolutional sequence to sequence learning, ConvS2S (Gehring et al. 2017)."""
+"""ConvS2S, convolutional sequence-to-sequence learning (Gehring et al. 2017)."""
 
 from typing import ClassVar
 
@@ -13,11 +13,11 @@ from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
-HALF = 0.5**0.5  # scales a sum of two terms to the variance of one (section 3.5)
+HALF = 0.5**0.5  # scales a sum of two terms to the variance of one term (section 3.5)
 
 
 def normal(inputs, keep=1.0, gain=1.0):
-    """Returns the initializer N(0, gain · keep / inputs), which keeps variances (section 3.5)."""
+    """Returns the initializer N(0, gain · keep / inputs), which preserves the variance (section 3.5)."""
     return keras.initializers.RandomNormal(stddev=(gain * keep / inputs) ** 0.5)
 
 
@@ -27,7 +27,7 @@ class GatedConvolution(Layer):
     def __init__(self, size: int, kernel_size: int, dropout: float, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking, own = True, {"dtype": self.dtype_policy}
-        initializer = normal(kernel_size * size, 1 - dropout, 4.0)  # the gate halves what passes
+        initializer = normal(kernel_size * size, 1 - dropout, 4.0)  # the gate halves its input
         self.dropout = Dropout(dropout, name="dropout", **own)
         self.convolution = Convolution(
             2 * size, kernel_size, causal=causal, kernel_initializer=initializer, name="convolution", **own
@@ -38,11 +38,11 @@ class GatedConvolution(Layer):
         self.convolution.build(input_shape)
 
     def call(self, inputs, mask=None, training=None):
-        """[B, T, size] -> the same."""
+        """Maps [B, T, size] to [B, T, size]."""
         return _gated(self.convolution(self.dropout(inputs, training=training), mask=mask))
 
     def step(self, x, past):
-        """See `Convolution.step`."""
+        """Computes the next position, see `Convolution.step`."""
         x, past = self.convolution.step(x, past)
         return _gated(x), past
 
@@ -53,7 +53,7 @@ def _gated(x):
 
 
 class Attention(Layer):
-    """Attention of a decoder layer to the encoder (section 3.3), with the residual connection around it."""
+    """Attention of a decoder layer to the encoder, with a residual connection (section 3.3)."""
 
     def __init__(self, size: int, **kwargs):
         super().__init__(**kwargs)
@@ -67,13 +67,13 @@ class Attention(Layer):
         self.output_layer.build(input_shape)
 
     def call(self, inputs, embedded, memory):
-        """The layer's outputs and the targets' embeddings [B, T, size], the memory -> ([B, T, size], weights)."""
+        """Maps the layer's outputs and the targets' embeddings, [B, T, size], to ([B, T, size], attention weights)."""
         queries = (self.query(inputs) + embedded) * HALF
         scores = ops.matmul(queries, ops.swapaxes(memory["keys"], 1, 2))
         weights = masked_softmax(scores, ops.expand_dims(memory["mask"], 1))
         length = ops.sum(
             ops.cast(memory["mask"], "float32"), axis=1
-        )  # m: the variance of c is 1/m if the weights are equal
+        )  # m: with equal weights, the context's variance is 1 / m
         found = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
         return (self.output_layer(found) + inputs) * HALF, weights
 
@@ -81,18 +81,20 @@ class Attention(Layer):
 @register_model("conv_seq2seq")
 @keras.saving.register_keras_serializable("baselines")
 class ConvSeq2Seq(EncoderDecoder):
-    """A stack of gated convolutions, with attention in every layer of the decoder.
+    """ConvS2S: gated convolutions in encoder and decoder, with attention in every decoder layer.
 
-    Positions are learned. Attention's keys are the encoder's outputs z, its values z + e with the embeddings e. In
-    training the encoder's gradient is divided by twice the number of attentions, as in the authors' code (fairseq).
+    Position embeddings are learned. The keys of attention are the encoder's outputs z, and its values are z + e, where
+    e are the input embeddings. In training, the encoder's gradient is divided by twice the number of attention layers,
+    as in the authors' code (fairseq).
 
-    Unlike the paper's, weights are not normalized (Salimans and Kingma 2016). `hidden_size` is the size of embeddings
-    and convolutions, `dropout` the rate for the embeddings, for the input of each convolution and of the softmax.
+    Unlike in the paper, there is no weight normalization (Salimans and Kingma 2016). `hidden_size` is the size of
+    embeddings and convolutions. `dropout` is the dropout rate for the embeddings and for the inputs of each convolution
+    and the softmax.
     """
 
     HPARAMS: ClassVar = {
         "kernel_height": setting(
-            3, 1, 64, argument="kernel_size", fixed=True, meaning="Positions that a convolution reads."
+            3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
         )
     }
 
@@ -109,10 +111,10 @@ class ConvSeq2Seq(EncoderDecoder):
             side: LearnedPositionEmbedding(max_position, _embeddings(), name=f"{side}_position", **own)
             for side in ("encoder", "decoder")
         }
-        self.dropouts = {  # one per call: two calls of the same layer would draw the same mask
+        self.dropouts = {  # one per use, because two calls of one layer would sample the same mask
             name: Dropout(dropout, name=f"{name}_dropout", **own) for name in ("encoder", "decoder", "output")
         }
-        self.maps = {  # to and from the convolutions
+        self.maps = {  # projections before and after the convolutions
             name: keras.layers.Dense(size, kernel_initializer=normal(size, part), name=name, **own)
             for name, part in (("encoder_in", keep), ("encoder_out", 1), ("decoder_in", keep), ("decoder_out", 1))
         }
@@ -122,7 +124,7 @@ class ConvSeq2Seq(EncoderDecoder):
         self.attentions = [Attention(size, name=f"attention_{i}", **own) for i in range(num_decoder_layers)]
 
     def make_embedding(self, size, name):
-        """Returns a `TokenEmbedding` from N(0, 0.1), unscaled: with scaling, scores are too large to learn from."""
+        """Returns an unscaled `TokenEmbedding` from N(0, 0.1); scaling makes attention scores too large to train."""
         options = {"embeddings_initializer": _embeddings(), "scale": False, "dtype": self.dtype_policy, "name": name}
         return TokenEmbedding(size, self.config["hidden_size"], **options)
 
@@ -133,7 +135,7 @@ class ConvSeq2Seq(EncoderDecoder):
             layer.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; adds the scores and the weighted sums of attention, which are not in layers."""
+        """See `SequenceModel`; adds the attention scores and weighted sums, which are not computed in layers."""
         from t2t_lite.extras.describe.cost import counted_flops
 
         counted = counted_flops(self, lengths, rows)
@@ -141,7 +143,7 @@ class ConvSeq2Seq(EncoderDecoder):
         return counted | {"targets": counted["targets"] + products}
 
     def encode(self, inputs, training=None):
-        """int ids [B, S] -> {"keys", "values" [B, S, hidden], "mask" bool [B, S]}."""
+        """Maps ids, int [B, S], to {"keys", "values": [B, S, hidden], "mask": bool [B, S]}."""
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         mask = inputs != 0
@@ -157,11 +159,11 @@ class ConvSeq2Seq(EncoderDecoder):
         return {"keys": x, "values": (x + embedded) * HALF, "mask": mask}
 
     def decode(self, x, memory, training=None):
-        """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
+        """Maps the shifted targets' embeddings [B, T, hidden] to the inputs of the softmax, [B, T, hidden]."""
         return self._decode(x, memory, training)[0]
 
     def _decode(self, x, memory, training=None):
-        """As `decode`, with the weights of each layer's attention [B, T, S]."""
+        """Like `decode`, but also returns each layer's attention weights, [B, T, S]."""
         embedded = self.dropouts["decoder"](self.positions["decoder"](x), training=training)
         x, found = self.maps["decoder_in"](embedded), []
         for layer, attention in zip(self.decoder, self.attentions, strict=True):
@@ -171,12 +173,12 @@ class ConvSeq2Seq(EncoderDecoder):
         return self.dropouts["output"](self.maps["decoder_out"](x), training=training), found
 
     def first_state(self, memory):
-        """Returns the past of each convolution, zeros."""
+        """Returns the initial past of each convolution, which is zero."""
         batch, _, size = ops.shape(memory["keys"])
         return [layer.convolution.first_past(batch, size) for layer in self.decoder]
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], the past of each convolution [B, K, width, hidden] -> ([B, K, hidden], the next past)."""
+        """Maps x [B, K, hidden] and pasts [B, K, width, hidden] to (outputs [B, K, hidden], the next pasts)."""
         embedded = self.positions["decoder"](x, position=position)
         x, after = self.maps["decoder_in"](embedded), []
         for layer, attention, past in zip(self.decoder, self.attentions, state, strict=True):
@@ -186,7 +188,7 @@ class ConvSeq2Seq(EncoderDecoder):
         return self.maps["decoder_out"](x), after
 
     def attention_weights(self, inputs):
-        """Returns {"memory": [weights of each layer, [B, 1, T, S]]}: see `t2t_lite.models.outputs`."""
+        """Returns {"memory": [attention weights [B, 1, T, S] of each layer]}, see `t2t_lite.models.outputs`."""
         memory = self.encode(inputs["inputs"])
         _, found = self._decode(shifted_right(self.target_embedding(inputs["targets"])), memory)
         return {"memory": [ops.expand_dims(weights, 1) for weights in found]}

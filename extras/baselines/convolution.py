@@ -1,4 +1,4 @@
-"""Convolution over the positions of a sequence, centred or causal, also one position at a time."""
+"""A centred or causal convolution over a sequence, which can also run one position at a time."""
 
 import keras
 from keras import ops
@@ -10,21 +10,21 @@ from t2t_lite.layers.dense import Dense
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Convolution(Layer):
-    """y_t = b + Σ_j W_j · x_{t + (j - before) · dilation}, summed over j from 0 to kernel_size - 1.
+    """Computes y_t = b + Σ_j W_j · x_{t + (j - before) · dilation}, summed over j from 0 to kernel_size - 1.
 
-    Masked positions and those outside of the sequence are read as zeros, so that padding of any width does not change
-    the result. (`keras.layers.Conv1D` reads the padding, and on a CPU TensorFlow has no gradient for its dilated
-    convolutions.) It is computed as one matrix product of windows.
+    Masked positions and positions outside of the sequence are read as zeros, so that padding does not change the
+    result. (`keras.layers.Conv1D` reads the padding, and TensorFlow has no gradient for its dilated convolutions on a
+    CPU.) The convolution is computed as one matrix product with all windows.
 
     Args:
-        filters: int, size of the outputs.
-        kernel_size: int, positions in a window.
-        dilation: int, distance between neighbours in a window.
-        causal: bool, whether `before` is kernel_size - 1, so that a position only sees itself and earlier ones;
-            otherwise it is (kernel_size - 1) // 2, which centres windows of an odd size.
+        filters: int, the size of the outputs.
+        kernel_size: int, the number of positions in a window.
+        dilation: int, the distance between neighbours in a window.
+        causal: bool, whether `before` is kernel_size - 1, so that a position only sees itself and earlier positions.
+            Otherwise `before` is (kernel_size - 1) // 2, which centres windows of odd size.
         use_bias: bool.
-        kernel_initializer, bias_initializer: see `keras.layers.Dense`. The kernel's shape is [kernel_size · size of
-            the inputs, filters]: W_0, W_1, … one below the other.
+        kernel_initializer, bias_initializer: see `keras.layers.Dense`. The kernel is [kernel_size · input size,
+            filters]: W_0, W_1, … stacked along the first axis.
 
     Raises:
         ValueError: a size is not positive, or an initializer is unknown.
@@ -54,13 +54,13 @@ class Convolution(Layer):
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates kernel and bias for inputs [B, T, size]."""
+        """Creates the kernel and the bias for inputs [B, T, size]."""
         self.require_size(input_shape)
         self.windows = Dense(self.filters, dtype=self.dtype_policy, name="windows", **self.dense_options)
         self.windows.build((None, self.kernel_size * input_shape[-1]))
 
     def call(self, inputs, mask=None):
-        """[B, T, size] -> [B, T, filters]; `mask`: bool [B, T], False at padding, or None."""
+        """Maps [B, T, size] to [B, T, filters]. `mask` is bool [B, T], False at padding, or None."""
         if mask is not None:
             inputs = ops.where(ops.expand_dims(mask, -1), inputs, ops.zeros_like(inputs))
         batch, length, size = shape_of(inputs)
@@ -77,18 +77,18 @@ class Convolution(Layer):
         return (*input_shape[:-1], self.filters)
 
     def first_past(self, batch, size):
-        """Returns the past of a causal convolution before the first `step`: zeros [batch, width, size]."""
+        """Returns the past of a causal convolution before the first `step`, zeros [batch, width, size]."""
         return ops.zeros((batch, (self.kernel_size - 1) * self.dilation, size), self.compute_dtype)
 
     def step(self, x, past):
         """Computes the next position of a causal convolution.
 
         Args:
-            x: [..., size], the inputs there.
+            x: [..., size], the inputs at this position.
             past: [..., width, size], the inputs at earlier positions, from `first_past` or the previous step.
 
         Returns:
-            ([..., filters], the past of the next step).
+            (outputs [..., filters], the past for the next step).
         """
         seen = ops.concatenate([past, ops.expand_dims(ops.cast(x, past.dtype), -2)], axis=-2)
         window = seen[..., :: self.dilation, :]

@@ -1,4 +1,4 @@
-"""The Neural GPU (Kaiser and Sutskever 2016) and the extended one (Kaiser and Bengio 2016)."""
+"""The Neural GPU (Kaiser and Sutskever 2016) and the Extended Neural GPU (Kaiser and Bengio 2016)."""
 
 import math
 from typing import ClassVar
@@ -15,13 +15,13 @@ from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
 
-END_MARGIN = 10.0  # past the tape, the odds of the end against all other ids are always e^10 to 1
+END_MARGIN = 10.0  # past the tape, the odds of EOS against all other ids are e^10 to 1
 
 
 class ConvolutionalGRU(Layer):
-    """u ⊙ s + (1 - u) ⊙ tanh(U * (r ⊙ s) + b), with gates u and r that saturate (section 2; Kaiser and Bengio 2016).
+    """Computes u ⊙ s + (1 - u) ⊙ tanh(U * (r ⊙ s) + b), section 2, with saturating gates (Kaiser and Bengio 2016).
 
-    All three convolutions may also read a second sequence p: then W * p is added to each.
+    All three convolutions may also read a second sequence p, by adding W * p to each of them.
     """
 
     def __init__(self, size: int, kernel_size: int, **kwargs):
@@ -32,12 +32,12 @@ class ConvolutionalGRU(Layer):
         self.candidate = Convolution(size, kernel_size, name="candidate", **own)
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size of s plus that of the second sequence]."""
+        """Creates the weights for [B, T, size], where size is the sum of the sizes of both sequences."""
         for layer in (self.reset, self.gate, self.candidate):
             layer.build(input_shape)
 
     def call(self, inputs, beside=None, mask=None):
-        """[B, T, size] and a second sequence [B, T, any], or None -> [B, T, size]."""
+        """Maps [B, T, size], and a second sequence [B, T, any size] or None, to [B, T, size]."""
 
         def read(x):
             return x if beside is None else ops.concatenate([x, beside], axis=-1)
@@ -51,7 +51,7 @@ def _saturating_sigmoid(x):
 
 
 class TapeStep(Layer):
-    """One step of the recurrence, a cell of `keras.layers.RNN`, whose state is a tape instead of a vector."""
+    """One step of the Neural GPU: a cell for `keras.layers.RNN` whose state is a tape instead of a vector."""
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
         super().__init__(**kwargs)
@@ -65,10 +65,11 @@ class TapeStep(Layer):
             unit.build((None, None, self.output_size))
 
     def call(self, inputs, states):
-        """Runs a step.
+        """Runs one step of the recurrence.
 
-        The inputs are the factors of the tape, [B, T, size] or [B, 1, 1], followed by a last column that is 0 for rows
-        that have ended. The states are the tape [B, T, size], and a mask [B, T] that is 0 past its end.
+        The inputs are the dropout factors of the tape, [B, T, size] or [B, 1, 1], with an additional last column that
+        is 0 for rows that have finished. The states are the tape [B, T, size], and a mask [B, T] that is 0 past its
+        end.
         """
         (tape, is_there), factors, runs = states, inputs[..., :-1], inputs[:, :1, -1:]
         x = tape * factors
@@ -81,21 +82,21 @@ class TapeStep(Layer):
 @register_model("neural_gpu")
 @keras.saving.register_keras_serializable("baselines")
 class NeuralGPU(EncoderDecoder):
-    """A tape with the embedded inputs, changed by the same convolutional GRUs in as many steps as it is long.
+    """The Neural GPU: convolutional GRUs that change a tape of embedded inputs, in as many steps as it is long.
 
-    The final cell at a position predicts the target there, independently of the other targets. An output is therefore
-    at most as long as its input: past the tape the logits predict id 1, the end. Each row has its own number of steps,
-    and convolutions read zeros past its end; in tensor2tensor they read the padding, which changes with the batch.
+    The final cell at a position predicts the target at this position, independently of the other targets. An output is
+    therefore at most as long as its input: past the tape, the logits predict EOS (id 1). Each row has its own number of
+    steps, and convolutions read zeros past its end; in tensor2tensor they read the padding, which depends on the batch.
 
-    Each step drops different cells of the tape (section 3). With one mask for all steps, the cells that it keeps would
-    be multiplied again and again, and grow exponentially. `hidden_size` is the size of a cell, `num_layers` the number
-    of GRUs per step. The accuracy of the paper needs a curriculum of growing lengths and many runs (sections 3 and 4),
-    so it is not promised here.
+    Each step drops different cells of the tape (section 3). With one dropout mask for all steps, the remaining cells
+    would be scaled up in every step and grow exponentially. `hidden_size` is the size of a cell, and `num_layers` the
+    number of GRUs per step. Expect a lower accuracy than the paper's, which needs a curriculum of growing lengths and
+    many runs (sections 3 and 4).
     """
 
     HPARAMS: ClassVar = {
         "kernel_height": setting(
-            3, 1, 64, argument="kernel_size", fixed=True, meaning="Positions that a convolution reads."
+            3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
         )
     }
 
@@ -112,7 +113,7 @@ class NeuralGPU(EncoderDecoder):
         self.steps.build((None, None, None, None))
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; the number of steps is that of the inputs, and each step changes the whole tape."""
+        """See `SequenceModel`; there are as many steps as inputs, and each step changes the whole tape."""
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -120,7 +121,7 @@ class NeuralGPU(EncoderDecoder):
         return {"inputs": width * step, "targets": counted["targets"] - step}
 
     def encode(self, inputs, training=None):
-        """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps, zeros past its end}."""
+        """Maps ids, int [B, S], to {"hidden": [B, S, hidden]}, the tape after all steps with zeros past its end."""
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         tape = self.input_embedding(inputs)
@@ -133,20 +134,20 @@ class NeuralGPU(EncoderDecoder):
         return {"hidden": tape * ops.expand_dims(is_there, -1)}
 
     def decode(self, x, memory, training=None):
-        """The targets' embeddings [B, T, hidden], which are not used -> the tape at their positions."""
+        """Returns the tape at the targets' positions; `x`, the targets' embeddings [B, T, hidden], is not used."""
         return tape_at(memory, ops.arange(ops.shape(x)[1], dtype="int32"))
 
     def first_state(self, memory):
-        """Returns (): a step only reads the tape."""
+        """Returns an empty state, because a step only reads the tape."""
         return ()
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], which is not used -> (the tape at the position [B, K, hidden], ())."""
+        """Returns (the tape at the position, [B, K, hidden], an empty state); `x` is not used."""
         found = tape_at(memory, ops.reshape(ops.cast(position, "int32"), (1,)))
         return ops.broadcast_to(found, ops.shape(x)), state
 
     def logits(self, hidden, matrix=None):
-        """As `EncoderDecoder.logits`; a zero vector, which stands past the tape, predicts the end."""
+        """Like `EncoderDecoder.logits`, but a zero vector, as found past the tape, predicts EOS."""
         is_end = ops.all(hidden == 0, axis=-1, keepdims=True)
         size = self.target_vocab_size
         end = (END_MARGIN + math.log(size - 1)) * ops.one_hot(EOS_ID, size)
@@ -154,7 +155,7 @@ class NeuralGPU(EncoderDecoder):
 
 
 def tape_at(memory, at):
-    """Returns the tape at the positions int32 [n]: [B, n, hidden], zeros past its end."""
+    """Returns the tape at positions int32 [n], as [B, n, hidden] with zeros past its end."""
     tape = memory["hidden"]
     width = ops.shape(tape)[1]
     found = ops.take(tape, ops.minimum(at, width - 1), axis=1)
@@ -162,7 +163,7 @@ def tape_at(memory, at):
 
 
 class OutputStep(Layer):
-    """The step that makes an output, a cell of `keras.layers.RNN` whose state is the decoder's tape."""
+    """The decoder step that computes one output: a cell for `keras.layers.RNN` whose state is the decoder's tape."""
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
         super().__init__(**kwargs)
@@ -176,11 +177,11 @@ class OutputStep(Layer):
             unit.build((None, None, 2 * self.output_size))
 
     def call(self, inputs, states):
-        """Changes the decoder's tape, and reads the output from it.
+        """Changes the decoder's tape, and reads the step's output from it.
 
-        The inputs are concatenated: the previous outputs, [B, W, size]; 1 at each position that is not padding; 1 at
-        the position of the output; in training the factors of the tape, [B, W, size]. The state is the tape
-        [B, W, size].
+        The inputs are concatenated along the last axis: the previous outputs, [B, W, size]; 1 at each position that is
+        not padding, [B, W, 1]; 1 at the position of the output, [B, W, 1]; and in training the dropout factors of the
+        tape, [B, W, size]. The state is the tape, [B, W, size].
         """
         size, (tape,) = self.output_size, states
         outputs, is_there, here, factors = ops.split(inputs, [size, size + 1, size + 2], axis=-1)
@@ -194,16 +195,15 @@ class OutputStep(Layer):
 @register_model("extended_neural_gpu")
 @keras.saving.register_keras_serializable("baselines")
 class ExtendedNeuralGPU(NeuralGPU):
-    """A Neural GPU as encoder, and one as decoder, each of whose steps predicts one target.
+    """The Extended Neural GPU: a Neural GPU as encoder, and a Neural GPU as decoder with one step per target.
 
     The decoder starts with the encoder's tape. Its convolutional GRUs also read a second tape, on which each known
-    target is written at its position; the next target is predicted from its position on the first tape (figure 5).
-    Each step changes the whole memory, so its cost is proportional to the length; without attention, none of it can be
-    left out.
+    target is written at its position. The next target is predicted from its position on the first tape (figure 5). Each
+    step changes the whole tape, so the cost of a step is proportional to the length.
 
-    A tape is as long as the input, or as the outputs if these are longer, so outputs may have any length. Convolutions
-    read zeros past it. Arguments: see `NeuralGPU`; each step of the decoder has `num_layers` GRUs and a new dropout
-    mask.
+    A tape is as long as the inputs or the outputs, whichever are longer, so outputs may have any length. Convolutions
+    read zeros past the end of the tape. The arguments are those of `NeuralGPU`; each step of the decoder has
+    `num_layers` GRUs and a new dropout mask.
     """
 
     logits = EncoderDecoder.logits
@@ -221,7 +221,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         self.outputs_of_steps.build((None, None, None, None))
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`: each target's step changes a whole tape."""
+        """See `SequenceModel`; the step of each target changes a whole tape."""
         from t2t_lite.extras.describe.cost import layer_flops
 
         counted, width = super().flops(lengths, rows), max(lengths.values())
@@ -229,18 +229,18 @@ class ExtendedNeuralGPU(NeuralGPU):
         return counted | {"targets": counted["targets"] + (width - 1) * step}
 
     def encode(self, inputs, training=None):
-        """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps; "length" int32 [B], the inputs'}."""
+        """Maps ids, int [B, S], to the final tape, {"hidden": [B, S, hidden], "length": int32 [B]}."""
         memory = super().encode(inputs, training=training)
         lengths = ops.sum(ops.cast(ops.convert_to_tensor(inputs) != 0, "int32"), axis=1)
         return {**memory, "length": lengths}
 
     def decode(self, x, memory, training=None):
-        """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
+        """Maps the shifted targets' embeddings [B, T, hidden] to the inputs of the softmax, [B, T, hidden]."""
         batch, length, size = shape_of(x)
         tape = _widened(memory, length)
         width = shape_of(tape)[1]
         at, steps = ops.arange(width, dtype="int32"), ops.arange(length, dtype="int32")[:, None]
-        written = tape_at({"hidden": x}, at + 1)  # a target at its own position
+        written = tape_at({"hidden": x}, at + 1)  # each target at its own position
         seen = ops.cast(at < steps, x.dtype)[None, :, :, None] * written[:, None]  # [B, T, W, hidden]
         parts = [seen, _flags(at, steps, memory, x.dtype)]
         if training:
@@ -248,9 +248,9 @@ class ExtendedNeuralGPU(NeuralGPU):
         return self.outputs_of_steps(ops.concatenate(parts, axis=-1), initial_state=[tape])
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """As `EncoderDecoder.init_cache`; both tapes have room for `max_length` positions after the inputs.
+        """Like `EncoderDecoder.init_cache`; both tapes have room for `max_length` positions after the inputs.
 
-        The room is a separate tensor, so that its size is static even if that of the inputs is not.
+        The room is a separate tensor, so that its size is static even if the inputs' length is not.
         """
         cache = super().init_cache(memory, max_length, beam_size)
         batch, beams, _, size = shape_of(cache["beams"][0])
@@ -258,11 +258,11 @@ class ExtendedNeuralGPU(NeuralGPU):
         return {**cache, "beams": tuple((tape, room) for tape in cache["beams"])}
 
     def first_state(self, memory):
-        """Returns the decoder's tape and the tape of its outputs, [B, W, hidden] each."""
+        """Returns the decoder's tape and the tape of its outputs, both [B, W, hidden]."""
         return memory["hidden"], ops.zeros_like(memory["hidden"])
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], the two tapes [B, K, W, hidden] and their room -> ([B, K, hidden], the same after it)."""
+        """Maps x [B, K, hidden] and two tapes with their room to (outputs [B, K, hidden], the tapes after the step)."""
         tape, written = (ops.concatenate(parts, axis=2) for parts in state)
         batch, beams, width, size = shape_of(tape)
         at, position = ops.arange(width, dtype="int32"), ops.cast(position, "int32")
@@ -278,7 +278,7 @@ class ExtendedNeuralGPU(NeuralGPU):
 
 
 def _widened(memory, length):
-    """Returns the tape of a memory with room for outputs of a length."""
+    """Returns the tape of a memory, extended with zeros to at least `length` positions."""
     width = shape_of(memory["hidden"])[1]
     both_known = isinstance(width, int) and isinstance(length, int)
     width = max(width, length) if both_known else ops.maximum(width, length)
@@ -286,7 +286,7 @@ def _widened(memory, length):
 
 
 def _flags(at, steps, memory, dtype):
-    """Positions int32 [W], steps int32 [T, 1] -> [B, T, W, 2], 1 where a position is there, and where the output is."""
+    """Returns two flags, [B, T, W, 2]: whether a position exists in a step, and whether it is the output's position."""
     lengths = ops.maximum(memory["length"][:, None, None], steps + 1)  # [B, T, 1]
     is_there = ops.cast(at < lengths, dtype)
     here = ops.broadcast_to(ops.cast(at == steps, dtype), shape_of(is_there))

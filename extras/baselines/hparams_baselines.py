@@ -1,4 +1,4 @@
-"""Sets of the baselines, without their models, which need Keras."""
+"""The hyperparameter sets of the baselines, in a module that does not need Keras."""
 
 from t2t_lite.hparams.transformer import transformer_base
 from t2t_lite.registry import register_hparams
@@ -7,28 +7,28 @@ from t2t_lite.settings.config import HParams
 
 @register_hparams(model="neural_gpu")
 def neural_gpu():
-    """tensor2tensor's: one GRU of 256, clipped at 10; its learning rate begins with a linear warm-up here."""
+    """tensor2tensor's set: one GRU of size 256, gradients clipped at 10. Here the learning rate has a linear warmup."""
     return HParams().parse(
         "hidden_size=256,num_hidden_layers=1,batch_size=1024,layer_prepostprocess_dropout=0.1,label_smoothing=0,"
         "clip_grad_norm=10,optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
-        # there learning_rate 0.02, times the 0.002 of its "legacy" schedule for Adam
+        # tensor2tensor's learning_rate 0.02, times 0.002 in its "legacy" schedule for Adam
         "learning_rate_schedule=constant*linear_warmup,learning_rate_constant=4e-5,learning_rate_warmup_steps=3000"
     )
 
 
 @register_hparams(model="neural_gpu")
 def neural_gpu_tiny():
-    """A single GRU with 64 units, for CPUs and tests."""
+    """A single GRU of size 64, for CPUs and tests."""
     return neural_gpu().parse("hidden_size=64,learning_rate_constant=2e-3,learning_rate_warmup_steps=200")
 
 
 @register_hparams
 def bytenet_base():
-    """tensor2tensor's: 4 blocks of 4 convolutions of 768 on either side."""
+    """tensor2tensor's set: 4 blocks of 4 convolutions of size 768 in both encoder and decoder."""
     hparams = HParams().parse(
         "hidden_size=768,num_hidden_layers=4,batch_size=2048,layer_prepostprocess_dropout=0.2,clip_grad_norm=2,"
         "optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
-        # there learning_rate 0.05, times the 0.002 of its "legacy" schedule for Adam
+        # tensor2tensor's learning_rate 0.05, times 0.002 in its "legacy" schedule for Adam
         "learning_rate_schedule=constant*linear_warmup,learning_rate_constant=1e-4,learning_rate_warmup_steps=3000"
     )
     hparams.add_hparam("num_block_repeat", 4)
@@ -37,7 +37,7 @@ def bytenet_base():
 
 @register_hparams
 def bytenet_tiny():
-    """Two blocks of 4 convolutions of 128, for CPUs."""
+    """Two blocks of 4 convolutions of size 128, for CPUs."""
     return bytenet_base().parse(
         "hidden_size=128,num_block_repeat=2,layer_prepostprocess_dropout=0.1,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=2e-3,"
@@ -47,7 +47,7 @@ def bytenet_tiny():
 
 @register_hparams(model="conv_seq2seq")
 def conv_seq2seq_base():
-    """The paper's model for WMT'16 En-Ro: 20 layers of 512 on either side; trained by Adam instead of momentum."""
+    """The paper's model for WMT'16 En-Ro, 20 layers of size 512 in both stacks, with Adam instead of momentum."""
     return HParams().parse(
         "hidden_size=512,num_hidden_layers=20,layer_prepostprocess_dropout=0.1,clip_grad_norm=0.1,max_position=1024,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=5e-4"
@@ -56,7 +56,7 @@ def conv_seq2seq_base():
 
 @register_hparams(model="conv_seq2seq")
 def conv_seq2seq_tiny():
-    """Four layers of 128 in the encoder, three in the decoder, as the authors' model for IWSLT'14 has; for CPUs."""
+    """Four encoder and three decoder layers of size 128, for CPUs; the authors' IWSLT'14 model has as many layers."""
     return conv_seq2seq_base().parse(
         "hidden_size=128,num_encoder_layers=4,num_decoder_layers=3,batch_size=2048,max_position=512,"
         "learning_rate_constant=2e-3,learning_rate_warmup_steps=200"
@@ -65,19 +65,19 @@ def conv_seq2seq_tiny():
 
 @register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu():
-    """Two GRUs of 256 per step; the rest as `neural_gpu`. The sizes are this package's."""
+    """Two GRUs of size 256 per step, otherwise like `neural_gpu`; these sizes are this package's choice."""
     return neural_gpu().parse("num_hidden_layers=2")
 
 
 @register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu_tiny():
-    """Two GRUs of 64, for CPUs and tests."""
+    """Two GRUs of size 64, for CPUs and tests."""
     return extended_neural_gpu().parse("hidden_size=64,learning_rate_constant=2e-3,learning_rate_warmup_steps=200")
 
 
 @register_hparams
 def kermit_base():
-    """6 layers of 512, as the Transformer's encoder: `transformer_base`, without label smoothing."""
+    """Six layers of size 512, like the encoder of `transformer_base`, without label smoothing."""
     hparams = transformer_base().parse("label_smoothing=0,eval_beam_size=1")
     hparams.add_hparam("slot_order", "binary_tree")
     return hparams
@@ -85,7 +85,7 @@ def kermit_base():
 
 @register_hparams
 def kermit_tiny():
-    """3 layers of 128, for CPUs."""
+    """Three layers of size 128, for CPUs."""
     return kermit_base().parse(
         "hidden_size=128,filter_size=512,num_heads=4,num_hidden_layers=3,batch_size=2048,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=2e-3,"
@@ -95,7 +95,7 @@ def kermit_tiny():
 
 @register_hparams(model="lstm_lm")
 def lstm_lm_base():
-    """Two layers of 512 per direction, as many layers as ELMo has; sizes are this package's own."""
+    """Two layers of size 512 per direction; ELMo also has two layers, but the sizes are this package's choice."""
     return HParams().parse(
         "hidden_size=512,num_hidden_layers=2,label_smoothing=0,max_length=0,clip_grad_norm=1,optimizer_adam_beta2=0.999,"
         "optimizer_adam_epsilon=1e-8,learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,"
@@ -105,7 +105,7 @@ def lstm_lm_base():
 
 @register_hparams(model="lstm_lm")
 def lstm_lm_tiny():
-    """Two layers of 128, for CPUs and tests."""
+    """Two layers of size 128, for CPUs and tests."""
     return lstm_lm_base().parse(
         "hidden_size=128,batch_size=2048,learning_rate_constant=3e-3,learning_rate_warmup_steps=200"
     )
@@ -113,18 +113,18 @@ def lstm_lm_tiny():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention():
-    """Two layers of 128 with additive attention; clipping and Adam are tensor2tensor's `basic_params1`."""
+    """Two layers of size 128 with additive attention; clipping and Adam as in tensor2tensor's `basic_params1`."""
     return HParams().parse(
         "hidden_size=128,num_hidden_layers=2,batch_size=1024,layer_prepostprocess_dropout=0.2,clip_grad_norm=2,"
         "optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
-        # there learning_rate 0.1, times the 0.002 of its "legacy" schedule for Adam
+        # tensor2tensor's learning_rate 0.1, times 0.002 in its "legacy" schedule for Adam
         "learning_rate_schedule=constant*linear_warmup,learning_rate_constant=2e-4,learning_rate_warmup_steps=100"
     )
 
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_bahdanau_attention():
-    """The same: additive attention (Bahdanau et al. 2015)."""
+    """The same as `lstm_attention`, which has additive attention (Bahdanau et al. 2015)."""
     hparams = lstm_attention()
     hparams.add_hparam("attention_mechanism", "bahdanau")
     return hparams
@@ -132,7 +132,7 @@ def lstm_bahdanau_attention():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_luong_attention():
-    """Two layers of 128 with multiplicative attention (Luong et al. 2015)."""
+    """Two layers of size 128 with multiplicative attention (Luong et al. 2015)."""
     hparams = lstm_attention()
     hparams.add_hparam("attention_mechanism", "luong")
     return hparams
@@ -140,7 +140,7 @@ def lstm_luong_attention():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention_gnmt():
-    """GNMT's sizes and clipping (Wu et al. 2016, section 5): 8 layers of 1024; dropout and rate are this package's."""
+    """GNMT's 8 layers of size 1024 and clipping (Wu et al. 2016, section 5); other values are this package's choice."""
     return HParams().parse(
         "hidden_size=1024,num_hidden_layers=8,layer_prepostprocess_dropout=0.2,clip_grad_norm=5,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=5e-4"
@@ -149,7 +149,7 @@ def lstm_attention_gnmt():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention_tiny():
-    """Two layers of 128 as `lstm_attention`, with larger batches and a higher rate, for CPUs."""
+    """Two layers of size 128 like `lstm_attention`, with larger batches and a higher learning rate, for CPUs."""
     return lstm_attention().parse(
         "batch_size=2048,layer_prepostprocess_dropout=0.1,optimizer_adam_beta1=0.9,optimizer_adam_beta2=0.98,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=3e-3,"

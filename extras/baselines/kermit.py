@@ -1,6 +1,7 @@
-"""KERMIT (Chan et al. 2019, arXiv 1906.01604) and insertion: one stack over a text and its translation, in parts.
+"""KERMIT (Chan et al. 2019, arXiv 1906.01604): one stack over a text and a partial translation of it.
 
-It predicts by insertion, as the Insertion Transformer (Stern et al. 2019, arXiv 1902.03249) does, without a decoder.
+KERMIT generates by insertion, like the Insertion Transformer (Stern et al. 2019, arXiv 1902.03249), but without a
+decoder.
 """
 
 import dataclasses
@@ -27,20 +28,21 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 @register_model("kermit")
 @keras.saving.register_keras_serializable("baselines")
 class Kermit(TransformerModel):
-    """Maps a text and a canvas, some ids of its translation in order, to logits of the ids that are missing between.
+    """KERMIT: predicts the ids that are missing in a canvas, which contains some ids of a translation in order.
 
-    Both are read as one row, without a gap and without causal masks. Positions are counted in each of them (by
-    `pos=rotary`, and by relative kinds of attention, in the whole row), and a learned vector says which of the two an
-    id is of. A canvas ends in 1. Before each of its ids, that 1 included, is a slot, whose logits come from the state
-    of this id: of an id that is missing there, or of 1, "nothing".
+    The text and the canvas are read as one row, without padding between them and without causal masks. Positions start
+    over in the canvas, except with `pos=rotary` and relative attention, which count positions in the whole row. One of
+    two learned vectors is added to each id, to distinguish the text from the canvas. A canvas ends with id 1. There is
+    a slot before each id of the canvas, including this 1. The state of the id gives the logits of its slot: they
+    predict an id that is missing in the slot, or 1 for "nothing is missing".
 
     Args:
-        vocab_size: int, ids of the inputs, and of the targets when shared.
-        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        vocab_size: int, number of ids of the inputs, and of the targets if the vocabulary is shared.
+        target_vocab_size: int, number of ids of the targets. If None, inputs and targets share one vocabulary.
         {options}
 
     Raises:
-        ValueError: an argument is out of its range; the message has its name and value.
+        ValueError: an argument is out of range; the message has its name and value.
 
     Example:
         >>> model = Kermit(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -52,10 +54,10 @@ class Kermit(TransformerModel):
     HPARAMS: ClassVar = {
         "slot_order": setting(
             "binary_tree", choices=SLOT_ORDERS,
-            meaning="Which id that is missing in a slot is to be predicted: rather the middle one, or any.",
+            meaning="Which missing id of a slot to predict: binary_tree prefers the middle one, uniform any.",
         ),
         "slot_temperature": setting(
-            1.0, 0.001, 1000, meaning="τ of binary_tree: the smaller, the surer it is the middle one."
+            1.0, 0.001, 1000, meaning="Temperature of binary_tree: small values nearly always choose the middle id."
         ),
     }  # fmt: skip
     OPTIONS: ClassVar = shared_options(without=["num_encoder_layers", "num_decoder_layers", "target_space_embedding"])
@@ -72,22 +74,22 @@ class Kermit(TransformerModel):
         self.encoder_norm = self.make_final_norm("encoder_norm")
 
     def stacks(self):
-        """Returns the one stack, which runs over the positions of both."""
+        """Returns the single stack, which runs over the positions of inputs and targets."""
         return {"inputs": self.encoder, "targets": self.encoder}
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`: each position attends to those of both."""
+        """See `SequenceModel`; each position attends to all positions of inputs and targets."""
         from t2t_lite.extras.describe.cost import counted_flops
 
         return counted_flops(self, dict.fromkeys(lengths, sum(lengths.values())), rows)
 
     def token_embeddings(self):
-        """Returns the look-ups of both sides, which may be one."""
+        """Returns the embeddings of inputs and targets, which may be the same layer."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
 
     @property
     def needed_features(self):
-        """{feature: rank} of what a call reads: not the targets, which are of the canvas' positions."""
+        """{feature: rank} of the features that a call reads; the targets, which belong to slots, are not needed."""
         return {"inputs": 2, "canvas": 2}
 
     def build(self, input_shape=None):
@@ -105,7 +107,7 @@ class Kermit(TransformerModel):
 
     @classmethod
     def corrupt(cls, batch, seeds, hparams):
-        """Samples a canvas for each row of targets, and the targets of its slots: see `Insertion`."""
+        """Samples a canvas for each row of targets, and the targets of its slots; see `Insertion`."""
         insertion = Insertion(hparams.slot_order, hparams.slot_temperature)
         canvas, targets = insertion(batch["targets"], seeds)
         return {**batch, "canvas": canvas, "targets": targets}
@@ -114,12 +116,11 @@ class Kermit(TransformerModel):
         """Predicts the ids that are missing in the canvas.
 
         Args:
-            inputs: dict of int ids "inputs" [B, S] and "canvas" [B, T], padded with 0. "targets" [B, T] are
-                ignored.
+            inputs: dict of ids, int, "inputs" [B, S] and "canvas" [B, T], padded with 0. "targets" [B, T] are ignored.
             training: bool.
 
         Returns:
-            float32 logits [B, T, target_vocab_size], or a dict for a model with costs: see `TransformerModel.outputs`.
+            float32 logits [B, T, target_vocab_size], or a dict for a model with costs, see `TransformerModel.outputs`.
         """
         self.check_inputs(inputs)
         self.build_if_needed()
@@ -131,7 +132,7 @@ class Kermit(TransformerModel):
         lengths = ops.expand_dims(ops.sum(ops.cast(is_token(source), "int32"), axis=1), 1)
         at = ops.expand_dims(ops.arange(width + length, dtype="int32"), 0)
         ends = lengths + ops.expand_dims(ops.sum(ops.cast(is_token(canvas), "int32"), axis=1), 1)
-        # Without a gap: distances, as some kinds of attention know them, do not depend on the padding.
+        # The padding between text and canvas is removed, so that it does not change distances in relative attention.
         x = take_positions(x, ops.where(at < lengths, at, ops.minimum(at - lengths + width, width + length - 1)))
         mask, results = at < ends, Results()
         context = Context(nonpadding=mask, results=results)
@@ -146,23 +147,23 @@ class Kermit(TransformerModel):
         return self.outputs(with_mask(self.logits(x), is_token(canvas)), costs, dict.fromkeys(costs, results))
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [B, T]: True where the canvas is not padding; None of a dict, whose logits carry their own."""
+        """Returns bool [B, T], True where the canvas is not padding, or None if the model returns a dict."""
         return super().compute_mask({**inputs, "targets": inputs["canvas"]})
 
     def compute_output_spec(self, inputs, training=None):
-        """Returns symbolic outputs: logits are float32 whatever the dtype policy."""
+        """Returns symbolic outputs, whose logits are float32 with any dtype policy."""
         return super().compute_output_spec({**inputs, "targets": inputs["canvas"]}, training)
 
     def search(self, inputs, limit, max_length=None):
-        """Translates by passes, each of which inserts the best id of every slot, until no slot lacks one.
+        """Translates in passes that insert the best id into every slot, until no slot lacks an id.
 
-        Ids that would make an output longer than its limit are left out, from the right; a row that has no room for any
-        is finished, without an end.
+        If an output would exceed its limit, the rightmost new ids are dropped. A row without room for any new id is
+        finished without an end.
 
         Args:
             inputs: int ids [B, S], padded with 0.
-            limit: int32 [B], the longest output of each, EOS included; 0: none.
-            max_length: int, at least the largest limit, for static shapes; None: not needed.
+            limit: int32 [B], the maximum output length of each row, including EOS; 0 means no output.
+            max_length: int, at least the largest limit, which makes shapes static. If None, shapes are dynamic.
 
         Returns:
             (ids int32 [B, 1, T], with 1 at the end; scores float32 [B, 1], the sum of the log-probabilities (nats) of
@@ -171,18 +172,18 @@ class Kermit(TransformerModel):
         inputs, limit = ops.convert_to_tensor(inputs), ops.cast(limit, "int32")
         width = ops.maximum(ops.max(limit), 1)
         if max_length:
-            width = min(max_length, self.max_length or max_length)  # no output is longer than the table of positions
+            width = min(max_length, self.max_length or max_length)  # the position table limits outputs
         rows = ops.zeros_like(limit)
         canvas = ops.where(ops.arange(width, dtype="int32") == 0, EOS_ID, PAD_ID) + ops.expand_dims(rows, 1)
         state = canvas, limit > 0, ops.cast(rows, "float32"), ops.cast(rows, "bool"), rows
 
         def insert(canvas, is_open, scores, ended, passes):
-            # With unknown shapes, read only as much as the longest canvas has.
+            # With dynamic shapes, only the length of the longest canvas is computed.
             shown = canvas if max_length else canvas[:, : ops.max(_lengths(canvas))]
             outputs = self({"inputs": inputs, "canvas": shown}, training=False)
             logits = outputs["targets"] if self.has_costs else outputs
             log_probs = ops.log_softmax(logits)
-            best, chosen = (function(log_probs[..., 1:], axis=-1) for function in (ops.max, ops.argmax))  # not padding
+            best, chosen = (function(log_probs[..., 1:], axis=-1) for function in (ops.max, ops.argmax))  # no padding
             is_slot = is_token(shown) & ops.expand_dims(is_open, 1)
             lacks = is_slot & (chosen + 1 != EOS_ID)
             room = ops.expand_dims(limit - _lengths(shown), 1)
@@ -200,7 +201,7 @@ class Kermit(TransformerModel):
 
 
 def inserted(canvas, new):
-    """Puts ids before those of canvases: int [B, T] each, 0 for none -> [B, 2 T], padded with 0 on the right."""
+    """Inserts new ids before the ids of canvases, both int [B, T] with 0 for none; returns int [B, 2 T]."""
     width = 2 * ops.shape(canvas)[1]
     pairs = ops.reshape(ops.stack([new, canvas], axis=2), (-1, width))
     at = ops.expand_dims(ops.arange(width, dtype="int32"), 0)
@@ -209,27 +210,28 @@ def inserted(canvas, new):
 
 
 def _lengths(ids):
-    """int [B, T], padded with 0 -> int32 [B]."""
+    """Returns the lengths, int32 [B], of ids int [B, T] that are padded with 0."""
     return ops.sum(ops.cast(is_token(ids), "int32"), axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Insertion:
-    """Samples canvases, and of each of their slots one id that is missing there.
+    """Samples canvases, and for each slot one of the ids that are missing there.
 
-    The canvas of a row of n ids and EOS has k of the ids, in order, and EOS; k is uniform from 0 to n, and so is the
-    choice among the sets of k ids, as in training the Insertion Transformer. Before each id of a canvas, EOS included,
-    is a slot: the ids that are missing there are all those between it and the id of the canvas before it. One of them
-    is predicted, or 1, "nothing", where none is missing. So the cross-entropy of a batch of these predictions is an
-    unbiased sample of the sum over all slots of the papers' slot loss.
+    The canvas of a row of n ids and EOS contains k of the ids in order, and EOS. As in training the Insertion
+    Transformer, k is sampled uniformly from 0 to n, and then a set of k ids is sampled uniformly. There is a slot
+    before each id of a canvas, including EOS; its missing ids are those between this id and the previous id of the
+    canvas. The model predicts one of the missing ids, or 1 for "nothing" if no id is missing. The cross-entropy of
+    these predictions is therefore an unbiased estimate of the papers' slot loss, summed over all slots.
 
     Attributes:
-        order: "binary_tree": id i of a slot with ids a to b has a weight of exp(-|i - (a + b) / 2| / temperature), so
-            that the middle comes first (there "balanced binary tree"); "uniform": all have the same.
+        order: "binary_tree" or "uniform". With "binary_tree" (in the paper "balanced binary tree"), id i of a slot with
+            ids a to b has the weight exp(-|i - (a + b) / 2| / temperature), so that the middle is inserted first. With
+            "uniform", all ids have the same weight.
         temperature: float, above 0.
 
     Raises:
-        UserError: the order is unknown, or the temperature not above 0.
+        UserError: the order is unknown, or the temperature is not above 0.
     """
 
     order: str = "binary_tree"
@@ -243,15 +245,15 @@ class Insertion:
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, ids, seeds):
-        """Samples for a batch.
+        """Samples canvases and their targets for a batch.
 
         Args:
-            ids: int32 [B, T], rows that end in 1, padded with 0.
+            ids: int32 [B, T], rows that end with 1, padded with 0.
             seeds: int32 [B, 2].
 
         Returns:
-            (canvas, missing), int32 [B, T] each, padded with 0 behind EOS: what the model sees, and what it predicts
-            before each id of the canvas. A row's results depend only on its seed and its own ids.
+            (canvas, missing), both int32 [B, T], padded with 0 after EOS: the model's input, and the id to predict
+            before each id of the canvas. A row's results depend only on its seed and its ids.
         """
         in_order, of_size = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
         kept = _kept(ids, in_order[..., 0], of_size[:, 0, 0])
@@ -263,25 +265,25 @@ class Insertion:
 
     @tf.autograph.experimental.do_not_convert
     def log_weights(self, kept):
-        """Returns float32 [B, T], logarithms of the weights that missing ids have in their slots, not normalized.
+        """Returns the logarithms of the unnormalized weights of missing ids in their slots, float32 [B, T].
 
         Args:
-            kept: bool [B, T], which ids are in the canvas.
+            kept: bool [B, T], whether each id is in the canvas.
         """
         if self.order == "uniform":
             return tf.zeros(tf.shape(kept))
         order, slot = places(kept)
         after = tf.gather(order, slot, batch_dims=1)
         before = tf.gather(tf.pad(order, [[0, 0], [1, 0]], constant_values=-1), slot, batch_dims=1)
-        middle = tf.cast(before + after, tf.float32) / 2  # of the ids between two of the canvas
+        middle = tf.cast(before + after, tf.float32) / 2  # of the ids between two ids of the canvas
         return -tf.abs(tf.cast(tf.range(tf.shape(kept)[1]), tf.float32) - middle) / self.temperature
 
     @staticmethod
     def _chosen(is_missing, slot, log_weights, random):
-        """Returns int32 [B, T], the place in the row of the id that each slot gets, T for nothing."""
+        """Returns the position in the row of the id chosen for each slot, int32 [B, T]; T means nothing."""
         rows, length = tf.unstack(tf.shape(slot))
         segment = tf.range(rows)[:, None] * length + slot
-        score = log_weights - tf.math.log(-tf.math.log(random))  # its maximum is sampled by these weights (Gumbel)
+        score = log_weights - tf.math.log(-tf.math.log(random))  # the maximum is a sample with these weights (Gumbel)
         score = tf.where(is_missing, score, -float("inf"))
         highest = tf.math.unsorted_segment_max(score, segment, rows * length)
         is_chosen = is_missing & (score >= tf.gather(highest, segment))
@@ -292,10 +294,10 @@ class Insertion:
 
 @tf.autograph.experimental.do_not_convert
 def places(kept):
-    """Returns where the ids of canvases stand in their rows, then T; and the slot that each id of a row would go to.
+    """Returns the positions of the canvas' ids in their rows, padded with T, and the slot of each id of a row.
 
     Args:
-        kept: bool [B, T], which ids are in the canvas.
+        kept: bool [B, T], whether each id is in the canvas.
 
     Returns:
         int32 [B, T] each.
@@ -306,7 +308,7 @@ def places(kept):
 
 
 def _kept(ids, rank, of_size):
-    """Returns bool [B, T], which ids are in the canvas; arguments: random numbers [B, T] of the ids, [B] of k."""
+    """Returns whether each id is in the canvas, bool [B, T], given random numbers for the ids [B, T] and for k [B]."""
     length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), axis=1)  # n + 1
     is_end = tf.range(tf.shape(ids)[1]) == length[:, None] - 1
     size = tf.cast(of_size * tf.cast(length, tf.float32), tf.int32)  # 0 … n

@@ -1,4 +1,4 @@
-"""Language models of LSTMs in both directions, whose states are features for other tasks: ELMo (Peters et al. 2018)."""
+"""ELMo (Peters et al. 2018): a bidirectional LSTM language model whose states are features for other tasks."""
 
 from typing import ClassVar
 
@@ -15,16 +15,16 @@ from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
 
-HEADS = {"lm": 2, "class": 1, "tag": 2, "real": 1}  # rank of the targets
+HEADS = {"lm": 2, "class": 1, "tag": 2, "real": 1}  # {head: rank of the targets}
 
 
 class LSTMStack(Layer):
-    """Layers that read from left to right; from the second one on, with residual connections, as in ELMo."""
+    """A stack of left-to-right LSTMs with residual connections from the second layer on, as in ELMo."""
 
     def __init__(self, num_layers: int, size: int, dropout: float, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking, own = True, {"dtype": self.dtype_policy}
-        options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}  # XLA has no cuDNN
+        options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}  # XLA cannot use cuDNN
         self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in range(num_layers)]
         self.layers = [keras.layers.LSTM(size, name=f"{self.name}_{i}", **options) for i in range(num_layers)]
 
@@ -34,7 +34,7 @@ class LSTMStack(Layer):
             layer.build(input_shape)
 
     def call(self, inputs, training=None, mask=None):
-        """[B, T, size] -> each layer's output [B, T, size], and its last state in the mask [h, c], both [B, size]."""
+        """Maps [B, T, size] to each layer's outputs [B, T, size] and its last unmasked states h and c [B, size]."""
         outputs, states = [], []
         for layer, dropout in zip(self.layers, self.dropouts, strict=True):
             output, *state = layer(dropout(outputs[-1] if outputs else inputs, training=training), mask=mask)
@@ -43,7 +43,7 @@ class LSTMStack(Layer):
         return outputs, states
 
     def step(self, x, states):
-        """[N, size] and each layer's state -> the states after it; the output is the sum of their h."""
+        """Maps x [N, size] and each layer's state to the next states; the output is the sum of their h."""
         following = []
         for layer, state in zip(self.layers, states, strict=True):
             h, state = layer.cell(x, state)
@@ -53,15 +53,15 @@ class LSTMStack(Layer):
 
 
 class LayerMix(Layer):
-    """γ · Σ softmax(w)_j · h_j over the layers h_j of a model (ELMo, equation 1); initially their mean."""
+    """Computes γ · Σ softmax(w)_j · h_j over a model's layers h_j, initially their mean (ELMo, equation 1)."""
 
     def build(self, shapes):
-        """Creates w, zeros, and γ, 1, for a list of tensors of these shapes."""
+        """Creates the weights w, initially 0, and γ, initially 1, for a list of tensors with these shapes."""
         self.weight = self.add_weight(name="weight", shape=(len(shapes),), initializer="zeros")
         self.gamma = self.add_weight(name="gamma", shape=(), initializer="ones")
 
     def call(self, states):
-        """A list of tensors of one shape -> a tensor of that shape."""
+        """Mixes a list of tensors of the same shape into one tensor of that shape."""
         shares = ops.unstack(ops.cast(masked_softmax(self.weight) * self.gamma, states[0].dtype), len(states))
         return sum(share * state for share, state in zip(shares, states, strict=True))
 
@@ -69,12 +69,13 @@ class LayerMix(Layer):
 @register_model("lstm_lm")
 @keras.saving.register_keras_serializable("baselines")
 class LSTMLanguageModel(SequenceModel):
-    """A forward and a backward stack of LSTMs, which share an embedding and a softmax.
+    """A language model of a forward and a backward LSTM stack, which share an embedding and a softmax.
 
-    With the head "lm" each predicts the next id of "targets" in its direction; the loss of the backward one is a cost,
-    see `named_outputs`. The other heads read a learned mix of all layers' states for "inputs"; `target_vocab_size` is
-    1 + the number of classes or tags. `hidden_size` is the size of embeddings and cells, `num_layers` the number of
-    layers per direction, `dropout` the rate for the input of each layer and head.
+    With the head "lm", each stack predicts the next id of "targets" in its direction; the loss of the backward stack is
+    a cost, see `named_outputs`. The other heads read a learned mix of all layers' states for "inputs"; their
+    `target_vocab_size` is 1 + the number of classes or tags. `hidden_size` is the size of embeddings and cells,
+    `num_layers` the number of layers per direction, and `dropout` the dropout rate for the input of each layer and
+    head.
     """
 
     HPARAMS: ClassVar = {
@@ -83,7 +84,7 @@ class LSTMLanguageModel(SequenceModel):
             choices=tuple(HEADS),
             argument="head",
             fixed=True,
-            meaning="The predictions for texts: next words, or others.",
+            meaning="What the model predicts: lm (the next id), class, tag or real (a number).",
         )
     }
 
@@ -113,12 +114,12 @@ class LSTMLanguageModel(SequenceModel):
 
     @property
     def features(self):
-        """{feature: rank} of a batch: see `SequenceModel`."""
+        """{feature: rank} of the features in a batch, see `SequenceModel`."""
         return {**self.needed_features, "targets": HEADS[self.config["head"]]}
 
     @property
     def needed_features(self):
-        """{feature: rank} of the features that are read: for a class, number or tags only the texts."""
+        """{feature: rank} of the features that a call reads, which do not include the labels."""
         return {"targets": 2} if self.config["head"] == "lm" else {"inputs": 2}
 
     def token_embeddings(self):
@@ -126,7 +127,7 @@ class LSTMLanguageModel(SequenceModel):
         return dict.fromkeys(self.needed_features, self.embedding)
 
     def head_weights(self):
-        """Returns the weights of the mix, the head and the softmax, unless it is tied."""
+        """Returns the weights of the mix, the head, and the softmax if it is not tied."""
         softmax = None if self.softmax is self.embedding else self.softmax
         return [w for layer in (self.mix, self.class_head, softmax) if layer is not None for w in layer.weights]
 
@@ -147,10 +148,10 @@ class LSTMLanguageModel(SequenceModel):
         self.built = True
 
     def call(self, inputs, training=None):
-        """{feature: int ids, padded with 0} -> float32 logits, [B, (S,) target_vocab_size], or [B, 1] of numbers.
+        """Maps {feature: ids, int, padded with 0} to float32 logits [B, (S,) target_vocab_size] or numbers [B, 1].
 
-        With the head "lm", "inputs" are prompts, which may be left out, and the result is {"targets": logits [B, T, V]
-        of each id given those before it, "costs": {"targets": float32 [B, T], nats of each given those after it}}.
+        With the head "lm", the optional "inputs" are prompts, and the result is {"targets": logits [B, T, V] of each id
+        given the previous ids, "costs": {"targets": float32 [B, T], nats of each id given the following ids}}.
         """
         self.check_inputs(inputs)
         self.build_if_needed()
@@ -182,10 +183,10 @@ class LSTMLanguageModel(SequenceModel):
         return stack(self.embedding(row[:, :-1]), training=training)[0][-1]
 
     def encode(self, inputs, training=None, return_hidden_states=False):
-        """Reads an id 1 and then texts, int ids [B, S] padded with 0.
+        """Encodes texts, ids int [B, S] padded with 0, each after an id 1.
 
-        The result is {"hidden" [B, 1 + S, 2 · hidden], "mask" bool [B, 1 + S], and where asked for "states", of which
-        `LayerMix` reads a list}; but with the head "lm" it is the state with which decoding begins.
+        The result is {"hidden": [B, 1 + S, 2 · hidden], "mask": bool [B, 1 + S]}; with `return_hidden_states` it also
+        has "states", the list that `LayerMix` reads. With the head "lm", the result is the initial state for decoding.
         """
         self.build_if_needed()
         row = _after_end(ops.convert_to_tensor(inputs))
@@ -201,12 +202,12 @@ class LSTMLanguageModel(SequenceModel):
         return {"hidden": states[-1], "mask": mask} | ({"states": states} if return_hidden_states else {})
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for decoding: the state of each beam, [B, beam_size, hidden], whatever the length."""
+        """Returns the cache for decoding: the state of each beam, [B, beam_size, hidden], independent of the length."""
         beams = keras.tree.map_structure(lambda x: ops.repeat(ops.expand_dims(x, 1), beam_size, axis=1), memory)
         return {"beams": beams, "shared": self.softmax.reverse_matrix()}
 
     def decode_step(self, ids, position, cache):
-        """Reads ids, int32 [B * K], but none at position 0 -> (float32 logits [B * K, vocab_size], new cache)."""
+        """Reads ids, int32 [B * K], except at position 0; returns (float32 logits [B * K, vocab_size], new cache)."""
         before = keras.tree.map_structure(lambda x: ops.reshape(x, (-1, x.shape[-1])), cache["beams"])
         after = self.forward_stack.step(self.embedding(ids), before)
         state = keras.tree.map_structure(lambda old, new: ops.where(position > 0, new, old), before, after)
@@ -215,10 +216,10 @@ class LSTMLanguageModel(SequenceModel):
         return logits, {**cache, "beams": beams}
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None: losses leave id 0 out."""
+        """Returns None, because the losses already ignore id 0."""
 
     def compute_output_spec(self, inputs, training=None):
-        """Returns symbolic logits, float32 whatever the dtype policy."""
+        """Returns symbolic logits, which are float32 with any dtype policy."""
         (rows, length), size = inputs[next(iter(self.needed_features))].shape, self.target_vocab_size
         shapes = {"lm": (rows, length, size), "tag": (rows, length, size), "class": (rows, size), "real": (rows, 1)}
         logits = keras.KerasTensor(shapes[self.config["head"]], dtype="float32")
@@ -227,11 +228,11 @@ class LSTMLanguageModel(SequenceModel):
 
 
 def _after_end(ids):
-    """[B, T] -> [B, 1 + T], with id 1 before each row."""
+    """Maps ids [B, T] to [B, 1 + T], with id 1 before each row."""
     return ops.pad(ids, ((0, 0), (1, 0)), constant_values=EOS_ID)
 
 
 def _reversed(x, lengths):
-    """Returns x [B, T, …] with the first `lengths` [B] positions of each row in reverse, the others where they are."""
+    """Reverses the first `lengths` [B] positions of each row of x [B, T, …]; other positions stay."""
     at, lengths = ops.arange(ops.shape(x)[1], dtype="int32"), ops.expand_dims(lengths, 1)
     return take_positions(x, ops.where(at < lengths, lengths - 1 - at, at))

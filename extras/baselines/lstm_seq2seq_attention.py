@@ -1,4 +1,4 @@
-"""LSTMs with attention, in the shape of GNMT (Wu et al. 2016); tensor2tensor's models/lstm.py has the same sets."""
+"""LSTMs with attention, structured like GNMT (Wu et al. 2016); the sets mirror tensor2tensor's models/lstm.py."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ MECHANISMS = ("bahdanau", "luong")
 
 
 class Attention(Layer):
-    """Weighted means of a memory h_j, with weights softmax_j(score(q, h_j)).
+    """Attention to a memory h_j with the weights softmax_j(score(q, h_j)).
 
     "bahdanau" is additive, v · tanh(W q + U h_j) (Bahdanau et al. 2015, appendix A.1.2); "luong" is multiplicative,
     q · U h_j (Luong et al. 2015, equation 8: "general").
@@ -39,7 +39,7 @@ class Attention(Layer):
                 layer.build(input_shape)
 
     def call(self, queries, keys, values, mask):
-        """Queries [B, T, size], `key(memory)` and the memory [B, S, size], bool [B, S] -> ([B, T, size], weights)."""
+        """Maps queries [B, T, size], keys and values [B, S, size], and a mask [B, S] to ([B, T, size], weights)."""
         if self.score is None:
             scores = ops.matmul(queries, ops.swapaxes(keys, 1, 2))
         else:
@@ -52,13 +52,14 @@ class Attention(Layer):
 @register_model("lstm_seq2seq_attention")
 @keras.saving.register_keras_serializable("baselines")
 class LSTMSeq2SeqAttention(EncoderDecoder):
-    """Stacks of LSTMs, the encoder's first layer in both directions, with residual connections from the third layer on.
+    """An encoder and a decoder of LSTMs with attention, structured like GNMT.
 
-    The queries of attention are the outputs of the decoder's first layer; all layers above it read the attended context
-    in addition to the layer below. (GNMT's queries are the first layer's outputs of the previous step.) Decoder layers
-    start with the last states of the encoder's layers; for the first one, these are those of the backward LSTM.
+    The encoder's first layer is bidirectional, and both stacks have residual connections from the third layer on. The
+    decoder's first layer provides the attention queries; each layer above it reads the attended context in addition to
+    the layer below. (GNMT's queries are the first layer's outputs in the previous step.) Decoder layers start with the
+    last states of the encoder's layers; the first one starts with the state of the backward LSTM.
 
-    `dropout` is the rate for each layer's input, `hidden_size` the size of embeddings, cells and attention.
+    `dropout` is the dropout rate for each layer's input, and `hidden_size` the size of embeddings, cells and attention.
     """
 
     HPARAMS: ClassVar = {
@@ -78,7 +79,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
                 f"received num_layers={num_layers}."
             )
         size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
-        # Compiled steps and searches use XLA, which lacks cuDNN's kernels.
+        # Compiled steps and searches use XLA, which cannot use cuDNN's kernels.
         options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}
         self.backward = keras.layers.LSTM(size, go_backwards=True, name="encoder_backward", **options)
         self.encoder = [keras.layers.LSTM(size, name=f"encoder_{i}", **options) for i in range(num_layers)]
@@ -97,7 +98,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         self.attention.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; keys are computed per input, scores and a sum over all inputs per target."""
+        """See `SequenceModel`; keys are computed per input, and scores and sums over all inputs per target."""
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -107,7 +108,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return {"inputs": counted["inputs"] + key, "targets": targets}
 
     def encode(self, inputs, training=None):
-        """int ids [B, S] -> {"hidden", "keys" [B, S, hidden], "mask" bool [B, S], "states": [h, c] of each layer}."""
+        """Maps ids, int [B, S], to {"hidden", "keys": [B, S, hidden], "mask": bool [B, S], "states": [[h, c]]}."""
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         x, mask, states = self.input_embedding(inputs), inputs != 0, []
@@ -122,11 +123,11 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return {"hidden": x, "keys": self.attention.key(x), "mask": mask, "states": states}
 
     def decode(self, x, memory, training=None):
-        """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
+        """Maps the shifted targets' embeddings [B, T, hidden] to the inputs of the softmax, [B, T, hidden]."""
         return self._decode(x, memory, training)[0]
 
     def _decode(self, x, memory, training=None):
-        """As `decode`, with the weights of attention [B, T, S]."""
+        """Like `decode`, but also returns the attention weights, [B, T, S]."""
 
         def run(i, x, state):
             dropped = self.decoder_dropouts[i](x, training=training)
@@ -136,11 +137,11 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return x, weights
 
     def first_state(self, memory):
-        """Returns [h, c] of each layer, [B, hidden]."""
+        """Returns the initial state [h, c] of each layer, [B, hidden]."""
         return memory["states"]
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], [h, c] of each layer, [B, K, hidden] -> ([B, K, hidden], the states after it)."""
+        """Maps x and each layer's [h, c], all [B, K, hidden], to (outputs [B, K, hidden], the next states)."""
 
         def run(i, x, state):
             size, shape = state[0].shape[-1], ops.shape(state[0])
@@ -153,7 +154,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return x, states
 
     def _through_layers(self, run, x, memory, states):
-        """Runs the decoder by a function of a layer's number, inputs and state that returns (outputs, h, c)."""
+        """Runs the decoder, given a function of (layer number, inputs, state) that returns (outputs, h, c)."""
         after, context = [], None
         for i, state in enumerate(states):
             read = x if context is None else ops.concatenate([x, context], axis=-1)
@@ -165,7 +166,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return x, weights, after
 
     def attention_weights(self, inputs):
-        """Returns {"memory": [weights of attention [B, 1, T, S]]}: see `t2t_lite.models.outputs`."""
+        """Returns {"memory": [attention weights [B, 1, T, S]]}, see `t2t_lite.models.outputs`."""
         memory = self.encode(inputs["inputs"])
         embedded = self.target_embedding(inputs["targets"])
         weights = self._decode(shifted_right(embedded), memory)[1]

@@ -1,4 +1,4 @@
-"""t2t-datagen --runner: data generation as an Apache Beam pipeline, which writes the same files as on one machine.
+"""t2t-datagen --runner, which generates data with Apache Beam; the files are the same as those of a local run.
 
 For corpora that need a cluster.
 Needs: pip install 't2t_lite[beam]'.

@@ -1,8 +1,8 @@
-"""Generates data by an Apache Beam pipeline, for corpora that need a cluster (`t2t-datagen --runner=…`).
+"""Generates data with an Apache Beam pipeline, for corpora that need a cluster (`t2t-datagen --runner=…`).
 
 The tasks are those of `sharding`: one worker reads the samples and splits them into chunks, and any worker can encode a
-chunk or assemble a shard. Workers exchange files in `data_dir`, which all of them must reach. The files are equal to
-those of a local run, byte for byte, and an interrupted run resumes in the same way.
+chunk or assemble a shard. Workers exchange files in `data_dir`, which all workers must be able to access. The resulting
+files are byte for byte the same as those of a local run, and an interrupted run resumes in the same way.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def write_shards(source, paths, *, seed, groups, features, options, is_ordered=False):
-    """Writes the samples of a source to shards, as `sharding.write_shards` does, by two pipelines.
+    """Writes the samples of a source to shards with two pipelines, like `sharding.write_shards`.
 
     Args:
-        source: `generation.Source`; opened on a worker.
+        source: `generation.Source`, which is opened on a worker.
         paths, seed, groups, features, is_ordered: see `sharding.write_shards`.
-        options: dict of Beam's options, {"runner": "DirectRunner", …}; the value of a switch is True.
+        options: dict of Beam's options, {"runner": "DirectRunner", …}; an option without a value is True.
 
     Returns:
         (facts of each group, the result of `Source.counts` on the worker).
@@ -57,11 +57,11 @@ def import_beam():
 
 
 def parse_options(runner, text):
-    """Returns the options of a pipeline, a dict; logs those that Beam's Python package does not know.
+    """Parses a pipeline's options into a dict, and logs options that Beam's Python package does not know.
 
     Args:
         runner: str, name of the runner.
-        text: str, options of Beam, `name=value,…`; a switch is just a name.
+        text: str, options of Beam, `name=value,…`; an option without a value is just a name.
 
     Raises:
         UserError: Beam has no such runner.
@@ -81,12 +81,12 @@ def parse_options(runner, text):
     options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
     unknown = [name for name in options if name not in options_of_beam]
     if unknown:
-        _LOGGER.info(f"passed on to {options['runner']}, but unknown to Beam's Python package: {', '.join(unknown)}")
+        _LOGGER.info(f"passed to {options['runner']}, although unknown to Beam's Python package: {', '.join(unknown)}")
     return options
 
 
 def _tasks(_, source, paths, chunks):
-    """Yields the tasks of all chunks, then writes their number and the result of `Source.counts` to a file."""
+    """Yields the tasks of all chunks, then writes the number of chunks and the result of `Source.counts` to a file."""
     count = 0
     samples, encode = source.open()
     for task in chunks.tasks(samples, encode):
@@ -105,7 +105,7 @@ def _call(task):
 
 
 def _run(options, sources):
-    """Runs the tasks that a list of transforms yields, on all workers."""
+    """Runs tasks on all workers; `sources(beam)` is a list of transforms that yield the tasks."""
     beam = import_beam()
     words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
     beam_options = beam.options.pipeline_options.PipelineOptions(words)
@@ -117,7 +117,7 @@ def _run(options, sources):
 
 @contextlib.contextmanager
 def _users_errors():
-    """Raises the user's mistake, or the error of a full disk, instead of the exception that a runner makes of it."""
+    """Re-raises `UserError` and full-disk errors that a runner has wrapped in another exception."""
     try:
         yield
     except Exception as error:
@@ -137,7 +137,7 @@ def _users_errors():
 
 @contextlib.contextmanager
 def _no_tracebacks():
-    """Prevents Beam from logging the traceback of an error that is also raised."""
+    """Prevents Beam from logging tracebacks of errors that it also raises."""
     logger = logging.getLogger("apache_beam.runners.common")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

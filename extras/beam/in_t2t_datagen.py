@@ -1,4 +1,4 @@
-"""--runner generates with Apache Beam, for example on a cluster. It needs: pip install 't2t_lite[beam]'."""
+"""t2t-datagen --runner, which generates data with Apache Beam. Needs: pip install 't2t_lite[beam]'."""
 
 import functools
 
@@ -7,18 +7,18 @@ from t2t_lite.errors import UserError
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_string("runner", None, "Use Apache Beam: DirectRunner, FlinkRunner, SparkRunner, DataflowRunner.")
-    flags.DEFINE_string("beam_pipeline_options", "", "Options of Beam: name=value,name=value; just name for a switch.")
+    flags.DEFINE_string("runner", None, "Use Apache Beam: DirectRunner, FlinkRunner, SparkRunner or DataflowRunner.")
+    flags.DEFINE_string("beam_pipeline_options", "", "Beam's options: name=value,name=value; a switch is only a name.")
 
 
 def check(flags):
-    """Raises `UserError` if there are options but no runner."""
+    """Raises `UserError` if --beam_pipeline_options is set without --runner."""
     if flags.beam_pipeline_options and not flags.runner:
         raise UserError("--beam_pipeline_options needs --runner, such as --runner=DirectRunner.")
 
 
 def attributes(flags):
-    """Returns {attribute: value} to be set on the problems that are generated."""
+    """Returns the attributes, {name: value}, to set on the problems that are generated."""
     if not flags.runner:
         return {}
     from t2t_lite.extras.beam.beam_pipeline import parse_options, write_shards

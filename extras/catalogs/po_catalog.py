@@ -26,7 +26,8 @@ _MOST_BYTES = 2**28
 class PoCatalog(Catalog):
     """A `.po` file; see `Catalog`.
 
-    The form for one thing gets the translation of `msgid`, all others that of `msgid_plural`. Only empty forms are filled in.
+    The form for one thing gets the translation of `msgid`, all others that of `msgid_plural`. Only empty forms are
+    filled in.
 
     Attributes:
         encoding: str, the charset of the header.

@@ -1,4 +1,4 @@
-"""Writes the scripts by which shells complete flags and their values, from the same tables as --help."""
+"""Generates scripts that let shells complete flags and their values, from the same tables as --help."""
 
 import re
 import shlex
@@ -13,8 +13,8 @@ _INSTALL = {
 }
 SHELLS = tuple(_INSTALL)
 
-# If COMP_WORDBREAKS contains =, as it does by default, bash splits words at =. bash 3.2 (macOS) lacks compopt, and
-# adds no slash to folders.
+# If COMP_WORDBREAKS contains =, as it does by default, bash splits words at =. bash 3.2 (macOS) lacks compopt and does
+# not add a slash to folders.
 _BASH = """
 _t2t_lite() {
     local command=${COMP_WORDS[0]##*/} value=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
@@ -51,11 +51,11 @@ _t2t_lite() {
 
 
 def script(shell, tables):
-    """Returns the script for one of `SHELLS`.
+    """Returns the completion script for one of `SHELLS`.
 
     Args:
         shell: str.
-        tables: {command: list of its flags, as `Flags.shown` returns them}.
+        tables: {command: list of the command's flags, as `Flags.shown` returns them}.
     """
     names = {
         "problem": registry.list_problems(),
@@ -73,7 +73,7 @@ def _bash(tables, names):
     for command, flags in tables.items():
         words = (word for flag in flags for word in (_switch_words(flag) or [f"--{flag.name}="]))
         yield f"    {command}) echo {shlex.quote(' '.join(words))} ;;"
-    yield "    esac\n}\n# Prints path, paths, any, or words and which; nothing for a switch.\n_t2t_lite_values() {"
+    yield "    esac\n}\n# Prints path, paths, any, or words and the list of words; or nothing.\n_t2t_lite_values() {"
     where = {}
     for command, flags in tables.items():
         for flag in flags:
@@ -130,7 +130,7 @@ def _fish(tables, names):
 
 
 def _fish_quoted(text):
-    """Returns a text in single quotes, in which fish, unlike other shells, interprets backslashes."""
+    """Returns a text in single quotes for fish, which, unlike other shells, interprets backslashes inside them."""
     return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
 
 

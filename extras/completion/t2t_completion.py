@@ -1,4 +1,4 @@
-"""Prints a script by which the shell completes the commands: flags, their values, file names, registered names.
+"""Prints a script that lets the shell complete flags, their values, file names and registered names.
 
 eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc; zsh likewise in ~/.zshrc, after compinit
 t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish

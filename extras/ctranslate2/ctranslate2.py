@@ -1,4 +1,4 @@
-"""Exports to CTranslate2: fills its model specification with our weights, without torch or a tokenizer."""
+"""Exports to CTranslate2 by filling its model specification with our weights, without PyTorch or a tokenizer."""
 
 import numpy as np
 from keras import ops
@@ -20,18 +20,18 @@ PAD, EOS = "<pad>", "</s>"
 _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
 _EITHER = (False, True)
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
-# Rows of the sinusoid table: enough for the longest input (1024) and its longest output (50 more).
+# Rows of the sinusoid table, enough for the longest input (1024) and its longest output (50 more).
 _SINUSOIDS = 2048
 
 
 @registry.register_export_format("ctranslate2")
 def ctranslate2():
-    """Returns the Format."""
+    """Returns the Format of CTranslate2."""
     return Format("CTranslate2", Transformer, _supported)
 
 
 def _relative_options(config):
-    """Returns the options of relative positions if all self-attention has them, or None."""
+    """Returns the options of relative positions if all self-attention layers have them, or None."""
     (name, options), *others = kinds_of(config["self_attention"])
     return options if name == "dot_product_relative" and "pattern" not in options and not others else None
 
@@ -41,7 +41,7 @@ def _supported(config):
     is_relative = relative is not None
     size = config["hidden_size"] // config["num_heads"]
     key_size, value_size = config["key_dim"] or size, config["value_dim"] or size
-    # In CTranslate2, relative positions replace all others and always apply to values as well.
+    # In CTranslate2, relative positions replace all other positions and always apply to values as well.
     self_attention = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
     return {
         **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim")),
@@ -50,7 +50,7 @@ def _supported(config):
         "activation": (*_ACTIVATIONS,),
         "tie_embeddings": _EITHER,
         "softmax_bias": _EITHER,
-        "value_dim": None if key_size == value_size else (key_size,),  # CTranslate2 has one size for all
+        "value_dim": None if key_size == value_size else (key_size,),  # CTranslate2 uses one size for keys and values
         "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
         "target_space_embedding": (False,) if is_relative else _EITHER,
     }
@@ -59,25 +59,25 @@ def _supported(config):
 def export_ctranslate2(
     translator: Translator, path: str, quantization: str = "float32", *, license: str = "", command: str = ""
 ) -> str:
-    """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README.
+    """Writes a folder for `ctranslate2.Translator`, with the SentencePiece models and a README.
 
-    CTranslate2's beam search equals ours with `alpha=0, ends="top"` (there: `length_penalty=0`); other penalties are
-    defined differently. It appends EOS to the pieces that the caller passes.
+    CTranslate2's beam search with `length_penalty=0` equals ours with `alpha=0, ends="top"`; other penalties are
+    defined differently. CTranslate2 appends EOS to the pieces that the caller passes.
 
     Args:
-        translator: Translator of one Transformer.
+        translator: Translator of a single Transformer.
         path: str, a new or empty folder.
-        quantization: how weights are stored: "int8" (int8 products on CPUs), "int16", "float16", "bfloat16" or
-            "float32". The program that loads the folder may compute in another type (`compute_type`).
-        license: str, the model's licence, for the README; "": not stated.
-        command: str, the export command, for the README; "": none.
+        quantization: str, the type in which weights are stored: "int8" (for int8 products on CPUs), "int16", "float16",
+            "bfloat16" or "float32". The program that loads the folder may compute in another type (`compute_type`).
+        license: str, the model's licence for the README, or "" if not stated.
+        command: str, the export command for the README, or "".
 
     Returns:
-        `path`, which appears when it is complete.
+        `path`. The folder appears only when it is complete.
 
     Raises:
-        UserError: the model has options that CTranslate2 lacks (all are named), is not a Transformer, or is an
-            ensemble; the folder is not empty, the quantization is unknown, or ctranslate2 is not installed.
+        UserError: the model has options that CTranslate2 lacks (the message lists all of them), is not a Transformer or
+            is an ensemble, the folder is not empty, the quantization is unknown, or ctranslate2 is not installed.
         Failure: writing failed; nothing is left behind.
     """
     if quantization not in QUANTIZATIONS:
@@ -102,15 +102,15 @@ def export_ctranslate2(
 
 
 def model_spec(model, tokens):
-    """Returns the `ctranslate2.specs.TransformerSpec` equivalent to a Transformer.
+    """Returns the `ctranslate2.specs.TransformerSpec` that is equivalent to a Transformer.
 
     Args:
-        model: Transformer, built.
-        tokens: {"inputs": list of str, "targets": list of str}, the pieces of both vocabularies in the order of ids,
-            all different.
+        model: Transformer, which must be built.
+        tokens: {"inputs": list of str, "targets": list of str}, the distinct pieces of each vocabulary in the order of
+            ids.
 
     Raises:
-        UserError: the model has options that CTranslate2 lacks (all are named), or ctranslate2 is not installed.
+        UserError: the model has options that CTranslate2 lacks (all are listed), or ctranslate2 is not installed.
     """
     formats.check_model("ctranslate2", model)
     config = model.config
@@ -131,7 +131,8 @@ def model_spec(model, tokens):
         TransformerDecoderSpec(config["num_decoder_layers"], **options),
     )
     spec.decoder.start_from_zero_embedding = True
-    # Our padding is embedded as zero, whatever its row. CTranslate2 never looks it up, and stores tied weights once.
+    # We embed padding as zero, whatever its row contains. CTranslate2 never looks up this row, and stores tied weights
+    # once.
     spec.encoder.embeddings[0].weight = _array(model.input_embedding.embeddings)
     spec.decoder.embeddings.weight = _array(model.target_embedding.embeddings)
     spec.decoder.projection.weight = _array(model.softmax.embeddings)
@@ -139,7 +140,7 @@ def model_spec(model, tokens):
         spec.decoder.projection.bias = _array(model.softmax.bias)
     for side, position in ((spec.encoder, model.encoder_position), (spec.decoder, model.decoder_position)):
         side.scale_embeddings = True
-        if not options["relative_position"]:  # CTranslate2 adds no other positions to relative ones
+        if not options["relative_position"]:  # CTranslate2 cannot combine relative positions with others
             side.position_encodings.encodings = _positions(position, config)
     if config["target_space_embedding"]:  # a vector added at every position
         spec.encoder.position_encodings.encodings += _array(model.target_space)
@@ -168,7 +169,7 @@ def _check_installed():
 
 
 def _positions(layer, config):
-    """Returns float32 [positions, hidden]; zeros for a model without positions, so that CTranslate2 adds none."""
+    """Returns the position table, float32 [positions, hidden]; it is zero for a model without positions."""
     if config["position"] == "learned":
         return _array(layer.table)
     if config["position"] == "none":
@@ -203,7 +204,7 @@ def _fill_feed_forward(residual, theirs):
 
 
 def _fill_dense(layers, theirs):
-    """Joins several projections to one with concatenated outputs. CTranslate2 stores [outputs, inputs]."""
+    """Joins projections into one with concatenated outputs, stored as [outputs, inputs]."""
     theirs.weight = np.ascontiguousarray(np.concatenate([_array(layer.kernel) for layer in layers], axis=1).T)
     if layers[0].use_bias:
         theirs.bias = np.concatenate([_array(layer.bias) for layer in layers])
@@ -218,12 +219,12 @@ def _array(weight):
 
 
 def _convert_without_torch(spec):
-    """Converts to bfloat16 with NumPy and the type that Keras installs, instead of with CTranslate2's PyTorch."""
+    """Makes a spec convert to bfloat16 with NumPy and ml_dtypes, because CTranslate2 would need PyTorch."""
     import ml_dtypes
     from ctranslate2.specs import model_spec as theirs
 
     class Array(theirs.NumpyVariable):
-        """CTranslate2's variable, with a conversion that does not need PyTorch."""
+        """A variable of CTranslate2 whose type conversion does not need PyTorch."""
 
         def _to(self, dtype):
             self.array = self.array.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype))
@@ -250,9 +251,10 @@ def _added_files(translator, quantization, license, command):
 
 
 _LIMITS = """
-`length_penalty=0` is the search of t2t_lite with `alpha=0`. With `length_penalty=1` (the default) scores are divided by
-the length, not by t2t_lite's ((5 + length) / 6)^alpha. `compute_type="int8"` computes in int8 whatever the weights are
-stored as. Inputs beyond `max_input_length` (1024 pieces) are cut, outputs end at `max_decoding_length` (256).
+`length_penalty=0` equals the search of t2t_lite with `alpha=0`. With `length_penalty=1` (the default), scores are
+divided by the length instead of t2t_lite's ((5 + length) / 6)^alpha. `compute_type="int8"` computes in int8 whatever
+the type of the stored weights. Inputs are truncated after `max_input_length` (1024 pieces), and outputs after
+`max_decoding_length` (256).
 """
 _USE_SENTENCEPIECE = """```bash
 pip install ctranslate2 sentencepiece
@@ -270,9 +272,9 @@ for result in translator.translate_batch(pieces, beam_size=4, length_penalty=0):
     print(target.decode(result.hypotheses[0]))
 ```
 
-The end of the input's sentence is added by CTranslate2.
+CTranslate2 adds the end of sentence to the inputs.
 """
-_USE_TOKENS = """Its tokens are the entries of `shared_vocabulary.json` (`source_vocabulary.json` and
-`target_vocabulary.json` where there are two); `ctranslate2.Translator(".").translate_batch([["a", "b"]], beam_size=4,
-length_penalty=0)` translates lists of them. The end of the input's sentence is added by CTranslate2.
+_USE_TOKENS = """The tokens are the entries of `shared_vocabulary.json`, or of `source_vocabulary.json` and
+`target_vocabulary.json`. `ctranslate2.Translator(".").translate_batch([["a", "b"]], beam_size=4, length_penalty=0)`
+translates lists of tokens. CTranslate2 adds the end of sentence to the inputs.
 """

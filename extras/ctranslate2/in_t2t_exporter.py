@@ -1,4 +1,4 @@
-"""Exports to CTranslate2, which computes in int8 on CPUs, for example (docs/conversion.md). Needs [ctranslate2].
+"""Exports to CTranslate2, for example for int8 inference on CPUs (docs/conversion.md). Needs [ctranslate2].
 
 t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
 """
@@ -9,11 +9,11 @@ from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_enum("quantization", None, QUANTIZATIONS, "How CTranslate2 stores weights. Default: float32.")
+    flags.DEFINE_enum("quantization", None, QUANTIZATIONS, "Type of stored weights in CTranslate2. Default: float32.")
 
 
 def run(flags, answerer, folder, settings, longest, card):
-    """Exports the model; returns the path."""
+    """Exports a trained model and returns the path."""
     from t2t_lite.extras.ctranslate2.ctranslate2 import export_ctranslate2
 
     return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)

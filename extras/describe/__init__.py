@@ -1,5 +1,5 @@
-"""t2t-trainer --describe: the layers and parameters of a model, and the operations and memory of its training.
+"""t2t-trainer --describe, which prints a model's layers and parameters, and the FLOPs and memory of its training.
 
-For planning a training without data or GPU: FLOPs as the paper counts them (section 6.1, table 2), the largest batch
-that fits a GPU, the formats that the model can be exported to, and a picture of its learning rate.
+For planning a training run without data or a GPU. It also prints the paper's own estimate of FLOPs (section 6.1, table
+2), the largest batch that fits a GPU and the possible export formats, and draws the learning rate.
 """

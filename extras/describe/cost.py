@@ -1,4 +1,4 @@
-"""Cost of training a model, counted from its layers: operations, memory, and bytes to all-reduce."""
+"""Estimates the cost of training a model from its layers: operations, memory, and bytes to all-reduce."""
 
 import dataclasses
 import math
@@ -8,35 +8,37 @@ import keras
 from t2t_lite.layers import Dropout, LayerNormalization, MultiHeadAttention, Residual
 from t2t_lite.models.fine_tuning import parameters, parts_of
 
-SENTENCE = 25  # tokens per side, if a length has to be assumed; attention is then a hundredth of the operations
-# Attributes of Keras' dense, convolutional and recurrent layers that each position is multiplied by.
+SENTENCE = 25  # tokens per side if a length must be assumed; attention is then 1 % of the operations
+# Attributes of Keras' dense, convolutional and recurrent layers with the matrices that multiply each position.
 _MATRICES = ("kernel", "recurrent_kernel", "depthwise_kernel", "pointwise_kernel")
-SCALARS = 3  # summed with the gradients: the objective, the loss in nats, and whether a machine stops
+SCALARS = 3  # all-reduced with the gradients: the objective, the loss in nats, and whether a machine stops
 
 
 @dataclasses.dataclass(frozen=True)
 class Flops:
-    """Floating-point operations of one forward pass in matrix products; a multiply-add is two.
+    """Floating-point operations in the matrix products of a forward pass; a multiply-add counts as two.
 
     Attributes:
-        per_token: {feature: float}, per token of a feature. If there are an encoder and a decoder, "inputs" are the
-            encoder and the decoder's keys and values for the memory; "targets" are the decoder and the softmax.
-        saved: {feature: float}, per token, the operations that the backward pass skips for frozen weights; {}: none.
+        per_token: {feature: float}, operations per token of a feature. With an encoder and a decoder, "inputs" counts
+        the encoder and the decoder's keys and values for the memory; "targets" counts the rest of the decoder and the
+        softmax.
+        saved: {feature: float}, operations per token that the backward pass skips because weights are frozen; {} if
+        none.
     """
 
     per_token: dict
     saved: dict = dataclasses.field(default_factory=dict)
 
     def training(self, tokens):
-        """Returns the operations of training on a number of tokens of each feature.
+        """Returns the operations to train on `tokens` tokens of each feature.
 
-        The backward pass costs as much as two forward passes, less the operations that it skips.
+        The backward pass costs as much as two forward passes, minus the operations that it skips.
         """
         return tokens * (3 * sum(self.per_token.values()) - sum(self.saved.values()))
 
 
 def assumed_lengths(model, hparams):
-    """Returns {feature: tokens per row}: sentences for two stacks, otherwise a segment or the longest text."""
+    """Returns {feature: tokens per row}: `SENTENCE` tokens with two stacks, otherwise a segment or the longest text."""
     longest = hparams.get("segment_length") or min(hparams.max_length or hparams.batch_size, hparams.batch_size)
     features = model.stacks() or [feature for feature, rank in model.needed_features.items() if rank == 2]
     return dict.fromkeys(features, SENTENCE if len(features) > 1 else longest)
@@ -45,8 +47,8 @@ def assumed_lengths(model, hparams):
 def forward_flops(model, lengths, rows=1):
     """Counts the matrix products of a forward pass.
 
-    A model may have a method `flops(lengths, rows)` that returns {feature: operations per token}. For other models, the
-    operations of the layers are added up: see `counted_flops`.
+    If the model has a method `flops(lengths, rows)`, which returns {feature: operations per token}, the method is used.
+    Otherwise the operations of the layers are added up: see `counted_flops`.
 
     Args:
         model: SequenceModel, with or without values.
@@ -63,20 +65,20 @@ def forward_flops(model, lengths, rows=1):
 def counted_flops(model, lengths, rows=1):
     """Counts the matrix products of a forward pass, layer by layer.
 
-    A layer that occurs in a stack several times counts each time; the softmax counts for the model's `predicted_share`.
-    Every element of a weight matrix (dense layers with LoRA, convolutions, recurrent cells) costs 2 operations for each
-    position on its side. A layer with a method `flops(length)` returns the operations for one position in a row of
-    `length` positions, without those of the layers inside. Attention has 2 · h · d_k · n for the scores of a position
-    and 2 · h · d_v · n for its weighted sums over n positions. Masked positions count, because they are computed;
-    patterns count as many as `Pattern.seen` returns. Relative attention counts its products with 2k + 1 vectors, but
-    not their distribution over positions. The positions of a memory, `context_length`, are attended to as well, and
-    their keys and values are projected; Transformer-XL's matrix of distances is applied to each distance once for all
-    rows. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of the
-    user's own layers without `flops`.
+    A layer counts as often as it occurs in a stack; the softmax counts for the model's `predicted_share` of positions.
+    Every element of a weight matrix (dense layers with LoRA, convolutions, recurrent cells) costs 2 operations per
+    position. If a layer has a method `flops(length)`, it returns the operations for one position in a row of `length`
+    positions, without the layers inside. Attention over n positions costs 2 · h · d_k · n for the scores of one
+    position and 2 · h · d_v · n for the weighted sums. Masked positions count, because they are computed; for attention
+    patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k + 1
+    vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended to,
+    and their keys and values are projected; Transformer-XL's distance matrix is applied to each distance once for all
+    rows. Look-ups (0), additions, softmax, normalization, dropout (a few per cent) and weights of user-defined layers
+    without `flops` are not counted.
 
-    In a model without `stacks`, each layer runs once over the positions of one feature: the only feature that is read,
-    or "inputs" if the layer's name begins with "encoder", otherwise "targets". Models whose layers run differently have
-    a method `flops`.
+    In a model without `stacks`, each layer is assumed to run once over the positions of one feature: "inputs" if the
+    layer's name begins with "encoder", otherwise "targets" (or the model's only feature). Models whose layers run
+    differently define a method `flops`.
 
     Args:
         model: SequenceModel, with or without values.
@@ -107,12 +109,12 @@ def counted_flops(model, lengths, rows=1):
 
 
 def layer_flops(layer, length, without=()):
-    """Counts the matrix products of one position that goes through a layer once, for the method `flops` of a model.
+    """Counts the matrix products of one position in one pass through a layer; for a model's method `flops`.
 
     Args:
-        layer: a Keras layer; the layers inside count as well.
+        layer: a Keras layer, counted with the layers inside.
         length: int, positions per row.
-        without: layers inside that do not count.
+        without: layers inside that are not counted.
 
     Returns:
         int.
@@ -122,12 +124,12 @@ def layer_flops(layer, length, without=()):
 
 
 def _block_flops(layer, length, memory_length, context, rows, only_frozen=False):
-    """Returns the operations (per position of the layer's own side, per position of the encoder's output).
+    """Returns a layer's operations (per position on its own side, per position of the encoder's output).
 
-    With `only_frozen`, only products with frozen kernels count.
+    With `only_frozen`, only products with frozen kernels are counted.
     """
     cross, own, memory = _cross_attention(layer), 0, 0
-    times = {}  # how often a layer is applied per position, if not once
+    times = {}  # how often a layer is applied per position, where not once
     for part in layer._flatten_layers():
         if isinstance(part, MultiHeadAttention) and part is not cross:
             if context:
@@ -148,7 +150,7 @@ def _block_flops(layer, length, memory_length, context, rows, only_frozen=False)
 
 
 def _own_flops(layer, length, **context):
-    """Returns the operations for one position in a layer, without those of the layers inside."""
+    """Returns a layer's operations for one position, without the layers inside."""
     if callable(own := getattr(layer, "flops", None)):
         return own(length, **context)
     if not isinstance(layer, keras.layers.Dense) and not type(layer).__module__.startswith("keras."):
@@ -164,7 +166,7 @@ def _has_frozen(model):
 
 
 def _passed(model):
-    """Returns {feature: [whether gradients pass through each layer of its stack]}; False below all trained weights."""
+    """Returns {feature: [bool per layer of its stack]}, whether gradients pass through the layer."""
     passed, embedding = {}, parts_of(model).get("embedding", {})
     for feature, stack in model.stacks().items():
         now = any(weight.trainable for weights in embedding.values() for weight in weights)
@@ -180,8 +182,8 @@ def _passed(model):
 def _saved_flops(model, lengths, rows):
     """Returns {feature: operations per token} that a backward pass skips because of frozen weights.
 
-    A frozen kernel gets no gradient, and a layer below all trained weights gets none at all. The lowest trained layer
-    skips a little more than is counted here.
+    No gradient is computed for a frozen kernel, nor for anything in a layer below all trained weights. The lowest
+    trained layer skips slightly more than is counted here.
     """
     saved, stacks, passed = dict.fromkeys(lengths, 0), model.stacks(), _passed(model)
     to_memory = any(passed.get("inputs", ()))
@@ -200,13 +202,14 @@ def _saved_flops(model, lengths, rows):
 
 
 def training_memory(model, hparams, lengths):
-    """Estimates the memory of one training step on one replica: `batch_size` tokens per side.
+    """Estimates the memory of one training step on one replica, with `batch_size` tokens per side.
 
-    The sum of everything that is alive at different moments, without the allocator's overhead and the memory of the
-    program itself (some hundreds of MB). Measured peaks of a step on a CPU, less the memory before the model was built:
+    The estimate adds up everything that is alive at some moment, without the allocator's overhead and the memory of the
+    program itself (some hundreds of MB). Measured peaks of a step on a CPU, minus the memory before the model was
+    built:
     base_v1, 4,000 tokens, vocabulary 37,000: 4.77 GB, estimate 4.47; base, sentences of 50, 8,000 ids: 3.88 GB,
-    estimate 3.51. Accumulated batches are assumed to be computed one after the other; TensorFlow needs more if it
-    computes several at once.
+    estimate 3.51. Accumulated batches are assumed to be computed one after another; TensorFlow needs more memory if it
+    computes several at the same time.
 
     weights     4 bytes per parameter; 2 more in mixed precision, for the copies in half precision
     gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding counts twice (look-up, softmax)
@@ -227,7 +230,7 @@ def training_memory(model, hparams, lengths):
     Args:
         model: SequenceModel with `stacks`, with or without values.
         hparams: HParams: hidden_size, batch_size, optimizer, ema_decay, gradient_accumulation_steps, recompute_grad.
-        lengths: {feature: int}, tokens of a row; attention's weights grow with it.
+        lengths: {feature: int}, tokens per row, to which the size of attention weights is proportional.
 
     Returns:
         dict of "weights", "gradients", "optimizer", "activations" and "logits": int, bytes.
@@ -260,7 +263,7 @@ def training_memory(model, hparams, lengths):
 
 
 def largest_batch_size(memory, batch_size, limit):
-    """Returns the largest batch size that a limit allows; 0 if not even one token fits.
+    """Returns the largest batch size that fits into `limit` bytes; 0 if not even one token fits.
 
     Args:
         memory: dict of bytes for `batch_size`: see `training_memory`. "activations" and "logits" grow with the batch.
@@ -272,15 +275,15 @@ def largest_batch_size(memory, batch_size, limit):
 
 
 def all_reduced_bytes(parameters):
-    """Returns the size in bytes of the buffer that a step sums over all replicas: float32 under every dtype policy."""
+    """Returns the size in bytes of the float32 buffer that each step all-reduces, whatever the dtype policy."""
     return 4 * (parameters + SCALARS)
 
 
 def sent_bytes(size, replicas):
-    """Returns the bytes that each replica sends, and receives, while a ring sums `size` bytes over all replicas.
+    """Returns the number of bytes that each replica sends (and receives) in a ring all-reduce of `size` bytes.
 
-    Every replica passes on 1/N of the buffer in each of 2 (N - 1) turns: N - 1 to sum, N - 1 to distribute the sum
-    (Patarasuk and Yuan 2009).
+    Every replica sends 1/N of the buffer in each of 2 (N - 1) turns: N - 1 turns to sum, and N - 1 turns to distribute
+    the sum (Patarasuk and Yuan 2009).
     """
     return 2 * (replicas - 1) / replicas * size
 
@@ -299,7 +302,7 @@ def _optimizer_memory(model, hparams):
 
 
 def _layer_memory(layer, hidden_size, length, memory_length, context, compute):
-    """Returns the bytes that an encoder or decoder layer keeps per token, in rows of `length` tokens."""
+    """Returns the bytes per token that an encoder or decoder layer keeps for the backward pass."""
     cross = _cross_attention(layer)
     kept = (4 + 2 * compute) * hidden_size * context / length if context else 0
     for part in layer._flatten_layers():
@@ -312,7 +315,7 @@ def _layer_memory(layer, hidden_size, length, memory_length, context, compute):
 
 
 def _before(layer, cross, context):
-    """Returns {"context": positions of a memory} for attention that sees a memory, otherwise {}."""
+    """Returns {"context": number of memory positions} for attention that also sees a memory, otherwise {}."""
     return {"context": context} if context and isinstance(layer, MultiHeadAttention) and layer is not cross else {}
 
 
@@ -323,14 +326,14 @@ def _cross_attention(layer):
 
 @dataclasses.dataclass(frozen=True)
 class PaperCost:
-    """The paper's estimate of the cost of a training (section 6.1, table 2), and its schedule (5.1, 5.2).
+    """The paper's estimate of a training's cost (section 6.1, table 2), and its schedule (sections 5.1, 5.2).
 
     Attributes:
-        hours: float, on `gpus` P100.
+        hours: float, training time on `gpus` P100 GPUs.
         steps: int.
-        tokens: int, source tokens per step, and as many target tokens.
+        tokens: int, source tokens per step, and also target tokens per step.
         gpus: int.
-        sustained: float, single-precision operations per second and GPU that the paper assumes.
+        sustained: float, the single-precision operations per second that the paper assumes for one GPU.
     """
 
     hours: float

@@ -1,4 +1,4 @@
-"""Describes the layers of a model and the cost of its training, without data, GPU or weights."""
+"""Describes a model's layers and training cost, without data, a GPU or weights."""
 
 import collections
 import dataclasses
@@ -29,12 +29,12 @@ _SIDES = {"inputs": "source ", "targets": "target "}
 
 @dataclasses.dataclass(frozen=True)
 class ModelPart:
-    """Layers of a model that have the same class and shapes.
+    """A group of adjacent layers that have the same class and the same weight shapes.
 
     Attributes:
-        names: tuple of str, the layers.
+        names: tuple of str, names of the layers.
         weights: tuple of (str, tuple of int), names and shapes of one layer's weights.
-        calls: int, how often each layer runs in a forward pass, more than once if layers share weights.
+        calls: int, how often each layer runs in a forward pass; more than once if layers share weights.
     """
 
     names: tuple
@@ -43,24 +43,24 @@ class ModelPart:
 
     @property
     def parameters(self):
-        """Number of parameters of one layer."""
+        """The number of parameters of one layer."""
         return sum(math.prod(shape) for _, shape in self.weights)
 
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """The answer of `describe`; `text()` prints it.
+    """The result of `describe`, which `text()` formats for printing.
 
     Attributes:
         parts: list of ModelPart, in the order of the model.
         parameters: int, all weights, including frozen ones.
         trained_parameters: int, the weights that are not frozen.
         embedding_parameters: int, the weights of token embeddings and softmax.
-        lengths: {feature: tokens per row} for which the cost is counted; {} for other models than `SequenceModel`.
-        flops: Flops of a forward pass; None for other models.
-        memory: dict of bytes: see `training_memory`; None for other models, and for models without `stacks`.
+        lengths: {feature: tokens per row} for which the cost is counted; {} if the model is not a `SequenceModel`.
+        flops: Flops of a forward pass; None if the model is not a `SequenceModel`.
+        memory: dict of bytes, see `training_memory`; None if the model is not a `SequenceModel` or has no `stacks`.
         hparams: HParams.
-        hparams_set: str, "" if it is not known.
+        hparams_set: str, "" if the set is not known.
         train_steps: int.
         replicas: int, over all machines.
         gpu_memory: float, GB per replica for the estimate of the largest batch size; None: no estimate.
@@ -81,12 +81,12 @@ class Description:
 
     @property
     def tokens_a_step(self):
-        """Tokens of each feature in one step, over all replicas, including padding."""
+        """The number of tokens of each feature in one step, over all replicas and including padding."""
         return self.hparams.batch_size * self.replicas * self.hparams.gradient_accumulation_steps
 
     @property
     def schedule_flops(self):
-        """Operations of the whole training."""
+        """The number of operations of the whole training."""
         return self.train_steps * self.flops.training(self.tokens_a_step)
 
     def text(self):
@@ -99,8 +99,8 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
 
     Args:
         model: keras.Model, built, with or without values: see `shapes_only`.
-        hparams: HParams it was made from.
-        hparams_set: str, name of their set, for the paper's own estimate of its cost; "": not known.
+        hparams: HParams that the model was made from.
+        hparams_set: str, name of the hparams set, to compare with the paper's own estimate; "" if not known.
         train_steps: int.
         replicas: int, over all machines.
         gpu_memory: float, GB per replica for the estimate of the largest batch size; None: no estimate.
@@ -136,7 +136,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
 
 
 def _parts(model):
-    """Returns the layers with weights, a list of ModelPart: neighbours of the same class and shapes share one."""
+    """Groups the layers that have weights into a list of ModelPart."""
     outer = [_layers_of(layer) if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
     calls = collections.Counter(layer for parts in outer for layer in parts if parameters(layer))
     found, inside = [], {id(w) for layer in calls for w in parameters(layer)}
@@ -148,7 +148,7 @@ def _parts(model):
 
 
 def _layers_of(stack):
-    """Returns the layers of a stack, each as often as it runs, and then its other parts."""
+    """Returns the layers of a stack, each as often as it runs, followed by the stack's other parts."""
     return [*stack.layers, *(layer for layer in stack._layers if layer not in stack.layers)]
 
 
@@ -157,7 +157,7 @@ def _weights(layer):
 
 
 def _settings_text(hparams):
-    """Returns lines with the settings that differ from the defaults, and their meaning."""
+    """Formats the settings that differ from the defaults, with their meaning, as lines."""
     settings = hparams.settings().values()
     changed = {f"{s.name}={hparams.get(s.name)}": s.meaning for s in settings if hparams.get(s.name) != s.default}
     width = max(map(len, changed), default=0)
@@ -213,12 +213,12 @@ def _cost_text(d):
 
 
 def _tokens(count, sides):
-    """Returns words such as "4,096 source + 4,096 target tokens"."""
+    """Formats a number of tokens, e.g. as "4,096 source + 4,096 target tokens"."""
     return " + ".join(f"{count:,} {side}".rstrip() for side in sides) + " tokens"
 
 
 def _paper_pairs(d):
-    """Returns rows with the paper's estimate and our count for its schedule, for unchanged sets of the paper."""
+    """Returns rows that compare the paper's cost estimate with our count, for an unchanged hparams set of the paper."""
     paper = PAPER.get(d.hparams_set)
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []
@@ -276,5 +276,5 @@ def _number(value):
 
 
 def _size(size):
-    """Returns a size such as "1.50 GB"; a GB is 10^9 bytes."""
+    """Formats a number of bytes, e.g. as "1.50 GB"; a GB is 10^9 bytes."""
     return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""Describes a model's layers, its cost of training and its export formats (`t2t-trainer --describe`)."""
+"""Describes a model's layers, its training cost and its export formats (`t2t-trainer --describe`)."""
 
 import contextlib
 
@@ -8,7 +8,7 @@ from t2t_lite.export.formats import destinations_text
 from t2t_lite.extras.describe import describe
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
-_VOCAB_SIZE = 37_000  # the default, as in the paper
+_VOCAB_SIZE = 37_000  # default, the paper's vocabulary size
 
 
 def describe_run(
@@ -26,15 +26,16 @@ def describe_run(
     replicas,
     gpu_memory,
 ):
-    """Returns a text that describes a run, which need not have started.
+    """Returns a text that describes a run, which may not have started yet.
 
     Args:
         hparams: HParams.
-        earlier: dict, the `hparams.json` of the run in output_dir; {} without a run.
-        problem, hparams_set: names; None: the run's.
+        earlier: dict, the `hparams.json` of the run in output_dir; {} if there is no run.
+        problem, hparams_set: names, or None to use the names stored with the run.
         model: str, name of the model.
-        output_dir, data_dir: paths of the run and of the records, either of which may have the vocabulary, or None.
-        vocab_size, target_vocab_size: numbers of ids; None: from the run, from the vocabulary, or as in the paper.
+        output_dir, data_dir: folders of the run and of the records, or None; either may contain the vocabulary.
+        vocab_size, target_vocab_size: numbers of ids; if None, they are taken from the run, from the vocabulary, or
+        from the paper.
         train_steps, replicas, gpu_memory: as for `describe.describe`.
 
     Raises:
@@ -66,7 +67,7 @@ def describe_run(
 
 
 def _encoders(problem, folder):
-    """Returns the problem's encoders, which limit the export formats; None if they do not exist yet."""
+    """Returns the problem's encoders, on which the possible export formats depend; None if they do not exist yet."""
     if problem and folder:
         with contextlib.suppress(UserError):
             return problem.get_feature_encoders(folder)

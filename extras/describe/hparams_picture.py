@@ -1,4 +1,4 @@
-"""Draws hyperparameters: the learning rate against the steps, and the positional encoding."""
+"""Draws the learning-rate schedule and the positional encoding that hyperparameters define."""
 
 import numpy as np
 from keras import ops
@@ -7,16 +7,16 @@ from t2t_lite.layers import SinusoidalPositionEmbedding
 from t2t_lite.training.optimization.schedules import ProductSchedule
 from t2t_lite.visualization import drawing
 
-_POINTS = 2000  # most points of the curve
+_POINTS = 2000  # maximum number of points on the curve
 _POSITIONS = 128
 
 
 def draw_hparams(hparams, train_steps, path, title=""):
-    """Draws the learning-rate schedule and, if positions are sinusoids, the first 128 encodings.
+    """Draws the learning-rate schedule and, if positions are sinusoids, the encodings of the first 128 positions.
 
     Args:
         hparams: HParams.
-        train_steps: int, the end of the schedule.
+        train_steps: int, the last step of the schedule.
         path: str, path of the picture: .png, .svg or .pdf.
         title: str.
 
@@ -47,16 +47,16 @@ def draw_hparams(hparams, train_steps, path, title=""):
 
 
 def schedule_points(hparams, train_steps):
-    """Returns (steps, learning rates), both [n]: all steps from 1 on, or 2,000 of them and the end of the warm-up."""
+    """Returns (steps, learning rates), both [n], for at most 2,000 steps plus the end of the warm-up."""
     steps = np.unique(np.linspace(1, max(train_steps, 1), _POINTS).round().astype(int))
     warmup = hparams.learning_rate_warmup_steps
     steps = np.union1d(steps, [warmup]) if 1 <= warmup <= train_steps else steps
-    rates = ProductSchedule(hparams, train_steps)(steps - 1)  # a schedule takes the number of completed updates
+    rates = ProductSchedule(hparams, train_steps)(steps - 1)  # a schedule's argument is the number of completed updates
     return steps, np.broadcast_to(ops.convert_to_numpy(rates), steps.shape)
 
 
 def position_encodings(hparams):
-    """Returns float32 [128, hidden_size], the encodings that are added to the embeddings at the first positions."""
+    """Returns the encodings of the first 128 positions, float32 [128, hidden_size]."""
     layer = SinusoidalPositionEmbedding(hparams.position_layout)
     layer.build((None, None, hparams.hidden_size))
     return ops.convert_to_numpy(layer.encode(np.arange(_POSITIONS)))

@@ -17,21 +17,21 @@ _DESCRIBED = (
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
-    flags.DEFINE_path("plot", None, "With --describe: file for a picture of learning rate and positional encoding.")
+    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, then exit.")
+    flags.DEFINE_path("plot", None, "With --describe: file to draw learning rate and positional encoding to.")
     flags.DEFINE_integer(
-        "vocab_size", None, "With --describe: number of ids; default: as in the data, or 37000.", limits=VOCAB_SIZE
+        "vocab_size", None, "With --describe: vocabulary size; default: as in the data, or 37000.", limits=VOCAB_SIZE
     )
     flags.DEFINE_integer(
-        "target_vocab_size", None, "With --describe: number of ids of the targets; default: shared.", limits=VOCAB_SIZE
+        "target_vocab_size", None, "With --describe: the targets' vocabulary size; default: shared.", limits=VOCAB_SIZE
     )
     flags.DEFINE_float(
-        "gpu_memory", None, "With --describe: GB of one GPU, to print the largest batch_size.", limits=GIGABYTES
+        "gpu_memory", None, "With --describe: a GPU's memory in GB, to print the largest batch_size.", limits=GIGABYTES
     )
 
 
 def check(flags):
-    """Raises `UserError` if a flag is missing, or the format of the picture is unknown."""
+    """Raises `UserError` if a flag is missing or the picture's format is unknown."""
     remembers = check_schedule(flags)
     if flags.plot:
         check_picture("--plot", flags.plot)

@@ -1,4 +1,4 @@
-"""Sets of models with mixtures of experts (mirrors tensor2tensor's models/research/transformer_moe.py)."""
+"""Hparams sets for mixtures of experts (mirrors tensor2tensor's models/research/transformer_moe.py)."""
 
 from t2t_lite.hparams.transformer import transformer_base_single_gpu, transformer_tiny
 from t2t_lite.registry import register_hparams
@@ -8,7 +8,7 @@ _MIDDLE = "dense_relu_dense/dense_relu_dense/local_moe/dense_relu_dense/dense_re
 
 
 def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, **changes):
-    """Returns HParams that include the settings of experts, changeable before the model is known."""
+    """Returns `hparams` with the settings of experts, which can then be overridden before the model is known."""
     made = hparams.override_from_dict({"ffn_layer": layers, **changes})
     for name, value in (("moe_num_experts", num_experts), ("moe_k", 2), ("moe_loss_coef", loss_coef)):
         made.add_hparam(name, value)
@@ -17,10 +17,10 @@ def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, *
 
 @register_hparams(model="transformer_moe")
 def transformer_moe_base():
-    """Five pre-norm layers in encoder and decoder, of which the third one has 64 experts.
+    """Five pre-norm layers in encoder and decoder, the third of which has 64 experts.
 
-    The values are tensor2tensor's. Its set of this name only has experts if `layer_types` names their layers; here they
-    are in the layers in which its transformer_moe_2k has them.
+    The values are those of tensor2tensor's set of the same name. In that set, no layer has experts unless `layer_types`
+    is changed; here experts are in the same layers as in tensor2tensor's transformer_moe_2k.
     """
     return _with_experts(
         HParams(),
@@ -40,7 +40,8 @@ def transformer_moe_base():
 def transformer_moe_8k():
     """transformer_moe_base with d_model 1024 and batches of 8,192 tokens, for long texts.
 
-    Layers without experts have the usual networks; in tensor2tensor, separable convolutions (`default_ff="sep"`).
+    Layers without experts have the usual feed-forward networks, whereas tensor2tensor's have separable convolutions
+    (`default_ff="sep"`).
     """
     return transformer_moe_base().override_from_dict({"batch_size": 8192, "max_length": 0, "hidden_size": 1024})
 

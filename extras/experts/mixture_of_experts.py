@@ -1,4 +1,4 @@
-"""A mixture of feed-forward networks, a few of which process each position (Shazeer et al. 2017, arXiv 1701.06538)."""
+"""A mixture of feed-forward experts, a few of which process each position (Shazeer et al. 2017, arXiv 1701.06538)."""
 
 import numbers
 from collections.abc import Callable
@@ -22,32 +22,32 @@ from t2t_lite.layers.dropout import Dropout, ScopedSeed, is_compiled, normal
 from t2t_lite.registry import register_feed_forward
 from t2t_lite.settings.ranges import setting
 
-_NOISE = 1e-2  # the least standard deviation of the gates' noise
+_NOISE = 1e-2  # the minimum standard deviation of the gates' noise
 
 
 @register_feed_forward("local_moe")
 @keras.saving.register_keras_serializable("t2t_lite")
 class MixtureOfExperts(Layer):
-    """Σ g_i E_i(x) over the k experts that the gates choose for a position (tensor2tensor's `local_moe`).
+    """Computes Σ g_i E_i(x) over the k experts that the gates choose for a position (tensor2tensor's `local_moe`).
 
-    An expert is a network like `FeedForward`. The gates are a softmax over the k largest of x W_g + ε softplus(x W_n);
-    ε is normal in training and 0 otherwise (equations 3 to 5). Experts have no limited capacity: the result of a
-    position does not depend on other positions. The cost of unequal use, loss_coef · (CV²(importance) + CV²(load)), see
-    equations 7 to 11, is computed over a batch's positions that are not padding. Each of them gets it as its cost, so
-    that their mean is the cost of the batch.
+    Each expert is a network like `FeedForward`. The gates are a softmax over the k largest entries of x W_g + ε
+    softplus(x W_n), where ε is normal noise in training and 0 otherwise (equations 3 to 5). The capacity of experts is
+    not limited, so the result for a position does not depend on other positions. The balancing cost, loss_coef ·
+    (CV²(importance) + CV²(load)), see equations 7 to 11, is computed over the non-padding positions of a batch. Each of
+    these positions is assigned the cost of the batch, so that their mean equals that cost.
 
     Args:
-        filter_size: int, d_ff, size of an expert's inner layer.
+        filter_size: int, d_ff, the size of an expert's inner layer.
         num_experts: int.
-        k: int, experts per position.
-        loss_coef: float, factor of the cost.
-        dropout: float in [0, 1), rate for the inner activations; all experts of a position drop the same ones.
-        activation, kernel_initializer, bias_initializer, output_initializer: see `FeedForward`. The gates start at
-            zero, so that at first only noise chooses the experts.
+        k: int, number of experts per position.
+        loss_coef: float, factor of the balancing cost.
+        dropout: float in [0, 1), rate for the inner activations; all experts of a position drop the same units.
+        activation, kernel_initializer, bias_initializer, output_initializer: see `FeedForward`. The gates are
+        initialized with zeros, so that at first only noise chooses the experts.
 
     Raises:
-        ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or for the
-            reasons of `FeedForward`.
+        ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or as for
+        `FeedForward`.
 
     Example:
         >>> layer = MixtureOfExperts(filter_size=16, num_experts=4, k=2)
@@ -57,14 +57,15 @@ class MixtureOfExperts(Layer):
 
     HPARAMS: ClassVar = {
         "moe_num_experts": setting(
-            16, 1, 2**12, argument="feed_forward.num_experts", fixed=True, meaning="Experts per layer (local_moe)."
+            16, 1, 2**12, argument="feed_forward.num_experts", fixed=True,
+            meaning="Number of experts per layer (local_moe).",
         ),
         "moe_k": setting(
-            2, 1, 2**12, argument="feed_forward.k", fixed=True, meaning="Experts per position (local_moe)."
+            2, 1, 2**12, argument="feed_forward.k", fixed=True, meaning="Number of experts per position (local_moe)."
         ),
         "moe_loss_coef": setting(
             1e-3, 0, 10**3, argument="feed_forward.loss_coef",
-            meaning="Factor of the cost of unequal use of the experts (local_moe).",
+            meaning="Factor of the cost that balances the load of experts (local_moe).",
         ),
     }  # fmt: skip
 
@@ -111,7 +112,7 @@ class MixtureOfExperts(Layer):
     def build(self, input_shape):
         """Creates the two matrices of the gates, and the weights of `FeedForward` for each expert.
 
-        The experts' weights are concatenated, so that the number of axes stays: it tells optimizers what a bias is.
+        The experts' weights are concatenated, because optimizers recognize a bias by its number of axes.
         """
         hidden_size = input_shape[-1]
         self.require_size(input_shape)
@@ -129,7 +130,7 @@ class MixtureOfExperts(Layer):
             self._add_of_all(f"{name}_bias", shape[1:], bias)
 
     def _add_of_all(self, name, shape, initializer):
-        """Adds a weight with the concatenated values of all experts, each of which is initialized separately."""
+        """Adds a weight that concatenates the separately initialized values of all experts."""
 
         def values(_, dtype=None):
             made = (keras.initializers.get(own_initializer(initializer) or GLOROT) for _ in range(self.num_experts))
@@ -139,21 +140,21 @@ class MixtureOfExperts(Layer):
         setattr(self, name, weight)
 
     def weights_of_all(self):
-        """Returns {name: tensor [num_experts, …]} of the experts."""
+        """Returns the experts' weights, {name: tensor [num_experts, …]}."""
         names = (f"{part}_{kind}" for part in self.parts for kind in ("kernel", "bias"))
         tensors = {name: ops.convert_to_tensor(getattr(self, name)) for name in names}
         return {name: ops.reshape(x, (self.num_experts, -1, *x.shape[1:])) for name, x in tensors.items()}
 
     def flops(self, length):
-        """Returns the operations per position: those of the gates and of `k` experts."""
+        """Returns the number of operations per position, for the gates and `k` experts."""
         hidden_size = self.gate_kernel.shape[0]
         return 2 * hidden_size * (self.num_experts + self.k * len(self.parts) * self.filter_size)
 
     def activations(self, length, compute):
-        """Returns the bytes per position that the backward pass needs; a number has `compute` bytes."""
+        """Returns the bytes per position that the backward pass needs; `compute` is the number of bytes per value."""
         hidden_size, inner = self.gate_kernel.shape[0], 1 if self.activation == "relu" else 4
         inner, dropped = inner + (self.dropout_rate > 0), self.dropout_rate > 0
-        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # their inputs and outputs
+        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # with inputs and outputs
         return of_experts + self.filter_size * dropped * compute + 8 * 4 * self.num_experts
 
     def gates(self, inputs, training=False):
@@ -164,8 +165,8 @@ class MixtureOfExperts(Layer):
             training: bool.
 
         Returns:
-            (gates float32 [N, k], experts int32 [N, k], load float32 [N, num_experts]: 1 for the k chosen experts; in
-            training the probability that an expert is chosen if its noise is sampled again).
+            (gates float32 [N, k], experts int32 [N, k], load float32 [N, num_experts]). The load is 1 for the k chosen
+            experts; in training, it is the probability that an expert is chosen if its noise is sampled again.
         """
         x = ops.cast(inputs, "float32")
         clean = logits = ops.matmul(x, ops.cast(self.gate_kernel, "float32"))
@@ -184,15 +185,15 @@ class MixtureOfExperts(Layer):
         return gates, experts, load
 
     def call(self, inputs, context=None, training=None):
-        """[..., hidden] -> [..., hidden].
+        """Applies the chosen experts to each position: [..., hidden] -> [..., hidden].
 
-        Adds "cost", float32 [...], to the results of a `context`, and in training "shares/expert_use", float32
-        [num_experts], how often each expert was chosen by positions that are not padding.
+        Adds "cost", float32 [...], to the results of a `context`. In training, also adds "shares/expert_use", float32
+        [num_experts], the number of non-padding positions that chose each expert.
         """
         shape = shape_of(inputs)
         x = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, shape[-1]))
         gates, experts, load = self.gates(x, training)
-        kept = None  # which inner activations of a position dropout keeps
+        kept = None  # dropout's factors for the inner activations
         if training and self.dropout_rate:
             kept = self.dropout(ops.ones((shape_of(x)[0], self.filter_size), x.dtype), training=True)
         compute = _chosen if _selects(x) else _all
@@ -206,8 +207,8 @@ class MixtureOfExperts(Layer):
 
         Args:
             x: the inputs.
-            kept: [n, filter_size], factors of the inner activations, or None.
-            weights: see `weights_of_all`, or those of one expert.
+            kept: [n, filter_size], dropout's factors for the inner activations, or None.
+            weights: the result of `weights_of_all`, or the part for one expert.
         """
 
         def dense(x, name):
@@ -233,12 +234,12 @@ class MixtureOfExperts(Layer):
 
 
 def _squared_variation(x):
-    """CV²(x), the variance over the squared mean, with tensor2tensor's 1e-10 to avoid a division by 0."""
+    """Returns CV²(x), the variance over the squared mean, with tensor2tensor's 1e-10 to avoid a division by 0."""
     return ops.var(x) / (ops.square(ops.mean(x)) + 1e-10)
 
 
 def _selects(x):
-    """Returns whether rows can be selected per expert, which XLA and other backends, with static shapes, cannot."""
+    """Returns whether rows can be selected per expert; XLA and other backends cannot, as they need static shapes."""
     if keras.backend.backend() != "tensorflow" or is_compiled():
         return False
     import tensorflow as tf
@@ -250,21 +251,21 @@ def _selects(x):
 
 
 def _all(layer, x, gates, experts, kept):
-    """Computes all rows [N, hidden] with all experts; the gates select k results."""
+    """Applies all experts to all rows [N, hidden], and weights k results per row with the gates."""
     outputs = layer.expert(x[None], kept, layer.weights_of_all())
     weights = ops.sum(ops.one_hot(experts, layer.num_experts, dtype=x.dtype) * gates[..., None], axis=1)
     return ops.einsum("end,ne->nd", outputs, weights)
 
 
 def _chosen(layer, x, gates, experts, kept):
-    """Computes with each expert the rows that chose it; only for TensorFlow: the shapes depend on the gates.
+    """Applies each expert only to the rows that chose it; needs TensorFlow, because shapes depend on the gates.
 
-    A single row is padded with a row of zeros: a product of a vector rounds differently, so the expert that a later
-    position chooses would change the result of an earlier one.
+    A single row is padded with a row of zeros, because the product of a matrix with a vector rounds differently.
+    Otherwise the expert that a later position chooses would change the result of an earlier position.
     """
     import tensorflow as tf
 
-    order = tf.argsort(tf.reshape(experts, [-1]), stable=True)  # of the choices [N * k], by expert
+    order = tf.argsort(tf.reshape(experts, [-1]), stable=True)  # sorts the choices [N * k] by expert
     sizes = tf.reduce_sum(tf.cast(experts[..., None] == tf.range(layer.num_experts), tf.int32), [0, 1])
     rows, missing = order // layer.k, tf.unstack(tf.cast(sizes == 1, tf.int32))
 
@@ -278,7 +279,7 @@ def _chosen(layer, x, gates, experts, kept):
         layer.expert(inputs[i], kept[i], {name: values[i] for name, values in weights.items()})
         for i in range(layer.num_experts)
     ]
-    # Unlike indexing, a slice of everything costs nothing, nor does its gradient.
+    # Unlike indexing, a slice of everything costs nothing, in the forward and the backward pass.
     outputs = [tf.slice(each, [0, 0], [size, -1]) for each, size in zip(outputs, tf.unstack(sizes), strict=True)]
     outputs = tf.gather(tf.concat(outputs, 0), tf.math.invert_permutation(order))
     return tf.reduce_sum(tf.reshape(outputs, (-1, layer.k, x.shape[1])) * gates[..., None], axis=1)

@@ -1,4 +1,4 @@
-"""The Transformer with mixtures of experts (mirrors tensor2tensor's models/research/transformer_moe.py)."""
+"""A Transformer with mixtures of experts (mirrors tensor2tensor's models/research/transformer_moe.py)."""
 
 from typing import ClassVar
 
@@ -15,15 +15,16 @@ from t2t_lite.registry import register_model
 class TransformerMoe(Transformer):
     """A `Transformer` in which some or all feed-forward networks are mixtures of experts (Shazeer et al. 2017).
 
-    The name is tensor2tensor's: with `feed_forward`, any model of Transformer layers can have experts.
+    The class exists for tensor2tensor's name; with the argument `feed_forward`, any model of Transformer layers can
+    have experts.
 
     Args:
-        vocab_size: int, ids of the inputs, and of the targets when shared.
-        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
-        {options}
+        vocab_size: int, number of ids of the inputs, and of the targets if they share the vocabulary.
+        target_vocab_size: int, number of ids of the targets; None means one vocabulary for both. {options}
 
     Raises:
-        ValueError: an argument is out of its range, or no layer has experts; the message has the name and the value.
+        ValueError: an argument is out of its range, or no layer has experts; the message has the argument's name and
+        value.
 
     Example:
         >>> model = TransformerMoe(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_encoder_layers=1,
@@ -40,5 +41,6 @@ class TransformerMoe(Transformer):
         given = self.config["feed_forward"]
         if all(name == PLAIN for name, _ in kinds_of(given)):
             raise ValueError(
-                f"`feed_forward` must have experts in some layers, such as local_moe: received feed_forward={given!r}."
+                "`feed_forward` must be a mixture of experts, such as local_moe, in some layers: received "
+                f"feed_forward={given!r}."
             )

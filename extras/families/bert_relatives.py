@@ -1,4 +1,4 @@
-"""The relatives of BERT, each by its differences: ALBERT, DistilBERT, ELECTRA, ERNIE 2.0 and XLM-RoBERTa."""
+"""Declares BERT's relatives by their differences: ALBERT, DistilBERT, ELECTRA, ERNIE 2.0 and XLM-RoBERTa."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def _check_groups(path, config):
 
 @registry.register_family("albert")
 def albert():
-    """ALBERT: small embeddings, and layers that share their weights in groups."""
+    """Returns the Family of ALBERT, which has small embeddings, and groups of layers that share their weights."""
     return bert.bert()._replace(
         class_prefix="Albert",
         matches=lambda config: bert.class_of(config) == "Albert",
@@ -65,7 +65,7 @@ def albert():
 
 _BLOCK = "distilbert.transformer.layer.*"
 _ROLES = {"query": "q", "key": "k", "value": "v", "output": "out"}
-_RENAMED = {  # of DistilBERT, by BERT's names
+_RENAMED = {  # {BERT's name: DistilBERT's field}
     "hidden_size": number("dim", "hidden_size"),
     "num_hidden_layers": number("n_layers", "num_layers"),
     "num_attention_heads": number("n_heads", "num_heads", divides="dim"),
@@ -74,13 +74,7 @@ _RENAMED = {  # of DistilBERT, by BERT's names
     "hidden_dropout_prob": rate("dropout", "dropout"),
     "attention_probs_dropout_prob": rate("attention_dropout", "attention_dropout"),
 }
-_LACKING = (
-    "type_vocab_size",
-    "layer_norm_eps",
-    "position_embedding_type",
-    "is_decoder",
-    "add_cross_attention",
-)
+_LACKING = ("type_vocab_size", "layer_norm_eps", "position_embedding_type", "is_decoder", "add_cross_attention")
 
 
 def _distilbert_limits(config):
@@ -91,7 +85,7 @@ def _distilbert_limits(config):
 
 @registry.register_family("distilbert")
 def distilbert():
-    """DistilBERT: no segments, relu in the class head, and settings with other names."""
+    """Returns the Family of DistilBERT, which has no segments, ReLU in the class head, and renamed settings."""
     return bert.bert()._replace(
         class_prefix="DistilBert",
         matches=lambda config: bert.class_of(config) == "DistilBert",
@@ -100,7 +94,7 @@ def distilbert():
         ),
         fields=(
             *(_RENAMED.get(field.name, field) for field in bert.fields() if field.name not in _LACKING),
-            # A table of sinusoids is stored like a learned one, which it is here.
+            # A sinusoid table is stored like a learned table, and imported as such.
             Field("sinusoidal_pos_embds", kind=bool, usual=False, value=lambda config: False),
             Field("seq_classif_dropout", value=lambda config: config["dropout"], is_read=False),
             Field("qa_dropout", value=lambda config: 0.0, is_read=False),
@@ -118,7 +112,7 @@ def distilbert():
         vocabularies=((WordPieceEncoder,), "WordPiece"),
         prefix="distilbert.",
         unused=(
-            "position_ids", "vocab_projector.weight",  # computed when a model is loaded, or tied
+            "position_ids", "vocab_projector.weight",  # computed at load time, or tied
         ),
         sentence_problem=None,
         tokenizer={"tokenizer_class": "DistilBertTokenizer"},
@@ -127,11 +121,11 @@ def distilbert():
 
 def _without_own_projection(path, config):
     if config["embedding_size"] == config["hidden_size"]:
-        config["embedding_size"] = None  # only other sizes are projected
+        config["embedding_size"] = None  # only different sizes are projected
 
 
 def _electra_limits(config):
-    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only one of its head
+    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only activation of this head
     is_projected = config["embedding_size"] == config["hidden_size"]
     return {
         **bert.limits(config),
@@ -143,7 +137,7 @@ def _electra_limits(config):
 
 @registry.register_family("electra")
 def electra():
-    """ELECTRA: the discriminator as a body for other heads, the generator as a model of masked words."""
+    """Returns the Family of ELECTRA: the discriminator as a body for other heads, or the masked-word generator."""
     return bert.bert()._replace(
         class_prefix="Electra",
         matches=lambda config: bert.class_of(config) == "Electra",
@@ -152,7 +146,7 @@ def electra():
                 ("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias"),
                 ("classifier.dense", "classifier.out_proj"),
             ),
-            # Whether an id was replaced is one number per position: no head here gives it.
+            # No head here predicts whether an id was replaced, which is one number per position.
             "ForPreTraining": (None, {}),
         },
         fields=bert.fields(
@@ -168,7 +162,7 @@ def electra():
         complete=_without_own_projection,
         prefix="electra.",
         unused=(
-            "position_ids", "token_type_ids", "generator_lm_head.weight",  # computed when a model is loaded, or tied
+            "position_ids", "token_type_ids", "generator_lm_head.weight",  # computed at load time, or tied
             *(f"discriminator_predictions.{layer}.{kind}" for layer in ("dense", "dense_prediction")
               for kind in ("weight", "bias")),
         ),
@@ -183,7 +177,7 @@ def _without_task_ids(path, config):
 
 @registry.register_family("ernie")
 def ernie():
-    """ERNIE 2.0: an additional table of task types."""
+    """Returns the Family of ERNIE 2.0, which has an additional embedding of task types."""
     return bert.bert()._replace(
         class_prefix="Ernie",
         matches=lambda config: bert.class_of(config) == "Ernie",
@@ -201,8 +195,5 @@ def ernie():
 
 @registry.register_family("xlm-roberta")
 def xlm_roberta():
-    """XLM-RoBERTa: a RoBERTa with a SentencePiece vocabulary of a hundred languages."""
-    return roberta.roberta()._replace(
-        class_prefix="XLMRoberta",
-        vocabularies=(("xlm-roberta",), "XLM-RoBERTa"),
-    )
+    """Returns the Family of XLM-RoBERTa, a RoBERTa with a SentencePiece vocabulary for a hundred languages."""
+    return roberta.roberta()._replace(class_prefix="XLMRoberta", vocabularies=(("xlm-roberta",), "XLM-RoBERTa"))

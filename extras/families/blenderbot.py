@@ -1,20 +1,20 @@
-"""Blenderbot, a pre-norm Marian with a table of positions, which can represent any of ours.
+"""The family of Blenderbot, a pre-norm Marian with a stored position table, which can represent any of our tables.
 
-Its epsilon is always 1e-5. A pre-norm Transformer reads the hidden features only through normalizations, and if the
-features are multiplied by c,
+Blenderbot's epsilon is always 1e-5. A pre-norm Transformer reads the hidden states only through normalizations. If the
+hidden states are multiplied by c,
 
     (c·x - mean) / √(c²·variance + 1e-5) = (x - mean) / √(variance + 1e-5 / c²).
 
-Therefore everything that is added to the features (embeddings, positions, outputs of sub-layers) is stored multiplied
-by c = √(1e-5 / epsilon), and the outputs of the last normalization are divided by c, since the softmax multiplies them
-by the embeddings. The result is the same as that of our model with its own epsilon.
+Therefore all weights whose outputs are added to the hidden states (embeddings, positions, outputs of sub-layers) are
+stored multiplied by c = √(1e-5 / epsilon). The outputs of the last normalization are divided by c, because the softmax
+multiplies them by the embeddings. The result equals that of our model with its own epsilon.
 """
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face import marian
 from t2t_lite.extras.hugging_face.family import choice, number, only
 
-# Below this, the factors that compensate for the fixed epsilon would overflow.
+# Below this value, the factors that compensate for the fixed epsilon would overflow.
 _LEAST_EPSILON = 1e-12
 
 
@@ -25,7 +25,7 @@ def _limits(config):
         "position": ("sinusoidal", "learned", "none"),
         "position_layout": None,
         "target_space_embedding": (False, True),
-        # Inputs and targets share a single matrix.
+        # Inputs and targets share one matrix.
         "target_vocab_size": (None,),
     }
 
@@ -36,7 +36,7 @@ def _positions(config):
 
 @registry.register_family("blenderbot")
 def blenderbot():
-    """Returns the Family."""
+    """Returns the Family of Blenderbot."""
     return marian.marian()._replace(
         class_prefix="Blenderbot",
         matches=lambda config: config["norm"] == "pre",
@@ -47,7 +47,7 @@ def blenderbot():
             else field
             for field in marian.fields(
                 number("max_position_embeddings", "max_position", usual=128, value=_positions),
-                only("encoder_no_repeat_ngram_size", 0, is_read=False),  # 3 by default, for chat
+                only("encoder_no_repeat_ngram_size", 0, is_read=False),  # the default is 3, for chat
                 only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
             )
         ),

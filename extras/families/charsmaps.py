@@ -1,7 +1,7 @@
-"""SentencePiece's compiled normalization rules, and those of a Unigram `tokenizer.json`, read and written.
+"""Reads and writes the normalization rules of SentencePiece models and of a Unigram `tokenizer.json`.
 
-A rule replaces a text, the longest that matches, by another one. The compiled form is the size of a trie in bytes, the
-trie (a double array of 32-bit units, as darts-clone has it), and the replacements, each with a NUL at its end.
+A rule replaces one text by another; the longest match wins. The compiled form consists of the size of a trie in bytes,
+the trie (a double array of 32-bit units as in darts-clone), and the replacements, each ending with a NUL.
 """
 
 import os
@@ -16,29 +16,29 @@ from t2t_lite.text.subwords import train_bpe
 
 _SIZE = 4  # bytes of a unit
 _LABELS = np.arange(256, dtype=np.uint32)
-_CHUNK = 2**12  # nodes that are looked at together
-_MOST_KEYS, _LONGEST_KEY = 2**22, 2**10  # of one length, in bytes; nmt_nfkc has 220,000, of at most 16 bytes
+_CHUNK = 2**12  # number of nodes that are processed together
+_MOST_KEYS, _LONGEST_KEY = 2**22, 2**10  # nmt_nfkc has 220,000 keys, of at most 16 bytes
 
 
 def read_rules(charsmap):
-    """Returns {text: replacement} of compiled rules, bytes.
+    """Parses compiled rules, bytes, and returns {text: replacement}.
 
     Raises:
-        ValueError: these are not compiled rules.
+        ValueError: the bytes are not compiled rules.
     """
     size = int.from_bytes(charsmap[:_SIZE], "little")
     units = np.frombuffer(charsmap[_SIZE : _SIZE + size], "<u4")
     texts, rules = charsmap[_SIZE + size :], {}
     keys, nodes = ([b""], np.zeros(1, np.uint32)) if units.size else ([], None)
-    while keys:  # from one length to the next
+    while keys:  # in each round, the keys are one byte longer
         if len(keys) > _MOST_KEYS or len(keys[0]) > _LONGEST_KEY:
-            raise ValueError("a graph with circles")
+            raise ValueError("a trie with cycles")
         further, places = [], []
         for start in range(0, len(keys), _CHUNK):
             parents = nodes[start : start + _CHUNK]
             found = _children(units, parents)
             children = np.where(found < units.size, units[np.minimum(found, units.size - 1)], 0)
-            for row in np.nonzero(children[:, 0] >> 31)[0]:  # a value: the place of the replacement
+            for row in np.nonzero(children[:, 0] >> 31)[0]:  # a value: the position of the replacement
                 at = int(children[row, 0] & 0x7FFFFFFF)
                 rules[keys[start + row].decode()] = texts[at : texts.index(b"\0", at)].decode()
             rows, labels = np.nonzero((children & 0x800000FF == _LABELS) & (_LABELS > 0))
@@ -49,13 +49,13 @@ def read_rules(charsmap):
 
 
 def _children(units, nodes):
-    """Returns uint32 [nodes, 256], where the child by each byte of some nodes would be."""
+    """Returns the possible index of each node's child for each byte, uint32 [nodes, 256]."""
     found = units[nodes]
     return (nodes ^ ((found >> 10) << ((found & 0x200) >> 6)))[:, None] ^ _LABELS
 
 
 def compiled(rules):
-    """Returns {text: replacement} in the form of SentencePiece's models, which only its trainer can produce."""
+    """Compiles {text: replacement} for SentencePiece models, by running SentencePiece's trainer."""
 
     def hexadecimal(text):
         return " ".join(f"{ord(character):X}" for character in text)
@@ -69,7 +69,7 @@ def compiled(rules):
 
 
 def clean_up(tokenizer, path):
-    """Returns the settings of the clean-up of ALBERT's and XLNet's tokenizers, which replaces quotation marks."""
+    """Returns the clean-up settings of an ALBERT's or XLNet's `tokenizer.json`; {} for other tokenizers."""
     normalizer = tokenizer.get("normalizer") or {}
     rules = normalizer.get("normalizers", [normalizer])
     check_schema(rules, [{"type?": str}], f"{path}: 'normalizer'")
@@ -80,15 +80,15 @@ def clean_up(tokenizer, path):
 
 
 def check_words(tokenizer, rules, path):
-    """Checks that a Unigram `tokenizer.json` splits texts at spaces, and changes them by SentencePiece's rules alone.
+    """Checks that a Unigram `tokenizer.json` splits texts at spaces, and only applies SentencePiece's rules.
 
     Args:
-        tokenizer: dict, the contents.
-        rules: list of dict, its normalizers.
-        path: str, its name, for errors.
+        tokenizer: dict, the contents of the file.
+        rules: list of dict, the normalizers in the file.
+        path: str, the file's path, for error messages.
 
     Raises:
-        UserError: texts are split or changed in another way.
+        UserError: texts are split or changed in an unsupported way.
     """
     for rule in rules:
         is_blank = rule["type"] == "Strip" or (rule["type"] == "Replace" and rule.get("pattern") == {"Regex": " {2,}"})

@@ -1,8 +1,9 @@
-"""The vocabularies of ALBERT, XLNet and XLM-RoBERTa: a SentencePiece model, with our ids.
+"""Converts the SentencePiece vocabularies of ALBERT, XLNet and XLM-RoBERTa to our ids and back.
 
-For the first two, Transformers replaces quotation marks, strips accents and lowercases letters before SentencePiece.
-Here all of this is part of the SentencePiece model's rules, so that exports also have it in the graph. XLM-RoBERTa's
-file lacks two of the model's tokens, <pad> and <mask>, and its ids differ (fairseq puts four other tokens first).
+For ALBERT and XLNet, Transformers replaces quotation marks, strips accents and lowercases letters before it runs
+SentencePiece. Here this clean-up is part of the SentencePiece model's rules, so that exported graphs also have it.
+XLM-RoBERTa's file lacks the tokens <pad> and <mask> of the model, and its ids differ, because fairseq puts four other
+tokens first.
 """
 
 import base64
@@ -28,25 +29,25 @@ _SCHEMA = {
     "normalizer": {"normalizers?": list},
 }
 _RULES = [{"type": str}]
-_BORDER = "\U000f0000"  # private: no rule has it
+_BORDER = "\U000f0000"  # private-use character, which no rule contains
 _CHUNK = 2**14
 
 
 class Unigram(NamedTuple):
-    """The common properties of the vocabularies of a family, registered as `published_vocabulary` says.
+    """The vocabularies of a family of models, registered as `published_vocabulary` describes.
 
     Attributes:
-        name: str, name of the family, with its article.
-        order: tuple of str, the first pieces as its tokenizer expects them; pieces without a role may be missing.
-        last: tuple of str, the last pieces likewise.
-        in_file: tuple of str, the first pieces in its file, which lacks the others of `order` and `last`; (): the file
-            has these.
-        file: str, the file's name.
-        pad, unknown, first, end, mask: str, the special tokens; `first` stands for a whole row, `end` ends each text.
-        lower: bool, whether it lowercases texts by default.
-        is_cleaned: bool, whether texts are cleaned up before SentencePiece.
-        tokenizer: {name: value}, fields of its `tokenizer_config.json` in addition to the tokens.
-        ends: {role: piece} of the ends that SentencePiece itself knows, "bos" and "eos".
+        name: str, the name of the family with an article, for messages.
+        order: tuple of str, the first pieces in the tokenizer's order. Pieces without a role may be missing.
+        last: tuple of str, the last pieces in the tokenizer's order.
+        in_file: tuple of str, the first pieces in the file if it lacks some pieces of `order` and `last`, else ().
+        file: str, the name of the vocabulary file.
+        pad, unknown, first, end, mask: str, the special tokens. `first` represents a whole row, and `end` ends each
+            text.
+        lower: bool, whether texts are lowercased by default.
+        is_cleaned: bool, whether the tokenizer cleans up texts before it runs SentencePiece.
+        tokenizer: {name: value}, fields of `tokenizer_config.json` in addition to the tokens.
+        ends: {role: piece} for SentencePiece's own roles "bos" and "eos".
     """
 
     name: str
@@ -69,23 +70,23 @@ class Unigram(NamedTuple):
 
     @property
     def special(self):
-        """The tokens that it must have, in the tokenizer's order."""
+        """The special tokens that a vocabulary must have, in the tokenizer's order."""
         roles = (self.pad, self.unknown, self.first, self.end, self.mask)
         return tuple(token for token in (*self.order, *self.last) if token in roles)
 
     def is_of(self, encoder):
-        """Returns whether a TextEncoder is one of SentencePiece that can be of this family."""
+        """Returns whether a TextEncoder is a SentencePiece vocabulary of this family."""
         is_sentencepiece = isinstance(encoder, SentencePieceEncoder)
         return is_sentencepiece and family_of(encoder.pieces(range(encoder.vocab_size))) is self
 
     @staticmethod
     def is_in(folder, tokenizer):
-        """Returns whether a folder has a vocabulary of one of these families."""
+        """Returns whether a folder contains a vocabulary of any family in this module."""
         return bool(_models(folder) or (tokenizer and tokenizer["model"]["type"] == Unigram.type))
 
     @staticmethod
     def read(folder, work_dir, tokenizer, settings):
-        """Returns the Published of a folder; writes its file into `work_dir`. Raises `UserError`."""
+        """Writes a folder's vocabulary with our ids to `work_dir`, and returns its Published. Raises `UserError`."""
         path = next(iter(_models(folder)), os.path.join(folder, "tokenizer.json"))
         if path.endswith(".json"):
             model = of_tokenizer_json(tokenizer, path)
@@ -93,7 +94,7 @@ class Unigram(NamedTuple):
             model = completed(files.read_bytes(path), path)
             if (
                 tokenizer is not None and tokenizer["model"]["type"] == Unigram.type
-            ):  # Transformers reads only this file
+            ):  # Transformers only reads tokenizer.json
                 _check_same(model, path, tokenizer, os.path.join(folder, "tokenizer.json"))
         pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
         added = [
@@ -107,16 +108,16 @@ class Unigram(NamedTuple):
         encoder = SentencePieceEncoder(ours)
         vocabulary = family_of(encoder.pieces(range(encoder.vocab_size))).published(encoder)._replace(ids=ids)
         if vocabulary.reads_two_ends and not settings.get("add_prefix_space", True):
-            raise UserError(f"{path}: add_prefix_space=False. Expected true: a space is put before texts here.")
+            raise UserError(f"{path}: add_prefix_space=False. Expected true, because texts get a leading space here.")
         return vocabulary
 
     def published(self, encoder):
-        """Returns the Published of a SentencePieceEncoder. Raises `UserError` if it is not a result of `adopted`."""
+        """Returns the Published of a SentencePieceEncoder. Raises `UserError` if its model is not from `adopted`."""
         tokens = {"pad_token": self.pad, "sep_token": self.end, "unk_token": self.unknown}
         return Published(encoder.path, *published(encoder), tokenizer={**self.tokenizer, **tokens})
 
 
-_CLEANED = {"do_lower_case": False, "keep_accents": True}  # the rules of the model include the clean-up
+_CLEANED = {"do_lower_case": False, "keep_accents": True}  # because the model's rules include the clean-up
 ALBERT = Unigram(
     "an ALBERT", ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"), first="[CLS]", end="[SEP]", mask="[MASK]", lower=True,
     tokenizer={"tokenizer_class": "AlbertTokenizer", **_CLEANED, "bos_token": "[CLS]", "eos_token": "[SEP]"},
@@ -158,20 +159,20 @@ def _models(folder):
 
 
 def family_of(pieces):
-    """Returns the Unigram whose special tokens are among some pieces; ALBERT's if none's are."""
-    families = (XLNET, ALBERT, XLM_ROBERTA)  # all may have <s>
+    """Returns the Unigram whose first token is among the pieces; the default is ALBERT's."""
+    families = (XLNET, ALBERT, XLM_ROBERTA)  # in this order, because all of them may have <s>
     return next((family for family in families if family.first in pieces), ALBERT)
 
 
 def completed(model, path):
-    """Returns the bytes of a published SentencePiece model with the pieces and ids of its tokenizer.
+    """Adds the pieces that a published SentencePiece model lacks compared with its tokenizer; returns the bytes.
 
     Args:
         model: bytes of the file.
-        path: str, its name, which says the family.
+        path: str, the file's path, whose name determines the family.
 
     Raises:
-        UserError: this is no SentencePiece model of the family.
+        UserError: the file is not a SentencePiece model of the family.
     """
     family = XLM_ROBERTA
     if os.path.basename(path) != family.file:
@@ -181,8 +182,8 @@ def completed(model, path):
     count = len(family.in_file)
     if tuple(names[:count]) != family.in_file or {*family.order, *family.last} & {*names[count:]}:
         raise UserError(
-            f"{path}: begins with {' '.join(names[:count])}, and has {len(names):,} pieces. Expected "
-            f"{' '.join(family.in_file)} and no further token of {family.name}."
+            f"{path}: the first of {len(names):,} pieces are {' '.join(names[:count])}. Expected "
+            f"{' '.join(family.in_file)}, and no other special token of {family.name}."
         )
     kind, unknown = proto.SentencePiece.Type, family.unknown
     pieces = [
@@ -196,38 +197,39 @@ def completed(model, path):
 
 
 def _check_same(model, path, tokenizer, tokenizer_path):
-    """Raises `UserError` if the pieces of a `tokenizer.json` and of the SentencePiece model differ."""
+    """Raises `UserError` if a `tokenizer.json` and a SentencePiece model have different pieces."""
     other = of_tokenizer_json(tokenizer, tokenizer_path)
     ours, theirs = (parse_sentencepiece(each, path).pieces for each in (model, other))
     if [piece.piece for piece in ours] != [piece.piece for piece in theirs]:
         raise UserError(
-            f"{path}: other pieces than in {tokenizer_path}. Expected the same ones: copy the model's files again, or "
-            "remove the file that is not the model's."
+            f"{path}: the pieces differ from those in {tokenizer_path}. Copy the model's files again, or remove the "
+            "file that does not belong to the model."
         )
 
 
 def adopted(model, path, lower, keep_accents):
-    """Returns (the bytes of a SentencePiece model with our ids, list of the published ids by our id).
+    """Rewrites a SentencePiece model with our ids; returns (its bytes, list of the published id for each of our ids).
 
     Args:
         model: bytes of the published model.
         path: str, its name, for errors.
-        lower, keep_accents: bool, `do_lower_case` and `keep_accents` of its tokenizer; None: as the family has it.
+        lower, keep_accents: bool, the tokenizer's `do_lower_case` and `keep_accents`. If `lower` is None, the family's
+            default is used.
 
     Raises:
-        UserError: this is not a SentencePiece model with these special tokens, or its clean-up is not supported.
+        UserError: the file is not a SentencePiece model with the family's special tokens, or its rules are damaged.
     """
     proto = parse_sentencepiece(model, path)
     control = {piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.CONTROL}
     family = family_of(control)
     if missing := [token for token in (family.pad, family.first, family.end) if token not in control]:
-        raise UserError(f"{path}: no special token {missing[0]}. Expected the vocabulary of {family.name}.")
+        raise UserError(f"{path}: the special token {missing[0]} is missing. Expected the vocabulary of {family.name}.")
     lower = family.lower if lower is None else lower
     theirs = {piece.piece: i for i, piece in enumerate(proto.pieces)}
     proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = family.pad, family.end
     if not family.is_cleaned:
         for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
-            setattr(proto.normalizer_spec, name, True)  # its tokenizer splits at spaces whatever the file says
+            setattr(proto.normalizer_spec, name, True)  # the tokenizer always splits at spaces
     else:
         _add_clean_up(proto, path, lower, keep_accents)
     rewritten = with_usual_ids(proto.SerializeToString(deterministic=True), path)
@@ -235,10 +237,10 @@ def adopted(model, path, lower, keep_accents):
 
 
 def of_tokenizer_json(tokenizer, path):
-    """Returns the bytes of the published SentencePiece model from which a Unigram `tokenizer.json` was made.
+    """Returns the bytes of the SentencePiece model that is equivalent to a Unigram `tokenizer.json`.
 
     Args:
-        tokenizer: dict, its contents.
+        tokenizer: dict, the contents of the file.
         path: str, its name, for errors.
 
     Raises:
@@ -249,14 +251,14 @@ def of_tokenizer_json(tokenizer, path):
     kind, spec, vocab = ModelProto.SentencePiece, proto.trainer_spec, tokenizer["model"]["vocab"]
     special = {token["id"] for token in tokenizer["added_tokens"] if token["special"]}
     if not 0 <= (unknown := tokenizer["model"]["unk_id"]) < len(vocab):
-        raise UserError(f"{path}: unk_id={shown(unknown)}: expected the number of a piece.")
+        raise UserError(f"{path}: unk_id={shown(unknown)}: expected the id of a piece.")
     for i, pair in enumerate(vocab):
         if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) in (int, float)):
-            raise UserError(f"{path}: entry {i} of the vocabulary: expected a piece and its score.")
+            raise UserError(f"{path}: entry {i} of the vocabulary: expected [piece, score].")
         of_what = kind.UNKNOWN if i == unknown else kind.CONTROL if i in special else kind.NORMAL
         try:
             proto.pieces.add(piece=pair[0], score=float(pair[1]), type=of_what)
-        except (ValueError, OverflowError):  # half of a surrogate pair, a huge number
+        except (ValueError, OverflowError):  # an unpaired surrogate, or a huge number
             raise UserError(
                 f"{path}: entry {i} of the vocabulary: {shown(pair)} is not a [piece, score] pair."
             ) from None
@@ -277,13 +279,13 @@ def of_tokenizer_json(tokenizer, path):
 
 
 def published(encoder):
-    """Returns (list of the published ids by our id, {name: our id} of special tokens, {name of a file: bytes}).
+    """Returns (list of the published id for each of our ids, {special token: our id}, {file name: bytes}).
 
     Args:
-        encoder: SentencePieceEncoder of a result of `adopted`.
+        encoder: SentencePieceEncoder whose model is from `adopted`.
 
     Raises:
-        UserError: it is not such a model.
+        UserError: the model is not from `adopted`.
     """
     proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
     pieces = [piece.piece for piece in proto.pieces]
@@ -291,8 +293,8 @@ def published(encoder):
     missing = [token for token in family.special if token not in pieces]
     if missing or proto.trainer_spec.model_type != proto.trainer_spec.UNIGRAM or pieces[EOS_ID] != family.end:
         raise UserError(
-            f"{encoder.path}: {f'no {missing[0]}' if missing else f'not {family.name} vocabulary'}: SentencePiece in "
-            "Transformers is for vocabularies that came from there. Expected one of these, WordPiece or byte-level BPE."
+            f"{encoder.path}: {f'no {missing[0]}' if missing else f'not {family.name} vocabulary'}. Expected an "
+            "imported SentencePiece vocabulary, WordPiece or byte-level BPE."
         )
     first, last = (
         [pieces.index(token) for token in tokens if token in pieces] for tokens in (family.order, family.last)
@@ -319,18 +321,18 @@ def published(encoder):
 
 @functools.cache
 def _characters():
-    """Returns the characters that the clean-up may change; elsewhere nothing does."""
+    """Returns all characters that the clean-up may change."""
     return [chr(code) for code in (*range(1, 0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200))]
 
 
 def _add_clean_up(proto, path, lower, keep_accents):
-    """Makes the clean-up a part of the model's rules. Raises `UserError` if these are damaged."""
+    """Adds the clean-up to the model's normalization rules. Raises `UserError` if the rules are damaged."""
     spec = proto.normalizer_spec
     spec.remove_extra_whitespaces = True
     try:
         own = read_rules(spec.precompiled_charsmap) if keep_accents else {}
     except (ValueError, IndexError):
-        raise UserError(f"{path}: its rules of normalization are damaged. Copy the file again.") from None
+        raise UserError(f"{path}: the normalization rules are damaged. Copy the file again.") from None
     rules = _with_accents(own, lower) if keep_accents else _without_accents(proto, lower)
     rules |= {c: " " for c in _characters() if c.isspace()} | _QUOTES
     rules = {text: result for text, result in rules.items() if len(text) > 1 or text != result}
@@ -339,9 +341,9 @@ def _add_clean_up(proto, path, lower, keep_accents):
 
 
 def _without_accents(proto, lower):
-    """Returns {text: replacement}, the changes by the clean-up and the model's own rules.
+    """Returns {text: replacement} for the clean-up that strips accents, combined with the model's rules.
 
-    Own rules of several characters are left out: but for Hangul they add an accent to a letter.
+    The model's rules for several characters are dropped: except for Hangul, they add an accent to a letter.
     """
     import sentencepiece
 
@@ -364,14 +366,14 @@ def _clean(character, lower):
 
 
 def _with_accents(own, lower):
-    """Returns {text: replacement}, the changes by the clean-up but for accents, and the model's own rules."""
+    """Returns {text: replacement} for the clean-up that keeps accents, combined with the model's rules."""
     if not lower:
         return own
     texts = {*own, *(c for c in _characters() if c.lower() != c)}
-    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J and a caron as j and a caron
+    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J + caron, like j + caron
     lowered = {text: _lowered(text) for text in texts}
     return {text: own.get(small, "".join(own.get(c, c) for c in small)) for text, small in lowered.items()}
 
 
 def _lowered(text):
-    return "".join(map(str.lower, text))  # each letter by itself, also a sigma at the end of a word
+    return "".join(map(str.lower, text))  # letter by letter, so that a sigma at the end of a word has no special form

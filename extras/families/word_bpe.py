@@ -1,7 +1,7 @@
-"""BPE of lower-case words, the vocabulary of the original GPT (Radford et al. 2018; Sennrich et al. 2016).
+"""The vocabulary of the original GPT: BPE of lower-case words (Radford et al. 2018; Sennrich et al. 2016).
 
-A text is normalized and split as for an uncased BERT. The symbols of a word are its characters, the last of which
-carries `</w>`. The ids are those of Transformers' OpenAIGPTTokenizer without ftfy and spaCy.
+A text is normalized and split into words as for an uncased BERT. The symbols of a word are its characters, with `</w>`
+appended to the last one. The ids equal those of Transformers' OpenAIGPTTokenizer without ftfy and spaCy.
 """
 
 import functools
@@ -11,19 +11,19 @@ from t2t_lite.text.published.bpe_files import WORD_END, BPEEncoder
 from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.vocabulary import UNK_ID, tf_joined
 
-# Private-use code points, which no normalized text contains: of symbols with `</w>`, and of those without a token.
+# Private-use code points, which normalized texts do not contain, for symbols with `</w>` and for unknown symbols.
 _FIRST_LAST, _UNKNOWN = 0xF0000, 0x10FFFD
 
 
 @registry.register_encoder("word_bpe")
 class WordBPEEncoder(BPEEncoder):
-    r"""Ids of a vocabulary whose tokens mark the ends of words. Case, accents and white space are not kept.
+    r"""Encodes texts with a BPE vocabulary whose tokens mark word ends. Case, accents and white space are lost.
 
-    A character that has no token is one unknown token. A line break, which Transformers' tokenizer never yields, ends a
-    text.
+    A character without a token becomes one unknown token. A line break, which Transformers' tokenizer never yields,
+    ends a text.
 
     Args:
-        path: see `BPEEncoder`, which also lists the errors.
+        path: str, see `BPEEncoder`, which also lists the errors.
 
     Example:
         >>> encoder = WordBPEEncoder("gpt/vocab.json")                                           # doctest: +SKIP
@@ -36,7 +36,7 @@ class WordBPEEncoder(BPEEncoder):
 
     @property
     def tokenizer(self):
-        """See `PublishedEncoder`."""
+        """The fields of `tokenizer_config.json`, see `PublishedEncoder`."""
         return {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": self.tokens[UNK_ID]}
 
     def tf_encode_part(self, strings):
@@ -47,7 +47,7 @@ class WordBPEEncoder(BPEEncoder):
 
         words = wordpiece_graph.split(strings, lower=True)
         codes = tf.strings.unicode_decode(words.flat_values, "UTF-8")  # ragged [words, (characters)]
-        last = codes.row_splits[1:] - 1  # no word is empty
+        last = codes.row_splits[1:] - 1  # words are not empty
         inside = _looked_up(codes.flat_values, self._inside)
         ends = _looked_up(tf.gather(codes.flat_values, last), self._last)
         spelled = tf.tensor_scatter_nd_update(inside, last[:, None], ends)
@@ -55,7 +55,7 @@ class WordBPEEncoder(BPEEncoder):
         return words.with_flat_values(ids).merge_dims(1, 2)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]."""
+        """Decodes ids in a graph, int32 [batch, length], to string [batch]."""
         import tensorflow as tf
 
         joined = tf_joined(ids, self.tokens)
@@ -83,20 +83,20 @@ class WordBPEEncoder(BPEEncoder):
 
     @functools.cached_property
     def _inside(self):
-        """{code point: itself} of the characters that can occur inside a word."""
+        """{code point: the same code point} for the characters that have a token inside a word."""
         return {
             ord(token): ord(token) for i, token in enumerate(self.tokens) if len(token) == 1 and not self._is_added(i)
         }
 
     @functools.cached_property
     def _last(self):
-        """{code point of a character: the one that represents it at the end of a word}."""
+        """{code point of a character: code point that represents this character at the end of a word}."""
         symbols = (token.removesuffix(WORD_END) for token in self.tokens if token.endswith(WORD_END))
         return {ord(symbol): _FIRST_LAST + n for n, symbol in enumerate(s for s in symbols if len(s) == 1)}
 
 
 def _looked_up(codes, table):
-    """In a graph: int32 [n] -> int32 [n], the values of a {int: int}, or `_UNKNOWN` for missing keys."""
+    """Looks up keys in a {int: int} inside a graph, int32 [n] -> int32 [n]; missing keys give `_UNKNOWN`."""
     import tensorflow as tf
 
     keys = sorted(table)

@@ -1,4 +1,4 @@
-"""Published texts with labels, under tensor2tensor's names: sentiment, acceptability and pairs of sentences.
+"""Published classification data sets with tensor2tensor's names: sentiment, acceptability and sentence pairs.
 
-For comparing encoders: IMDb; SST-2, CoLA, RTE and MultiNLI of GLUE (arXiv 1804.07461); and SNLI (1508.05326).
+For comparing encoders on IMDb, SNLI (arXiv 1508.05326), and GLUE's SST-2, CoLA, RTE and MultiNLI (1804.07461).
 """

@@ -1,7 +1,7 @@
-"""Published texts and pairs of texts with classes, under tensor2tensor's names: IMDb, GLUE and SNLI.
+"""Problems that classify published texts and text pairs, with tensor2tensor's names: IMDb, GLUE and SNLI.
 
-docs/encoders.md describes them. The archives are read from `--tmp_dir`, packed or unpacked, or downloaded to it. GLUE
-comes from dl.fbaipublicfiles.com instead of tensor2tensor's addresses.
+docs/encoders.md describes the problems. The archives are read from `--tmp_dir`, packed or unpacked, or downloaded to
+that folder. GLUE is downloaded from dl.fbaipublicfiles.com instead of tensor2tensor's addresses.
 """
 
 from t2t_lite.corpora import plain_text, source_files
@@ -17,12 +17,12 @@ _NLI = {"contradiction": "contradiction", "entailment": "entailment", "neutral":
 
 
 class PublishedTable(PublishedFiles):
-    """Mixin, to be listed before `Text2ClassProblem`: lines of tab-separated columns, without quotes.
+    """Mixin, listed before `Text2ClassProblem`, that reads unquoted tab-separated tables.
 
     Attributes:
         labels: {label in a file: name of the class}, in the order of the classes.
-        label_column: int, from 0; -1 is the last column.
-        text_columns: tuple of int, from 0.
+        label_column: int, the index of the label's column; -1 is the last column.
+        text_columns: tuple of int, the indices of the columns with the texts.
         has_header: bool, whether the first line names the columns.
     """
 
@@ -41,7 +41,7 @@ class PublishedTable(PublishedFiles):
         return list(self.labels.values())
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": str or for pairs a list of str, "label": int}; skips lines without a label (-)."""
+        """Yields {"inputs": str, or a list of str for pairs, "label": int}; skips lines without a label (-)."""
         numbers = {label: number for number, label in enumerate(self.labels)}
         least = 1 + max(self.label_column, *self.text_columns) + (self.label_column < 0)
         for source in self.sources(tmp_dir, dataset_split):
@@ -67,7 +67,7 @@ class PublishedTable(PublishedFiles):
 
 @register_problem
 class SentimentIMDB(PublishedFiles, Text2ClassProblem):
-    """Film reviews: 25,000 for training and 25,000 for evaluation."""
+    """IMDb: sentiment of film reviews, 25,000 for training and 25,000 for evaluation."""
 
     url = _IMDB
     text_files = files_of_splits("aclImdb/{}/pos/*.txt", "train", "test")
@@ -90,7 +90,7 @@ class SentimentIMDB(PublishedFiles, Text2ClassProblem):
 
 @register_problem
 class SentimentSSTBinary(PublishedTable, Text2ClassProblem):
-    """The Stanford Sentiment Treebank, phrases of film reviews, as in GLUE (SST-2)."""
+    """The Stanford Sentiment Treebank as in GLUE (SST-2): sentiment of phrases from film reviews."""
 
     url = f"{_GLUE}/SST-2.zip"
     text_files = files_of_splits("SST-2/{}.tsv", "train", "dev")
@@ -100,7 +100,7 @@ class SentimentSSTBinary(PublishedTable, Text2ClassProblem):
 
 @register_problem
 class Cola(PublishedTable, Text2ClassProblem):
-    """The Corpus of Linguistic Acceptability: is a sentence acceptable English?"""
+    """The Corpus of Linguistic Acceptability: whether a sentence is acceptable English."""
 
     url = f"{_GLUE}/CoLA.zip"
     text_files = files_of_splits("CoLA/{}.tsv", "train", "dev")
@@ -115,7 +115,7 @@ class Cola(PublishedTable, Text2ClassProblem):
 
 @register_problem
 class MultiNLI(PublishedTable, TextConcat2ClassProblem):
-    """MultiNLI: does the first text imply the second? Evaluated on "matched" genres; the test set is "mismatched"."""
+    """MultiNLI: whether the first text implies the second. The dev set is "matched", the test set "mismatched"."""
 
     url = f"{_GLUE}/MNLI.zip"
     text_files = files_of_splits("MNLI/{}.tsv", "train", "dev_matched", "dev_mismatched")
@@ -127,7 +127,7 @@ class MultiNLI(PublishedTable, TextConcat2ClassProblem):
 
 @register_problem
 class StanfordNLI(PublishedTable, TextConcat2ClassProblem):
-    """SNLI: does the first sentence imply the second?"""
+    """SNLI: whether the first sentence implies the second."""
 
     url = _SNLI
     text_files = files_of_splits("snli_1.0/snli_1.0_{}.txt", "train", "dev", "test")
@@ -139,7 +139,7 @@ class StanfordNLI(PublishedTable, TextConcat2ClassProblem):
 
 @register_problem
 class RTE(PublishedTable, TextConcat2ClassProblem):
-    """Recognizing Textual Entailment, as in GLUE."""
+    """Recognizing Textual Entailment, as in GLUE: whether the first text implies the second."""
 
     url = f"{_GLUE}/RTE.zip"
     text_files = files_of_splits("RTE/{}.tsv", "train", "dev")
@@ -150,6 +150,6 @@ class RTE(PublishedTable, TextConcat2ClassProblem):
 
 
 for _base in (SentimentIMDB, SentimentSSTBinary, Cola, MultiNLI, StanfordNLI, RTE):
-    _name, _doc = f"{_base.__name__}Characters", f"As `{_base.name}`, by UTF-8 bytes."
+    _name, _doc = f"{_base.__name__}Characters", f"Like `{_base.name}`, with UTF-8 bytes as vocabulary."
     _made = type(_name, (_base,), {"__module__": __name__, "__doc__": _doc, "vocab_type": VocabType.CHARACTER})
     globals()[_name] = register_problem(_made)  # importable, as in tensor2tensor

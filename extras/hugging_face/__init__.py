@@ -1,6 +1,7 @@
-"""Models from and to Hugging Face Transformers: Marian, GPT-2, BERT and RoBERTa (t2t-importer, t2t-exporter).
+"""Imports and exports models of Hugging Face Transformers: Marian, GPT-2, BERT and RoBERTa.
 
-For who starts from published weights, or gives weights to others: Marian (arXiv 1804.00344), GPT-2 (Radford et al.
-2019), BERT (1810.04805), RoBERTa (1907.11692). Each family is a table of its names for weights and settings.
-Reading `pytorch_model.bin` needs the pip extra [hugging_face]; all else needs nothing more.
+For starting from published weights with t2t-importer, or for publishing weights with t2t-exporter. The families are
+Marian (arXiv 1804.00344), GPT-2 (Radford et al. 2019), BERT (1810.04805) and RoBERTa (1907.11692), each declared as a
+table of its names for weights and settings. Reading `pytorch_model.bin` needs the pip extra [hugging_face]; everything
+else works without it.
 """

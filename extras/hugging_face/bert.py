@@ -1,4 +1,4 @@
-"""BERT: post-norm; its dense kernels are [outputs, inputs]."""
+"""The family of BERT, a post-norm encoder whose dense kernels are stored as [outputs, inputs]."""
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face.family import (
@@ -33,7 +33,7 @@ EMBEDDING_SIZE = number(
 
 
 def class_of(config):
-    """Returns the prefix of the names of classes that can represent a `TransformerEncoder` with a config."""
+    """Returns the prefix of the foreign classes that can represent a `TransformerEncoder` with this config."""
     if config["pooler_activation"] != "tanh":
         return {"relu": "DistilBert", "gelu": "Electra"}[config["pooler_activation"]]
     if config["embedding_size"] is not None or config["num_hidden_groups"] is not None:
@@ -44,13 +44,13 @@ def class_of(config):
 
 
 def fields(*more, padding=0, activation="gelu", ends=()):
-    """Returns the fields of `config.json`, with further ones of a relative.
+    """Returns the fields of a BERT's `config.json`, and the additional ones of a relative.
 
     Args:
-        more: Fields.
+        more: the additional Fields of a relative.
         padding: int, the default pad_token_id.
         activation: str, the default hidden_act.
-        ends: names of further fields of ids.
+        ends: names of additional fields for token ids, which are not read.
     """
     return (
         Field("architectures", kind=[str], usual=NEEDED, is_written=False),
@@ -80,7 +80,7 @@ def fields(*more, padding=0, activation="gelu", ends=()):
 
 
 def limits(config):
-    """See `Family`."""
+    """Returns the limits on the arguments of a `TransformerEncoder`, see `Family`."""
     return {
         **dict.fromkeys(("position_layout", "head", "first_id")),
         "pooling": ("first",) if config["head"] in ("class", "real") else None,
@@ -91,7 +91,7 @@ def limits(config):
 
 
 def body(prefix):
-    """Returns {path: name} of the weights of the body, whose names begin with `prefix`."""
+    """Returns {path: name} for the weights of the body, whose names begin with `prefix`."""
     attention, ffn = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
     layer = f"{prefix}.encoder.layer.*"
     return {
@@ -106,7 +106,7 @@ def body(prefix):
 
 
 def embeddings(prefix):
-    """Returns {path: name} of the weights before the layers."""
+    """Returns {path: name} for the embeddings and their normalization."""
     return {
         "embedding": f"{prefix}.embeddings.word_embeddings",
         "position": f"{prefix}.embeddings.position_embeddings",
@@ -116,12 +116,13 @@ def embeddings(prefix):
 
 
 def heads(masked_ids, classes, sentences=None):
-    """Returns {suffix of a class name: (our head, {path: name})}.
+    """Returns the table of heads, {suffix of a class name: (our head, {path: name})}.
 
     Args:
-        masked_ids: names of the dense layer, the normalization and the bias of masked ids.
-        classes: names of the two dense layers of a class.
-        sentences: likewise for next-sentence prediction; None: no class has both heads.
+        masked_ids: names of the dense layer, the normalization and the bias of the head that predicts masked ids.
+        classes: names of the two dense layers of the classification head.
+        sentences: names of the two dense layers of the next-sentence head. If None, the family has no class for both
+            heads.
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
     of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
@@ -138,7 +139,7 @@ def heads(masked_ids, classes, sentences=None):
 
 
 def own_heads(prefix):
-    """Returns the heads of a BERT whose pooler's name begins with `prefix`."""
+    """Returns the table of a BERT's heads; the name of its pooler begins with `prefix`."""
     ids, pooler = "cls.predictions", f"{prefix}.pooler.dense"
     masked_ids = (f"{ids}.transform.dense", f"{ids}.transform.LayerNorm", f"{ids}.bias")
     return heads(masked_ids, (pooler, "classifier"), (pooler, "cls.seq_relationship"))
@@ -146,7 +147,7 @@ def own_heads(prefix):
 
 @registry.register_family("bert")
 def bert():
-    """Returns the Family."""
+    """Returns the Family of BERT."""
     return Family(
         class_prefix="Bert",
         model=TransformerEncoder,
@@ -159,7 +160,7 @@ def bert():
         vocabularies=((WordPieceEncoder, "albert"), "WordPiece or ALBERT"),
         prefix="bert.",
         unused=(
-            # Computed when a model is loaded, also stored under another name, or part of a head that the class lacks.
+            # Computed at load time, also stored under another name, or part of a head that the class lacks.
             "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight",
             "pooler.dense.bias", "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
             "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",

@@ -1,4 +1,4 @@
-"""Encoders from and to folders of Hugging Face: BERT and its relatives, and XLNet."""
+"""Imports and exports encoders (BERT, its relatives and XLNet) as Hugging Face folders."""
 
 import logging
 
@@ -15,22 +15,22 @@ from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
-_HEAD_THERE = {"real": "class"}  # a number is a single class
+_HEAD_THERE = {"real": "class"}  # foreign models predict a number as a single class
 
 
 def import_encoder(family, path, config, output_dir, problem=""):
-    """Makes a run from an encoder with its head: masked words, classes, tags, spans or a number.
+    """Makes a run from an encoder and its head, which predicts masked words, classes, tags, spans or a number.
 
-    Logits and hidden states are the same, given the same ids. A body without head becomes a run of masked words whose
-    head is untrained, for features and for `--warm_start_from`, which is logged.
+    Logits and hidden states are the same, given the same ids. A body without a head becomes a masked-word model whose
+    head is untrained, for extracting features and for `--warm_start_from`. A warning is logged in this case.
 
     Args:
         family: Family.
-        path: str, a folder of `config.json`, `model.safetensors`, and the vocabulary: `vocab.txt`, or `vocab.json` and
-            `merges.txt`, or `spiece.model`, or `sentencepiece.bpe.model`, or `tokenizer.json`.
+        path: str, a folder with `config.json`, `model.safetensors` and a vocabulary, which is `vocab.txt`, or
+            `vocab.json` and `merges.txt`, or `spiece.model`, or `sentencepiece.bpe.model`, or `tokenizer.json`.
         config: dict, see `Family.read`.
-        output_dir: str, folder of the new run, which does not exist yet or is empty.
-        problem: str, the problem of the run; "": the default of the head, for single texts.
+        output_dir: str, folder of the new run; it must not exist or must be empty.
+        problem: str, the problem of the run. "" is the head's default problem, for single texts.
 
     Returns:
         The path of the new checkpoint, without suffix.
@@ -48,11 +48,11 @@ def import_encoder(family, path, config, output_dir, problem=""):
     sentences = [f"{name}.weight" for ours, name in table.items() if ours.startswith("sentence_head")]
     has_sentences = bool(sentences) and all(name in weights for name in sentences)
     if head is None:
-        _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
+        _LOGGER.warning(f"{path}: the model has no head. Use it for features or as a start for training.")
     with vocabulary_of(path) as vocabulary:
         _check_vocabulary(path, config, vocabulary)
         if vocabulary.reads_two_ends and head == "span":
-            _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
+            _LOGGER.warning(f"{path}: RoBERTa has two end tokens between question and context; here it has one.")
         problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
         settings = registry.problem(problem).settings
         arguments |= {
@@ -113,18 +113,18 @@ def _labels(path, config):
 
 
 def _check_vocabulary(folder, config, vocabulary):
-    """Raises `UserError` if the vocabulary is not that of the model."""
+    """Raises `UserError` if the vocabulary does not match the model."""
     path, published = f"{folder}/config.json", vocabulary.ids
     if -1 in published:
         lacking = ("padding", "end", "unknown text")[published.index(-1)]
-        raise UserError(f"{vocabulary.path}: no token for {lacking}. Expected the vocabulary of the model.")
+        raise UserError(f"{vocabulary.path}: no token for {lacking}. Expected the model's vocabulary.")
     vocabulary.check_rows(path, config["vocab_size"])
     padding = config["pad_token_id"]
     check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
 
 
 def _first_position(folder, family, config):
-    """Returns the number of unused rows of the position table. Raises `UserError` if all are."""
+    """Returns how many rows of the position table are unused. Raises `UserError` if no row is used."""
     first, count = family.first_position(config["pad_token_id"]), config["max_position_embeddings"]
     expected = f"more than {first + 1}"
     check(f"{folder}/config.json", "max_position_embeddings", count, count > first + 1, expected)
@@ -132,27 +132,27 @@ def _first_position(folder, family, config):
 
 
 def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
-    """Returns the name of the run's problem. Raises `UserError` if the `requested` one is not possible."""
+    """Returns the name of the run's problem. Raises `UserError` if the model does not support the `requested` one."""
     if head in (None, "masked_lm"):
         possible = [*([family.sentence_problem] if head and has_sentences else []), family.text_problem]
     else:
         tasks = [task for task in map(registry.task, registry.list_tasks()) if task.head == head]
         possible = [name for task in tasks for name in task.problems if not reads_two_ends or "pair" not in name]
     if not possible:
-        raise UserError(f"{path}: a model with a head of {head}s, which no task here has: its extra is not installed.")
+        raise UserError(f"{path}: no task for the model's {head} head: the extra that has the task is not installed.")
     if requested and requested not in possible:
-        why = "; RoBERTa reads two ends between the texts of a pair, here there is one" if reads_two_ends else ""
-        raise UserError(f"--problem={requested}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
+        why = "; RoBERTa has two end tokens between the texts of a pair, here there is one" if reads_two_ends else ""
+        raise UserError(f"--problem={requested}: does not fit the model {path}. Expected {' or '.join(possible)}{why}.")
     return requested or possible[0]
 
 
 def _remembered(path, config, head, longest, settings):
-    """Returns the values that the run's problem, which has these `settings`, stores with its vocabulary."""
+    """Returns the settings that the run's problem stores with its vocabulary."""
     values = {
         "sequence_length": longest,
         "mask_rate": 0.15,
         "mask_unit": "token",
-        "label_range": [0.0, 1.0],  # so that a place in it is the number that the model predicts
+        "label_range": [0.0, 1.0],  # predictions are positions in this range, so 0 to 1 keeps them unchanged
     }
     if head in ("class", "tag"):
         values |= dict.fromkeys(("class_labels", "tags"), _labels(path, config))
@@ -163,31 +163,33 @@ def _remembered(path, config, head, longest, settings):
 
 
 def encoder_folder(family, predictor):
-    """Returns the Folder of an encoder, which Transformers' auto classes load.
+    """Returns the Folder of an encoder, for the auto classes of Transformers to load.
 
-    The head determines the class: masked words, with or without sentences, classes, a number, tags or spans. The
-    vocabulary keeps its files and ids. Logits are the same; if only a zero vector precedes each text (`first_id=0`),
-    or follows it (`last_id=0`), the embedding of that token is zero, and the model never predicts it.
+    The head determines the foreign class: masked words (with or without sentence pairs), classes, a number, tags or
+    spans. The vocabulary keeps its files and ids, and the logits are the same. If our model puts a zero vector before
+    each text (`first_id=0`) or after it (`last_id=0`), the exported embedding of the first or last special token is
+    zero, and the exported model never predicts this token.
 
     Args:
         family: Family.
-        predictor: Predictor, which the caller has checked.
+        predictor: Predictor whose model the family supports; the caller has checked this.
 
     Raises:
-        UserError: the vocabulary lacks a token, the model reads another one first, or it reads two texts in another
-            way.
+        UserError: the vocabulary lacks a token, the model's first token differs from the vocabulary's, or the model
+            joins two texts in another way.
     """
     model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
     if vocabulary.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:
         raise UserError(
-            f"{predictor.problem.full_name}: a RoBERTa reads two ends between two texts, this model has learned one. "
-            "Expected a model of single texts, or one with two segments, a BERT (num_segments=2)."
+            f"{predictor.problem.full_name}: RoBERTa has two end tokens between two texts, but this model was trained "
+            "with one. Expected a model for single texts, or a BERT with two segments (num_segments=2)."
         )
     first_token, ids = vocabulary.first_token, vocabulary.ids
     first_id = vocabulary.special_ids[first_token]
     if -1 in ids:
         raise UserError(
-            f"{vocabulary.path}: no token for padding, the end or unknown text. Expected a published encoder's."
+            f"{vocabulary.path}: a token for padding, the end or unknown text is missing. Expected the vocabulary of a "
+            "published encoder."
         )
     own_id = model.config[family.row_id]
     if own_id not in (0, first_id):
@@ -204,15 +206,12 @@ def encoder_folder(family, predictor):
         if model.config["head"] == "masked_lm":
             tensors[table["embedding.bias"]][ids[first_id]] = NEVER
     tensors = {name: array(model.config) for name, array in family.constants.items()} | tensors
-    if model.config["head"] == "real":  # here its output is a place between two numbers
+    if model.config["head"] == "real":  # our output is a position between two numbers, from 0 to 1
         numbers, name = predictor.encoders["targets"], table["class_head.dense"]
         width = np.float32(numbers.highest - numbers.lowest)
         tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width
         tensors[f"{name}.bias"] = tensors[f"{name}.bias"] * width + np.float32(numbers.lowest)
-    facts = {
-        **_facts(predictor, vocabulary),
-        "max_position_embeddings": model.config["max_position"] + first_position,
-    }
+    facts = {**_facts(predictor, vocabulary), "max_position_embeddings": model.config["max_position"] + first_position}
     return Folder(
         title="An encoder for Hugging Face Transformers",
         use=_USE.format(auto=f"AutoModel{end}"),
@@ -224,7 +223,7 @@ def encoder_folder(family, predictor):
 
 
 def _class(family, model):
-    """Returns (the suffix of the name of a model's class, the weights of its head)."""
+    """Returns (suffix of the foreign class name, table of the head's weights) for a model."""
     head = model.config["head"]
     ends = [end for end, (ours, _) in family.heads.items() if ours == _HEAD_THERE.get(head, head)]
     end = ends[-1] if head == "masked_lm" and not model.config.get("sentence_classes") else ends[0]
@@ -232,7 +231,7 @@ def _class(family, model):
 
 
 def _facts(predictor, vocabulary):
-    """Returns the fields of `config.json` that follow from the vocabulary and the labels."""
+    """Returns the fields of `config.json` that depend on the vocabulary and the labels."""
     head = predictor.model.config["head"]
     ids = {"pad": PAD_ID, "bos": vocabulary.special_ids[vocabulary.first_token], "eos": EOS_ID}
     labels = {"class": predictor.labels, "tag": predictor.labels, "real": ["LABEL_0"]}.get(head)
@@ -259,7 +258,7 @@ def _tokenizer_config(predictor, vocabulary):
 
 
 def _tokenizer(encoder, vocabulary):
-    """Returns the fields that depend on the kind of vocabulary."""
+    """Returns the fields of `tokenizer_config.json` that depend on the kind of vocabulary."""
     first, (pad, end, unknown) = vocabulary.first_token, encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
     of_roberta = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
     of_roberta |= {"bos_token": first, "eos_token": end}

@@ -1,7 +1,8 @@
-"""A foreign family of models, declared once: a table of its settings, and one of its weights' names.
+"""Declarations of model families of other packages, each with a table of settings and a table of weight names.
 
-These determine how its `config.json` is read and checked, the resulting hyperparameters, what is written for a model of
-ours, and which options of a model prevent an export. A function that returns a `Family` is registered:
+The tables determine how a `config.json` is read and checked, which hyperparameters it gives, how the `config.json` of
+an exported model is written, and which options of a model prevent its export. A function that returns a `Family` is
+registered:
 
     @registry.register_family("toy")
     def toy():
@@ -19,7 +20,7 @@ from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
 
 NEEDED, OPTIONAL = object(), object()  # instead of a default
-# Far beyond any Transformer. The exact numbers are checked by the shapes of the weights.
+# Upper limits, far beyond any Transformer. The exact sizes are checked against the shapes of the weights.
 _MOST = {
     "vocab_size": 2**24, "max_position": 2**20, "hidden_size": 2**16, "filter_size": 2**18, "num_heads": 2**12,
     "num_layers": 2**9, "num_encoder_layers": 2**9, "num_decoder_layers": 2**9, "embedding_size": 2**16,
@@ -33,15 +34,18 @@ class Field(NamedTuple):
     Attributes:
         name: str.
         argument: str, the argument of our model's constructor that the field sets, or "".
-        kind: its type, or a union of a type with None; None: it is not checked.
-        usual: its value if a file omits it; a function of the previous fields, which also replaces null; NEEDED: it is
-            required; OPTIONAL: it has no default.
-        values: {foreign value: ours}; if several mean the same, the first one is written.
-        is_right: function of (value, dict of the previous fields), instead of `values`; None: every value is valid.
+        kind: type of the value, or a union of a type with None. If None, the type is not checked.
+        usual: the default value, or a function that computes the default from the previous fields and also replaces
+            null. NEEDED marks a required field, and OPTIONAL a field without a default.
+        values: {foreign value: our value}. If several foreign values have the same meaning, the first of them is
+            written.
+        is_right: function of (value, dict of the previous fields) that returns whether the value is valid, instead of
+            `values`. If None, every value is valid.
         expected: str, a description of valid values, which may name previous fields in braces.
-        divides: str, the name of the field that must be a multiple of it.
-        value: function of our model's config that returns the value to write; None: that of `argument`.
-        is_read, is_written: bool, whether it is read and written.
+        divides: str, the name of a field that must be a multiple of this field.
+        value: function of our model's config that returns the value to write. If None, the value of `argument` is
+            written.
+        is_read, is_written: bool, whether an import reads the field, and whether an export writes it.
     """
 
     name: str
@@ -57,7 +61,7 @@ class Field(NamedTuple):
     is_written: bool = True
 
     def read(self, path, config):
-        """Sets the default if the field is missing, and checks the field. Raises `UserError`."""
+        """Sets the field's default in `config` if it is missing, and checks its value. Raises `UserError`."""
         if config.get(self.name) is None and (callable(self.usual) or self.name not in config):
             if self.usual is OPTIONAL:
                 return
@@ -69,7 +73,7 @@ class Field(NamedTuple):
         if self.values is not None:
             is_right = any(value == other and type(value) is type(other) for other in self.values)
             words = " or ".join(str(other) for other in self.values if other is not None)
-            check(path, self.name, value, is_right, f"{words}: the Transformer here has no other")
+            check(path, self.name, value, is_right, f"{words}; no other value is supported here")
         if self.is_right:
             check(path, self.name, value, self.is_right(value, config), self.expected.format_map(config))
         if self.divides:
@@ -77,11 +81,11 @@ class Field(NamedTuple):
             check(path, self.name, value, size % value == 0, f"a divisor of {self.divides}={size}")
 
     def ours(self, value):
-        """Returns the value of our model for a foreign value."""
+        """Returns our model's value for a foreign value."""
         return value if self.values is None else self.values[value]
 
     def written(self, config):
-        """Returns the foreign value for our model's config."""
+        """Returns the foreign value to write for our model's config."""
         if self.value:
             return self.value(config)
         if self.values is None:
@@ -99,73 +103,76 @@ def number(name, argument, **more):
 
 
 def rate(name, argument, **more):
-    """Declares a rate of dropout."""
+    """Declares a dropout rate."""
     return Field(
         name, argument, float, OPTIONAL, None, lambda value, _: 0 <= value < 1, "a number from 0 to below 1", **more
     )
 
 
 def epsilon(name, usual):
-    """Declares the epsilon of normalizations."""
+    """Declares the epsilon of the normalization layers."""
     is_right, expected = (lambda value, _: 1e-20 <= value <= 1), "a number from 1e-20 to 1"
     return Field(name, "norm_epsilon", float, usual, None, is_right, expected)
 
 
 def choice(name, argument, values, **more):
-    """Declares a word, one of {foreign word: ours}; the first one is the default."""
+    """Declares a field whose value is one of the words in {foreign word: our word}. The first word is the default."""
     return Field(name, argument, values=values, **{"usual": next(iter(values)), **more})
 
 
 def only(name, *values, **more):
-    """Declares a field with a single value, or others of the same meaning that are not written; null by default."""
+    """Declares a field that supports only these synonymous values; the first is written, the default is null."""
     return Field(name, values=dict.fromkeys(values), **more)
 
 
 def off(*names):
-    """Declares options that must be off."""
+    """Declares boolean options that must be off."""
     return [only(name, False, None, is_written=False) for name in names]
 
 
 def same(name, other, argument=""):
-    """Declares a field that must equal a previous one."""
+    """Declares a field that must equal a previous field."""
     is_right = lambda value, config: value == config[other] and type(value) is type(config[other])  # noqa: E731
-    return Field(name, argument, is_right=is_right, expected=f"{{{other}}}: the Transformer here has no other")
+    return Field(name, argument, is_right=is_right, expected=f"{{{other}}}, as in {other}")
 
 
 def fact(*names, **more):
-    """Declares fields that the exporter provides and that are not read."""
+    """Declares fields that are not read, and whose values the exporter provides."""
     return [Field(name, is_read=False, is_written=False, **more) for name in names]
 
 
 class Family(NamedTuple):
-    """A family in its own package ("foreign"), and its counterpart here.
+    """A family of models in another package ("foreign"), and the corresponding model class of ours.
 
     Attributes:
-        class_prefix: str, prefix of the names of its classes.
-        model: our class.
+        class_prefix: str, prefix of the foreign class names.
+        model: our model class.
         matches: function of our model's config that returns whether the model belongs to this family.
-        heads: {suffix of a class name: (our head or None, its weights)}.
+        heads: {suffix of a foreign class name: (our head or None, the table of its weights)}.
         fields: sequence of Field, in the order in which they are written.
-        options: {argument of our model's constructor: the value of all models of the family}.
-        limits: function of our model's config that returns {argument: tuple of the foreign values; None: any}, in
-            addition to what follows from `fields` and `options`.
-        weights: {path of a layer or a weight of our model: foreign name, or PerHead}; `*` is the number of a layer.
-        vocabularies: (tuple of the kinds of TextEncoders that its folder can hold, their name in messages). A kind is a
-            class, or the name of a registered vocabulary.
+        options: {argument of our model's constructor: the value that all models of the family have}.
+        limits: function of our model's config that returns {argument: tuple of the supported values, or None for any
+            value}. It adds to the limits that follow from `fields` and `options`.
+        weights: {path of a layer or a weight of our model: foreign name, or PerHead}; `*` stands for the number of a
+            layer.
+        vocabularies: (tuple of the kinds of TextEncoders that a foreign folder can hold, the name of these kinds in
+            messages). A kind is a class, or the name of a registered vocabulary.
         complete: function of (path, dict of all fields) that checks combinations of fields, and may change some.
         is_transposed: bool, whether foreign dense kernels are [outputs, inputs].
-        prefix: str, prefix of the names of the body's weights, except in the files of a model without head.
-        unused: tuple of str, suffixes of the names of weights that are computed at load time, or also stored under
-            another name.
-        hparams_set: str, the set of its training settings; "": the default ones.
-        text_problem: str, the problem of its pretraining.
-        sentence_problem: str, the problem of its pretraining with sentences, or None.
-        first_position: function of the id of padding that returns the number of unused rows of the position table.
-        tokenizer: {name: value} in `tokenizer_config.json`, instead of what follows from the vocabulary.
-        row_id: str, the argument of our model that is the id of the position that stands for a whole row.
-        constants: {foreign name: function of our model's config that returns an array} of tensors that only some of our
-            models have, although all of the foreign ones do; without them our models compute the same.
-        model_type: str, as in `config.json`: the name by which it is registered, see `registry.family`.
+        prefix: str, prefix of the names of the body's weights. The files of a model without a head lack this prefix.
+        unused: tuple of str, suffixes of the names of weights that are not read, because they are computed at load time
+            or also stored under another name.
+        hparams_set: str, the hyperparameter set with the family's training settings. If "", the defaults are used.
+        text_problem: str, the problem for pretraining on single texts.
+        sentence_problem: str, the problem for pretraining on pairs of sentences, or None.
+        first_position: function of the padding id that returns how many rows at the start of the position table are
+            unused.
+        tokenizer: {name: value} for `tokenizer_config.json`; replaces the values that follow from the vocabulary.
+        row_id: str, the argument of our model that holds the id of the token whose output represents the whole row.
+        constants: {foreign name: function of our model's config that returns an array}, for tensors that every foreign
+            model has but not every model of ours. The arrays, such as zeros, do not change the model's outputs.
+        model_type: str, the `model_type` in `config.json` and the name by which the family is registered, see
+            `registry.family`.
     """
 
     class_prefix: str
@@ -192,11 +199,11 @@ class Family(NamedTuple):
 
     @property
     def described(self):
-        """The names of its classes, for messages."""
+        """The names of the foreign classes, for messages."""
         return f"{self.class_prefix}{min(self.heads, key=len)}{' or another' if len(self.heads) > 1 else ''}"
 
     def read(self, path, document):
-        """Returns the contents of `config.json` with defaults. Raises `UserError`, which names a wrong field."""
+        """Returns the contents of `config.json`, completed with defaults. Raises `UserError` if a field is wrong."""
         config = dict(document)
         for field in self.fields:
             if field.is_read:
@@ -207,33 +214,33 @@ class Family(NamedTuple):
     def arguments(self, config):
         """Returns {argument of our model's constructor: value} for a result of `read`."""
         fields = [f for f in reversed(self.fields) if f.argument and f.is_read and f.name in config]
-        return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # of several the first one counts
+        return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # the first field wins
 
     def strange_encoders(self, model, encoders):
         """Returns the TextEncoders of a model's texts that the family's folder cannot hold.
 
         Args:
             model: Keras model.
-            encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or a part of it.
+            encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or only one of the two entries.
         """
         kinds, _ = self.vocabularies
         texts = [encoders[side] for side in model.stacks() if side in encoders]
         return [encoder for encoder in texts if not any(_is_of(kind, encoder) for kind in kinds)]
 
     def written(self, config, class_name, facts):
-        """Returns the `config.json` of a model of ours: {name: value}.
+        """Returns the contents of the `config.json` to write for one of our models: {name: value}.
 
         Args:
-            config: dict, the constructor's arguments.
-            class_name: str, the foreign class.
-            facts: {name: value} of further fields.
+            config: dict, the arguments of our model's constructor.
+            class_name: str, the name of the foreign class.
+            facts: {name: value}, further fields.
         """
         facts = {"architectures": [class_name], "model_type": self.model_type, **facts}
         fields = [field for field in self.fields if field.is_written or field.name in facts]
         return {f.name: facts[f.name] if f.name in facts else f.written(config) for f in fields}
 
     def supported(self, config):
-        """Returns {argument of our model's constructor: tuple of the supported values; None: any}."""
+        """Returns {argument of our model's constructor: tuple of the supported values, or None for any value}."""
         values = {f.argument: f.values and tuple(dict.fromkeys(f.values.values())) for f in self.fields if f.argument}
         options = {name: (False, True) if name.endswith("_bias") else (v,) for name, v in self.options.items()}
         head_size = config["hidden_size"] // config["num_heads"]
@@ -248,7 +255,7 @@ def _is_of(kind, encoder):
 
 
 def hparams_of(arguments, model_class, base=None):
-    """Returns HParams, based on `base` or the defaults, that make a model with these constructor arguments."""
+    """Returns HParams for a model with these constructor arguments; the rest comes from `base` or the defaults."""
     settings = model_settings(model_class).values()
     values = {s.name: to_hparam(s, arguments) for s in settings if s.argument in arguments}
     return (base or HParams()).of_model(model_class).override_from_dict(values)
@@ -261,16 +268,16 @@ def check(path, name, value, is_right, expected):
 
 
 def families():
-    """Returns the registered Families, in the order of their names; imports them all."""
+    """Imports all registered Families and returns them, sorted by name."""
     return [registry.family(model_type) for model_type in registry.list_families()]
 
 
 def family_of(model, encoders=None):
-    """Returns the Family of a Keras model, or None.
+    """Returns the Family that can represent a Keras model, or None.
 
     Args:
         model: Keras model.
-        encoders: {"inputs": TextEncoder, "targets": TextEncoder}, which decide between several families, or None.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder} or None; they decide if several families match.
     """
     found = [family for family in families() if family.model is type(model) and family.matches(model.config)]
     if encoders:

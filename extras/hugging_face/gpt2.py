@@ -1,4 +1,4 @@
-"""GPT-2: pre-norm; its dense kernels are [inputs, outputs] like ours, with queries, keys and values joined."""
+"""The family of GPT-2, a pre-norm language model. Its dense kernels are [inputs, outputs], with Q, K and V joined."""
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face.family import Family, Field, choice, epsilon, fact, number, off, only, rate
@@ -9,7 +9,7 @@ ACTIVATIONS = {"relu": "relu", "silu": "swish", "swish": "swish"}
 
 
 def fields(activation):
-    """Returns the fields of `config.json` that GPT shares, including `activation`."""
+    """Returns the fields of `config.json` that GPT-2 and GPT share, including the Field `activation`."""
     return (
         *fact("architectures", "model_type"),
         number("vocab_size", "vocab_size"),
@@ -33,7 +33,7 @@ def fields(activation):
 
 
 def layers(name):
-    """Returns {path: name} of the layers' weights, whose names begin with `name`."""
+    """Returns {path: name} for the weights of the layers, whose names begin with `name`."""
     attention, ffn = "decoder.layers.*.self_attention", "decoder.layers.*.feed_forward"
     return {
         f"{attention}.layer.query_projection+key_projection+value_projection": f"{name}.attn.c_attn",
@@ -47,7 +47,7 @@ def layers(name):
 
 @registry.register_family("gpt2")
 def gpt2():
-    """Returns the Family."""
+    """Returns the Family of GPT-2."""
     return Family(
         class_prefix="GPT2",
         model=TransformerLM,

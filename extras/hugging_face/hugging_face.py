@@ -1,4 +1,4 @@
-"""Import from and export to Hugging Face Transformers: folders with model and tokenizer, without using that package."""
+"""Imports and exports Hugging Face Transformers folders (model and tokenizer) without using that package."""
 
 import os
 from collections.abc import Sequence
@@ -28,32 +28,33 @@ def export_hugging_face(
     license: str = "",
     command: str = "",
 ) -> str:
-    """Writes a folder that Transformers' auto classes and AutoTokenizer load, offline, with Transformers 4 or 5.
+    """Writes a folder that the auto classes and AutoTokenizer of Transformers 4 and 5 load offline.
 
     A post-norm Transformer becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with
     Marian's tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With
-    a length penalty, this requires `early_stopping="never"` (by default it stops by an estimate). Two things differ: a
-    text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids even
-    if its input is short. A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see
-    `t2t_lite.extras.hugging_face.language_models`), and an encoder a BERT, one of its relatives or an XLNet (see
-    `t2t_lite.extras.hugging_face.encoders`); beam_size and alpha have no effect there.
+    a length penalty, this requires `early_stopping="never"`, because `generate` stops by an estimate by default. Two
+    things differ. In Transformers, a text that begins with `>>` and has a later `<<` is read as a language code, and an
+    output is limited to 512 ids, instead of the input's length + 50. A language model becomes a GPT2LMHeadModel or an
+    OpenAIGPTLMHeadModel (see `t2t_lite.extras.hugging_face.language_models`). An encoder becomes a BERT, one of its
+    relatives or an XLNet (see `t2t_lite.extras.hugging_face.encoders`). For these models, beam_size and alpha have no
+    effect.
 
     Args:
-        translator: Translator of one Transformer that one of the two can represent (see the table in
-            docs/conversion.md, or `t2t-trainer --describe` before training), with one SentencePiece vocabulary, or
-            for Marian two; or a Generator or Predictor.
+        translator: Translator, Generator or Predictor. A Translator must have a single Transformer whose options Marian
+            or Blenderbot supports, and one SentencePiece vocabulary (or two for Marian). docs/conversion.md has a table
+            of these options; `t2t-trainer --describe` checks them before training.
         path: str, a new or empty folder.
-        beam_size: int, for `generation_config.json`.
-        alpha: float, exponent of the length penalty in Transformers: score = log-probability / length^alpha.
-        license: str, the model's license; "": not stated.
-        command: str, the command that made the export, or "".
+        beam_size: int, the beam size in `generation_config.json`.
+        alpha: float, exponent of the length penalty in Transformers, where score = log-probability / length^alpha.
+        license: str, the model's license, or "" if not stated.
+        command: str, the command that made the export, for README.md, or "".
 
     Returns:
-        `path`, which appears when everything is written.
+        `path`. The folder appears only when everything is written.
 
     Raises:
-        UserError: no family supports the model's options (the message lists all of them), the model or vocabulary is of
-            another type, or the folder is not empty.
+        UserError: no family supports the model's options (the message lists all unsupported ones) or the type of the
+            model or vocabulary, or the folder is not empty.
         Failure: writing failed; nothing is left behind.
     """
     formats.check("hugging_face", translator)
@@ -69,22 +70,25 @@ def export_hugging_face(
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
-    """Makes a run from a Marian, a Blenderbot of `export_hugging_face`, a GPT, a BERT and its relatives, or an XLNet.
+    """Imports a Marian, a GPT, a BERT or a relative, an XLNet, or a Blenderbot from `export_hugging_face`, as a run.
 
-    GPT and GPT-2 become language models (see `language_models` in this folder), and BERT, its relatives and XLNet
-    encoders (see `encoders`). The following is about the others.
+    GPT and GPT-2 become language models (see `language_models` in this folder). BERT, its relatives and XLNet become
+    encoders (see `encoders`). The rest of this docstring is about Marian and Blenderbot, which become Transformers.
+    Other Blenderbots than those written by `export_hugging_face` cannot be imported.
 
-    The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
-    ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
+    The run can be used for decoding, export and fine-tuning (`--warm_start_from`). A search with `ends="top"` finds the
+    same ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
     Padding is never an output here; in Transformers, `bad_words_ids` excludes it.
 
     Args:
-        path: str, a folder of `config.json`, `model.safetensors` or `pytorch_model.bin` (which needs PyTorch, whose
+        path: str, a folder with `config.json`, `model.safetensors` or `pytorch_model.bin` (which needs PyTorch, whose
             tensor reader runs no code), `source.spm`, `target.spm`, `vocab.json` and optionally
             `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
-        languages: (of inputs, of targets), such as ("en", "de"); default: those in the tokenizer's configuration.
-        problem: str, for encoders of pairs "classify_pair_own" or "regress_pair_own"; "": the default.
+        languages: (language of the inputs, language of the targets), such as ("en", "de"). The default is taken from
+            the tokenizer's configuration.
+        problem: str, the problem of the run. An encoder of text pairs needs "classify_pair_own" or "regress_pair_own".
+            "" is the default of the model's head.
 
     Returns:
         The path of the new checkpoint, without suffix.
@@ -105,7 +109,7 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected {expected}.")
     family = registry.family(kind)
     if languages and family.model is not Transformer:
-        raise UserError(f"--languages: only for models that translate. Remove it for model_type {kind}.")
+        raise UserError(f"--languages: only for translation models. Remove it for model_type {kind}.")
     if problem and not issubclass(family.model, EncoderModel):
         raise UserError(f"--problem: only for encoders. Remove it for model_type {kind}.")
     config = family.read(config_path, document)
@@ -118,27 +122,27 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
 
 @registry.register_export_format("hugging_face")
 class HuggingFace(formats.Format):
-    """The folders of all registered families."""
+    """The export format of Hugging Face folders, for all registered families."""
 
     def __init__(self):
         super().__init__("Hugging Face's Transformers")
 
     def label(self, model, encoders=None):
-        """Returns the name of the class in Transformers."""
+        """Returns the name of the family in Transformers, for messages."""
         family = family_of(model, encoders)
         return f"Hugging Face's {family.class_prefix}" if family else super().label(model)
 
     def obstacles(self, model, encoders=None):
-        """See `Format`; also names vocabularies that the family's tokenizer does not have."""
+        """See `Format`; also names vocabularies that the family's tokenizer does not support."""
         if reasons := formats.class_obstacles(model, {family.model for family in families()}):
             return reasons
         family = family_of(model, encoders) or next(entry for entry in families() if entry.model is type(model))
         reasons = formats.option_obstacles(model, family.supported(model.config))
         if kinds := {type(encoder).__name__ for encoder in family.strange_encoders(model, encoders or {})}:
-            reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {family.vocabularies[1]}'s")
+            reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {family.vocabularies[1]}")
         return reasons
 
     def answer(self, model, encoders=None):
-        """See `Format`; names the class, and the vocabulary that a model without one needs."""
+        """See `Format`; names the family, and if no vocabulary is given, the kind of vocabulary that it needs."""
         family = family_of(model, encoders)
         return f"yes, {family.class_prefix}{'' if encoders else f', with a {family.vocabularies[1]} vocabulary'}"

@@ -1,4 +1,4 @@
-"""The folder of a model for Hugging Face Transformers: its tensors, read and written without using that package."""
+"""Reads and writes the files of a Hugging Face Transformers folder, without using that package."""
 
 import io
 import json
@@ -26,15 +26,15 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": ml_dtypes.bfloat16,
 
 
 class Folder(NamedTuple):
-    """The contents of the folder of a model.
+    """The contents of a model's folder for Hugging Face Transformers.
 
     Attributes:
-        title: str, title of README.md.
-        use: str, Markdown: how to call it.
+        title: str, the title of README.md.
+        use: str, instructions for use in README.md, in Markdown.
         config, tokenizer: dict, contents of `config.json` and `tokenizer_config.json`.
         tensors: {name: float32 array}.
-        contents: {name of a further file: bytes, or a JSON value}.
-        rows: {title: text}, further rows of the table in README.md.
+        contents: {name of another file: bytes, or a JSON value}.
+        rows: {title: text}, additional rows of the table in README.md.
     """
 
     title: str
@@ -46,11 +46,11 @@ class Folder(NamedTuple):
     rows: dict = {}  # noqa: RUF012
 
     def write(self, path, answerer, license, command):
-        """Writes the folder, which appears when everything is written.
+        """Writes the folder, which appears only when everything is written.
 
         Args:
             path: str, a new or empty folder.
-            answerer: Translator, Generator or Predictor, for README.md.
+            answerer: Translator, Generator or Predictor, which README.md describes.
             license, command: see `export_hugging_face`.
 
         Returns:
@@ -81,10 +81,10 @@ class Folder(NamedTuple):
 
 
 class HuggingFaceWeights:
-    """Tensors of a file, each of which is used once.
+    """The tensors of a foreign model; `fill` checks that a model uses all of them.
 
     Args:
-        path: str, path of the file, for errors.
+        path: str, path of the file, for error messages.
         tensors: {name: array}; names may lack the family's prefix.
         family: Family.
 
@@ -113,18 +113,18 @@ class HuggingFaceWeights:
         if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
             actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
             expected = " x ".join(map(str, shape))
-            raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, as config.json has it.")
-        # In Transformers -inf excludes an id, here -100 does.
+            raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, according to config.json.")
+        # Transformers excludes an id with -inf; here -100 is used.
         checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
         if not np.isfinite(checked).all():
             raise UserError(
-                f"{self.path}: {name} contains numbers that are not finite. Expected a trained model's weights."
+                f"{self.path}: {name} contains NaN or infinite numbers. Expected the weights of a trained model."
             )
         self._unread.discard(name)
         return tensor
 
     def take_any(self, names, shape):
-        """As `take`, with the first name that exists: which of several tied tensors is stored depends on the writer."""
+        """Returns a tied tensor like `take`, under the first name that exists, because writers store different ones."""
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def drop_rows(self, name, count):
@@ -132,17 +132,17 @@ class HuggingFaceWeights:
         self._tensors[self._short(name)] = self._tensors[self._short(name)][count:]
 
     def fill(self, model, table, published_ids=(), num_ids=None, change=None):
-        """Sets a model's weights by a table, see `named_weights.fill`. Raises `UserError` if a tensor is not used."""
+        """Sets a model's weights, see `named_weights.fill`. Raises `UserError` if a tensor is not used."""
         parts = named_weights.parts(model, table, self._family.is_transposed)
         named_weights.fill(parts, self.take, published_ids, num_ids, change)
         if self._unread:
             raise UserError(
-                f"{self.path}: {min(self._unread)} has no place in the model that config.json describes. Expected the "
-                "files of one model."
+                f"{self.path}: {min(self._unread)} does not belong to the model that config.json describes. Expected "
+                "the files of a single model."
             )
 
     def check_sizes(self, arguments):
-        """Checks tensors of every layer before memory is allocated for a model of these sizes. Raises `UserError`.
+        """Checks the sizes of tensors in every layer before memory is allocated for the model. Raises `UserError`.
 
         Args:
             arguments: {argument of our model's constructor: value}.
@@ -160,7 +160,7 @@ class HuggingFaceWeights:
             if path.endswith(".inner"):
                 counts = ("num_hidden_groups", "num_layers", f"num_{path.partition('.')[0]}_layers")
                 for number in range(next(arguments[count] for count in counts if count in arguments)):
-                    # Stops at the first missing one.
+                    # Raises at the first missing layer.
                     self.take(f"{name.replace('*', str(number))}.weight", shape[:: -1 if family.is_transposed else 1])
 
 
@@ -170,20 +170,20 @@ def read_weights(folder, family, auto_class=None):
     Args:
         folder: str.
         family: Family.
-        auto_class: str, the class of Transformers that saves such a file, for errors; None: a `pytorch_model.bin` is
-            also accepted.
+        auto_class: str, the class of Transformers that saves a `model.safetensors`, for error messages. If None, a
+            `pytorch_model.bin` is also accepted.
 
     Raises:
         UserError: the file is missing or damaged.
     """
     path = _path_of_tensors(folder)
     if path is None and auto_class is None:
-        raise UserError(f"{folder}: holds neither {_WHOLE} nor {_TORCH}. Expected a model of Hugging Face.")
+        raise UserError(f"{folder}: contains neither {_WHOLE} nor {_TORCH}. Expected a Hugging Face model.")
     path = path or os.path.join(folder, _WHOLE)
     if path.endswith(_TORCH) and auto_class:
         raise UserError(
-            f"{folder}: holds {_TORCH}, which may contain code, but no {_WHOLE}. Save it with Transformers "
-            f"again: {auto_class}.from_pretrained(folder).save_pretrained(folder)."
+            f"{folder}: contains {_TORCH}, which may run code, but no {_WHOLE}. Save the model again with "
+            f"Transformers: {auto_class}.from_pretrained(folder).save_pretrained(folder)."
         )
     if path.endswith(_INDEX):
         tensors = _read_shards(path)
@@ -200,12 +200,12 @@ def _path_of_tensors(folder):
 
 
 def _read_shards(path):
-    """Returns {name: array} of the files that an index names. Raises `UserError` if one is missing or damaged."""
+    """Returns {name: array} of all shards in an index. Raises `UserError` if a shard is missing or damaged."""
     shard_of = files.read_json(path, {"weight_map": {str: str}})["weight_map"]
     tensors = {}
     for shard in sorted(set(shard_of.values())):
         if os.path.basename(shard) != shard or not shard.endswith(".safetensors"):
-            raise UserError(f"{path}: the shard {shown(shard)}. Expected the name of a .safetensors file.")
+            raise UserError(f"{path}: the shard is {shown(shard)}. Expected the name of a .safetensors file.")
         shard_path = os.path.join(os.path.dirname(path), shard)
         shard_tensors = read_tensors(files.read_bytes(shard_path), shard_path)
         tensors |= {name: tensor for name, tensor in shard_tensors.items() if shard_of.get(name) == shard}
@@ -215,8 +215,8 @@ def _read_shards(path):
 
 
 def _read_torch(data, path, tied):
-    """Returns {name: float32 array} of a pytorch_model.bin. PyTorch reads only tensors, so no code is run."""
-    with needs("PyTorch", "hugging_face", f"{path}: reading it", ", or save the model as model.safetensors."):
+    """Returns {name: float32 array} of a pytorch_model.bin. PyTorch only loads tensors, so no code is run."""
+    with needs("PyTorch", "hugging_face", f"{path}: reading the file", ", or save the model as model.safetensors."):
         import torch
     try:
         if zipfile.is_zipfile(io.BytesIO(data)):
@@ -226,49 +226,49 @@ def _read_torch(data, path, tied):
         by_name = {str(name): tensor for name, tensor in tensors.items()}
         for tensor in by_name.values():
             _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
-        # Tied matrices occur under several names, all others once.
+        # Tied matrices occur under several names, all other tensors once.
         untied = [tensor for name, tensor in by_name.items() if not name.endswith(tied)]
         _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in untied), data)
         return {name: tensor.float().numpy() for name, tensor in by_name.items()}
     except Exception as error:  # a damaged file can raise anything
         reason = [*str(error).splitlines(), type(error).__name__][0]
-        raise UserError(f"{path}: not a file of tensors alone, or damaged: {reason}") from None
+        raise UserError(f"{path}: contains more than tensors, or is damaged: {reason}") from None
 
 
 def _check_bytes(count, data):
     if count > len(data):
-        raise ValueError(f"{count:,} bytes of tensors in a file of {len(data):,}")
+        raise ValueError(f"{count:,} bytes of tensors, but the file has only {len(data):,} bytes")
 
 
 def write_tensors(path, tensors):
     """Writes {name: float32 array} to a local file."""
     contiguous = {name: np.ascontiguousarray(tensor, "<f4") for name, tensor in tensors.items()}
     data = safetensors.numpy.save(contiguous, metadata={"format": "pt"})
-    with open(path, "wb") as file:  # the package's save_file creates files that only the owner can read
+    with open(path, "wb") as file:  # the package's save_file would make it readable only by its owner
         file.write(data)
 
 
 def read_tensors(data, path):
-    """Returns {name: array} of a file's bytes; 16-bit and 64-bit floats become float32.
+    """Returns {name: array} from the bytes of a safetensors file; 16-bit and 64-bit floats become float32.
 
     Args:
         data: bytes.
-        path: the file's name, for errors.
+        path: the file's name, for error messages.
 
     Raises:
-        UserError: the file is of another format, truncated or inconsistent.
+        UserError: the file has another format, or is truncated or inconsistent.
     """
     try:
         entries = safetensors.deserialize(data)  # a list: safetensors.numpy would refuse bfloat16
         return {name: _array(facts) for name, facts in entries}
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a whole safetensors file: {reason}. Copy it again.") from None
+        raise UserError(f"{path}: not a complete safetensors file: {reason}. Copy the file again.") from None
 
 
 def _array(facts):
-    """Returns a tensor; its bytes are released if they are converted."""
+    """Returns a tensor as an array, and releases the bytes if they are converted."""
     if facts["dtype"] not in _DTYPES:
-        raise ValueError(f"numbers of type {facts['dtype']}, expected one of {', '.join(_DTYPES)}")
+        raise ValueError(f"the type {facts['dtype']} is not supported, expected one of {', '.join(_DTYPES)}")
     array = np.frombuffer(facts.pop("data"), _DTYPES[facts["dtype"]]).reshape(facts["shape"])
     return array if array.dtype.kind == "i" else array.astype("float32", copy=False)

@@ -1,4 +1,4 @@
-"""A folder for Hugging Face Transformers (docs/conversion.md):
+"""The exporter's mode for Hugging Face Transformers folders (docs/conversion.md):
 
 t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
 """
@@ -11,7 +11,7 @@ def define_flags(flags):
 
 
 def run(flags, answerer, folder, settings, longest, card):
-    """Exports; returns the path."""
+    """Exports a trained model and returns the path."""
     from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face
 
     return export_hugging_face(answerer, folder, **settings, **card)

@@ -1,4 +1,4 @@
-"""A Marian, a GPT-2, a BERT or one of their relatives:
+"""The importer's mode for Hugging Face folders (Marian, GPT-2, BERT and their relatives):
 
 t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
 t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
@@ -12,13 +12,13 @@ def define_flags(flags):
     flags.DEFINE_string(
         "problem",
         "",
-        "Of hugging_face: for an encoder of pairs, classify_pair_own or regress_pair_own; masked_lm_own leaves the "
-        "head of sentences out.",
+        "hugging_face only: the problem of an encoder. Give classify_pair_own or regress_pair_own for text pairs, or "
+        "masked_lm_own to drop the sentence-pair head.",
     )
 
 
 def run(flags):
-    """Imports; returns the path of the checkpoint."""
+    """Imports a model and returns the path of its checkpoint."""
     from t2t_lite.extras.hugging_face.config_file import read_config
 
     read_config(flags.path, flags.output_dir)

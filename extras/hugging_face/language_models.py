@@ -1,4 +1,4 @@
-"""Language models from and to folders of Hugging Face: GPT and GPT-2."""
+"""Imports and exports language models (GPT and GPT-2) as Hugging Face folders."""
 
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.hugging_face import named_weights
@@ -15,15 +15,15 @@ from t2t_lite.text.vocabulary_files import open_encoder
 def import_language_model(family, path, config, output_dir):
     """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel and its vocabulary.
 
-    Given the same ids, logits are the same. An empty prompt, or the beginning of a text that is scored, is represented
-    by the end of a text. The ids that the vocabulary lacks, of padding and unknown text, are never predicted.
+    The logits are the same, given the same ids. The end-of-text id represents an empty prompt, and precedes a text that
+    is scored. Ids for padding and unknown text that the vocabulary lacks are never predicted.
 
     Args:
         family: Family.
-        path: str, a folder of `config.json`, `model.safetensors`, and `vocab.json` with `merges.txt` or
-            `tokenizer.json`.
+        path: str, a folder with `config.json`, `model.safetensors`, and either `tokenizer.json` or `vocab.json` and
+            `merges.txt`.
         config: dict, see `Family.read`.
-        output_dir: str, folder of the new run, which does not exist yet or is empty.
+        output_dir: str, folder of the new run; it must not exist or must be empty.
 
     Returns:
         The path of the new checkpoint, without suffix.
@@ -55,23 +55,24 @@ def _check_vocabulary(folder, config, vocabulary, encoder):
     path = f"{folder}/config.json"
     if not isinstance(encoder, BPEEncoder):
         raise UserError(
-            f"{folder}: an encoder's vocabulary. Expected vocab.json and merges.txt, or a BPE tokenizer.json."
+            f"{folder}: has an encoder's vocabulary. Expected vocab.json and merges.txt, or a BPE tokenizer.json."
         )
     vocabulary.check_rows(path, config["vocab_size"])
     end, config_end = encoder.published_ids[EOS_ID], config["eos_token_id"]
-    expected = f"{end}, the id of {shown(encoder.tokens[EOS_ID])}, alone"
+    expected = f"only {end}, the id of {shown(encoder.tokens[EOS_ID])}"
     check(path, "eos_token_id", config_end, config_end in (end, [end], None), expected)
 
 
 def language_model_folder(family, generator):
-    """Returns the Folder of a language model, which AutoModelForCausalLM and AutoTokenizer load.
+    """Returns the Folder of a language model, for AutoModelForCausalLM and AutoTokenizer to load.
 
-    The vocabulary keeps its files and ids. Logits are the same. The ids of padding and unknown text are dropped if the
-    files lack them, so that probabilities are the same if the model never predicts these (`unused_ids`).
+    The vocabulary keeps its files and ids, and the logits are the same. The ids of padding and unknown text are dropped
+    if the vocabulary's files lack them. The probabilities are then the same if our model never predicts these ids
+    (`unused_ids`).
 
     Args:
         family: Family.
-        generator: Generator, which the caller has checked.
+        generator: Generator whose model the family supports; the caller has checked this.
     """
     model, encoder = generator.model, generator.encoders["targets"]
     vocabulary = published(encoder)

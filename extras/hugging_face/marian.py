@@ -1,4 +1,7 @@
-"""Marian: a post-norm Transformer. Its sinusoids are sines, then cosines; its dense kernels are [outputs, inputs]."""
+"""The family of Marian, a post-norm Transformer.
+
+Its position features are all sines, followed by all cosines. Its dense kernels are stored as [outputs, inputs].
+"""
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face.family import (
@@ -18,13 +21,13 @@ from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# Rows of the table of positions, which is computed at load time: enough for the longest input (1024) and 50 more.
+# Rows of the position table, which is computed at load time: enough for the longest input (1024) and 50 more.
 _POSITIONS = 2048
-SINUSOIDS = 1024  # rows of a table that is stored, as relatives have it: the maximum input length in pieces
+SINUSOIDS = 1024  # rows of a stored position table, as relatives have it: the maximum input length in pieces
 
 
 def fields(*more):
-    """Returns the fields of `config.json` that Blenderbot shares, and `more`."""
+    """Returns the fields of `config.json` that Marian and Blenderbot share, and the Fields `more`."""
     return (
         only("is_encoder_decoder", True, is_read=False),
         number("d_model", "hidden_size"),
@@ -53,7 +56,7 @@ def fields(*more):
 
 
 def complete(path, config):
-    """See `Family`."""
+    """Checks the ids and completes the vocabulary sizes in `config`, see `Family`."""
     if config["share_encoder_decoder_embeddings"]:
         config["decoder_vocab_size"] = config["vocab_size"]
     size = min(config["vocab_size"], config["decoder_vocab_size"])
@@ -63,7 +66,7 @@ def complete(path, config):
 
 
 def shares_embeddings(config):
-    """Returns whether inputs, targets and softmax of a Transformer share one matrix."""
+    """Returns whether the input embedding, target embedding and softmax of a Transformer share one matrix."""
     return config["tie_embeddings"] and config["target_vocab_size"] is None
 
 
@@ -85,7 +88,7 @@ def _layers(side, attentions):
 
 @registry.register_family("marian")
 def marian():
-    """Returns the Family."""
+    """Returns the Family of Marian."""
     return Family(
         class_prefix="Marian",
         model=Transformer,
@@ -111,6 +114,6 @@ def marian():
         | _layers("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
         vocabularies=((SentencePieceEncoder,), "SentencePiece"),
         complete=complete,
-        # Stored under several names, or computed when the model is loaded.
+        # Stored under several names, or computed at load time.
         unused=("embed_tokens.weight", "lm_head.weight", "model.shared.weight", "embed_positions.weight"),
     )

@@ -1,8 +1,8 @@
-"""Converts the vocabularies of Marian and CTranslate2, separate lists of ids, to and from SentencePiece models.
+"""Converts the vocabularies of Marian and CTranslate2, which list ids separately, to and from SentencePiece models.
 
-Marian segments text by `source.spm` or `target.spm`, and `vocab.json` lists the ids of the pieces; pieces missing there
-are unknown. Here the ids are those of the SentencePiece model, so the model is rewritten: padding 0, end of sentence 1,
-unknown 2, then the list.
+Marian segments text with `source.spm` or `target.spm`, and takes the ids of the pieces from `vocab.json`; a piece
+missing from that file is unknown. Our ids are those of the SentencePiece model, so the model is rewritten: padding is
+0, end of sentence 1 and unknown 2, and the pieces of the list follow.
 """
 
 import dataclasses
@@ -15,20 +15,20 @@ from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
 
-# A language code at the beginning of a text, as in multilingual models; it must be one piece in our vocabulary.
+# A language code at the beginning of a text, as in multilingual models. It must be a single piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
 _BLANK = "\u2581"
-_LONGEST_PIECE = 512  # characters, far more than SentencePiece learns; it does not load pieces of 100,000
+_LONGEST_PIECE = 512  # characters; SentencePiece learns far shorter pieces, and does not load pieces of 100,000
 
 
 @dataclasses.dataclass(frozen=True)
 class MarianVocabulary:
-    """One side's vocabulary with our ids.
+    """The vocabulary of the inputs or the targets, with our ids.
 
     Attributes:
-        model: bytes of a SentencePiece model that segments text like Marian.
-        rows: int [ids], Marian's id for each of ours, or that of the unknown piece.
-        is_unknown: bool [ids], whether Marian lacks the piece, which then occurs in inputs, but never in outputs.
+        model: bytes of a SentencePiece model that segments text as Marian does.
+        rows: int [ids], Marian's id for each of our ids, or Marian's id of the unknown piece.
+        is_unknown: bool [ids], whether Marian lacks the piece. Such a piece can occur in inputs, but never in outputs.
         has_others: bool, whether `vocab.json` has entries that the SentencePiece model lacks.
     """
 
@@ -39,18 +39,18 @@ class MarianVocabulary:
 
 
 def renumbered(model, ids, special, size, path, with_others):
-    """Returns the MarianVocabulary of one side.
+    """Renumbers a SentencePiece model for our ids, and returns the MarianVocabulary.
 
     Args:
-        model: bytes of its `.spm` file.
+        model: bytes of the `.spm` file.
         ids: {piece: id}, the contents of `vocab.json`.
         special: {"pad", "eos", "unk": Marian's id}.
-        size: int, Marian's number of ids: rows of its embedding.
-        path: path of the `.spm` file, for errors.
-        with_others: bool, whether entries that never occur in segmented text get an id; needed for outputs.
+        size: int, the number of Marian's ids, which is the number of rows in its embedding.
+        path: path of the `.spm` file, for error messages.
+        with_others: bool, whether entries of `ids` that never occur in segmented text are kept, as outputs need them.
 
     Raises:
-        UserError: this is not a SentencePiece model.
+        UserError: the file is not a SentencePiece model.
     """
     from t2t_lite.text.subwords import parse_sentencepiece
 
@@ -69,12 +69,12 @@ def renumbered(model, ids, special, size, path, with_others):
     for i, name in listed:
         if name in text_pieces:
             listed_pieces.append((make(name, text_pieces[name].score, text_pieces[name].type), i))
-        elif LANGUAGE_CODE.fullmatch(name):  # before a text, where SentencePiece adds a space
+        elif LANGUAGE_CODE.fullmatch(name):  # at the beginning of a text, where SentencePiece adds a space
             listed_pieces.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
         else:
             has_others = True
             if with_others:
-                # Lowest score: BPE merges a piece before it checks whether the piece is used.
+                # The score is the lowest because BPE merges a piece before it checks whether the piece is used.
                 listed_pieces.append((make(name, lowest, kind.UNUSED), i))
     used_names = {piece.piece for piece, _ in listed_pieces}
     unknown = [
@@ -86,7 +86,7 @@ def renumbered(model, ids, special, size, path, with_others):
     heads = [("pad", "<pad>", kind.CONTROL), ("eos", "</s>", kind.CONTROL), ("unk", "<unk>", kind.UNKNOWN)]
     first = []
     for role, name, type in heads:
-        while name in names:  # a piece of text has this name
+        while name in names:  # an ordinary piece has this name
             name = f"<{name}>"
         setattr(spec, f"{role}_piece", name)
         first.append((make(name, 0.0, type), special[role]))
@@ -96,7 +96,7 @@ def renumbered(model, ids, special, size, path, with_others):
     del proto.pieces[:]
     proto.pieces.extend(piece for piece, _ in pieces)
     return MarianVocabulary(
-        # Keep the file if it already has our ids: protocol buffers can encode the same content differently.
+        # The file is kept if it already has our ids, because protocol buffers can encode the same content differently.
         model=model
         if _meaning(parse_sentencepiece(model, path)) == _meaning(proto)
         else proto.SerializeToString(deterministic=True),
@@ -115,23 +115,23 @@ def _meaning(proto):
 
 
 def check_ids(ids, size, path):
-    """Raises `UserError` unless `ids` is {piece: id}, all different and below `size`."""
+    """Raises `UserError` unless `ids` is {piece: id} with distinct ids below `size`."""
     good = isinstance(ids, dict) and all(type(i) is int and 0 <= i < size for i in ids.values())
     if not good or len(set(ids.values())) != len(ids) or "" in ids:
         raise UserError(
-            f"{path}: expected a different id for each piece, from 0 to {size - 1} as config.json has it. "
-            "Copy the model's files again."
+            f"{path}: the ids are invalid. Expected a different id for each piece, from 0 to {size - 1} according to "
+            "config.json. Copy the model's files again."
         )
     for piece in ids:
         if len(piece) > _LONGEST_PIECE or "\0" in piece or valid_unicode(piece) != piece:
             raise UserError(
-                f"{path}: {shown(piece)}: expected pieces of text, of up to {_LONGEST_PIECE} characters. Copy the "
-                "model's files again."
+                f"{path}: {shown(piece)}: not a valid piece. Expected text of up to {_LONGEST_PIECE} characters. "
+                "Copy the model's files again."
             )
 
 
 def sentencepiece_models(encoders):
-    """Returns {"source.spm": bytes, "target.spm": bytes}; {} for vocabularies that are not SentencePiece's."""
+    """Returns {"source.spm": bytes, "target.spm": bytes}, or {} if a vocabulary is not a SentencePiece model."""
     if not all(isinstance(encoder, SentencePieceEncoder) for encoder in encoders.values()):
         return {}
     return {
@@ -141,7 +141,7 @@ def sentencepiece_models(encoders):
 
 
 def unique_pieces(encoder):
-    """Returns the pieces of a vocabulary by id; special ones are renamed if a piece of text has the same name."""
+    """Returns the list of a vocabulary's pieces; a special piece is renamed if a piece of text has the same name."""
     pieces = encoder.pieces(range(encoder.vocab_size))
     for i in (PAD_ID, EOS_ID):
         while pieces.count(pieces[i]) > 1:

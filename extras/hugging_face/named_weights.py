@@ -1,8 +1,9 @@
-"""Tables that map the tensors of another package's ("foreign") model to ours, for import and export alike.
+"""Maps the tensors of another package's ("foreign") model to our weights by tables, for import and export.
 
-A table is {path of a layer, or of one weight, in our model: its foreign name}. `*` in both is the number of a layer;
-layers joined by `+` are one foreign layer with concatenated outputs. Entries that our model lacks are skipped. Rows of
-ids have another order there: `published_ids` lists the foreign id by our id, or -1 for an id that only we have.
+A table is {path of a layer or a weight in our model: its foreign name}. A `*` in the path and the name stands for the
+number of a layer. Layers joined by `+` are one foreign layer with concatenated outputs. Entries that our model lacks
+are skipped. Foreign tensors order the rows of token ids differently: `published_ids` lists the foreign id for each of
+our ids, or -1 for an id that only we have.
 """
 
 from typing import NamedTuple
@@ -11,11 +12,11 @@ import keras
 import numpy as np
 from keras import ops
 
-# A logit that no search chooses, but small enough to be summed, since label smoothing sums all logits.
+# A logit that is low enough to exclude an id from search, but does not spoil label smoothing, which sums all logits.
 NEVER = -100.0
-# Suffixes of the names of layers whose outputs are added to the hidden features.
+# Suffixes of the names of layers whose outputs are added to the hidden states.
 _ADDED = ("output_projection", "outer", "position")
-_KINDS = {  # attribute of a kind of layer -> its weights, and the suffixes of their foreign names
+_KINDS = {  # attribute that identifies a kind of layer -> {weight: suffix of its foreign name}
     "kernel": {"kernel": ".weight", "bias": ".bias"},
     "gamma": {"gamma": ".weight", "beta": ".bias"},
     "embeddings": {"embeddings": ".weight"},
@@ -24,11 +25,11 @@ _KINDS = {  # attribute of a kind of layer -> its weights, and the suffixes of t
 
 
 class PerHead(NamedTuple):
-    """The foreign name, in a table, of an attention's kernel that is stored as [hidden, heads, size].
+    """A table's entry for an attention kernel that the foreign model stores as [hidden, heads, size].
 
     Attributes:
-        name: str, whole, without a suffix for the weight.
-        is_output: bool, whether it is that of the output, which is [heads * size, hidden] here.
+        name: str, the complete name of the tensor; no suffix is added.
+        is_output: bool, whether it is the kernel of the output projection, which is [heads * size, hidden] here.
     """
 
     name: str
@@ -36,15 +37,15 @@ class PerHead(NamedTuple):
 
 
 class WeightPart(NamedTuple):
-    """One foreign tensor, and one or more weights of ours.
+    """One foreign tensor and the corresponding weights of ours.
 
     Attributes:
         name: str, the tensor's name.
         weights: list of (layer, attribute); the tensor is their concatenation along the last axis.
-        is_by_id: bool, whether rows are ids.
+        is_by_id: bool, whether each row belongs to a token id.
         is_transposed: bool, whether the tensor is [outputs, inputs], as in PyTorch's linear layers.
-        is_added: bool, whether outputs of the layer are added to the hidden features.
-        heads: int, into how many the last axis of the tensor is split, as an axis before it; 0: it is not.
+        is_added: bool, whether the layer's outputs are added to the hidden states.
+        heads: int, the size of the heads axis if the foreign tensor's last axis is split into (heads, size), else 0.
     """
 
     name: str
@@ -56,7 +57,7 @@ class WeightPart(NamedTuple):
 
     @property
     def feature_axis(self):
-        """The axis of the hidden features in a weight of the layers, int, or None."""
+        """The axis of the hidden features in our weights: int, or None."""
         attribute = self.weights[0][1]
         if attribute in ("kernel", "table"):
             return 1 if self.is_added else 0
@@ -64,10 +65,10 @@ class WeightPart(NamedTuple):
 
 
 def parts(model, table, is_transposed):
-    """Yields the WeightParts of a table that a model has.
+    """Yields a WeightPart for each foreign tensor in a table that the model has.
 
     Args:
-        model: a model with `token_embeddings`, whose rows are ids.
+        model: a model with a method `token_embeddings`, which returns the layers whose rows are token ids.
         table: {path: name, or PerHead}.
         is_transposed: bool, whether foreign kernels are [outputs, inputs].
     """
@@ -77,7 +78,7 @@ def parts(model, table, is_transposed):
         name = entry.name if isinstance(entry, PerHead) else entry
         for number, owner in _owners(model, above):
             tensor_name = name.replace("*", number)
-            if last == "bias" or isinstance(getattr(owner, last, None), keras.Variable):  # a bias need not exist here
+            if last == "bias" or isinstance(getattr(owner, last, None), keras.Variable):  # our model may lack a bias
                 yield WeightPart(tensor_name, [(owner, last)], last == "bias" and owner in by_id)
                 continue
             layers = [getattr(owner, attribute) for attribute in last.split("+")]
@@ -96,24 +97,24 @@ def parts(model, table, is_transposed):
 
 
 def _owners(owner, path):
-    """Yields (number of a layer or "", the object at a path); nothing if a part of the path is None."""
+    """Yields (number of the layer or "", object) for the objects at a path. An attribute that is None is skipped."""
     above, star, below = path.partition(".*.")
     for attribute in above.split(".") if above else ():
         owner = None if owner is None else getattr(owner, attribute)
     if star:
-        for number, layer in enumerate(dict.fromkeys(owner)):  # those of a group are one
+        for number, layer in enumerate(dict.fromkeys(owner)):  # layers that share weights count once
             yield from ((str(number), inner) for _, inner in _owners(layer, below))
     elif owner is not None:
         yield "", owner
 
 
 def state(parts, published_ids=(), change=None):
-    """Returns {foreign name: float32 array} of WeightParts.
+    """Returns the foreign tensors for an export, {foreign name: float32 array}.
 
     Args:
         parts: iterable of WeightPart.
         published_ids: list of int.
-        change: function of (WeightPart, our array) that returns the array to store; None: unchanged.
+        change: function of (WeightPart, our array) that returns the array to store. If None, arrays are not changed.
     """
     tensors, order = {}, ours_by_theirs(published_ids)
     for part in parts:
@@ -126,14 +127,14 @@ def state(parts, published_ids=(), change=None):
 
 
 def fill(parts, take, published_ids=(), num_ids=None, change=None):
-    """Sets the weights of WeightParts; rows of ids that only we have are zero.
+    """Sets our weights from foreign tensors; the rows of ids that only we have become zero.
 
     Args:
         parts: iterable of WeightPart.
-        take: function of (name, shape) that returns the tensor of that name, an array of that shape.
+        take: function of (name, shape) that returns the foreign tensor as an array, and checks its shape.
         published_ids: list of int.
-        num_ids: int, number of foreign ids; those beyond `published_ids` are dropped. None: as many as these.
-        change: function of (WeightPart, array in our layout) that returns our array; None: unchanged.
+        num_ids: int, number of foreign ids; ids that are not in `published_ids` are dropped. None if all ids are in it.
+        change: function of (WeightPart, array in our layout) that returns our array. If None, arrays are not changed.
     """
     order = ours_by_theirs(published_ids)
     for part in parts:
@@ -153,13 +154,13 @@ def fill(parts, take, published_ids=(), num_ids=None, change=None):
 
 
 def ours_by_theirs(published_ids):
-    """Returns int [foreign ids], our id of each."""
+    """Returns our id for each foreign id, int [foreign ids]."""
     ours = {theirs: i for i, theirs in enumerate(published_ids) if theirs >= 0}
     return np.array([ours[theirs] for theirs in range(len(ours))], int)
 
 
 def rows(layer, attribute="embeddings"):
-    """Returns a float32 copy of a layer's weight; zeros for the bias of a dense layer or embedding without one."""
+    """Returns a float32 copy of a layer's weight, or zeros if the layer has no bias."""
     if getattr(layer, attribute, None) is None:
         return np.zeros(layer.units if hasattr(layer, "units") else layer.vocab_size, "float32")
     return np.array(ops.convert_to_numpy(getattr(layer, attribute)), "float32")

@@ -1,9 +1,10 @@
-"""Converts the vocabulary of a Hugging Face folder, such as its `tokenizer.json`, to files that we know, and back.
+"""Converts the vocabulary of a Hugging Face folder, such as its `tokenizer.json`, to our vocabulary files and back.
 
-WordPiece and BPE are read here. Another kind is registered, `@registry.register_vocabulary("name")`, as a function that
-returns an object with `type`, as in tokenizer.json; `file`, the name of its file; `is_in(folder, tokenizer)`, whether a
-folder, whose tokenizer.json may be None, has a vocabulary of the kind; `settings(tokenizer, path)` and `read(folder,
-work_dir, tokenizer, settings)`, see `_settings` and `_read_folder`; `is_of(encoder)` and `published(encoder)`.
+WordPiece and BPE are read here. Another kind is registered as a function, `@registry.register_vocabulary("name")`. The
+function returns an object with these attributes: `type`, the type in tokenizer.json; `file`, the name of its file;
+`is_in(folder, tokenizer)`, whether a folder has such a vocabulary (`tokenizer` is its tokenizer.json or None);
+`settings(tokenizer, path)` and `read(folder, work_dir, tokenizer, settings)`, see `_settings` and `_read_folder`;
+`is_of(encoder)` and `published(encoder)`.
 """
 
 import contextlib
@@ -34,8 +35,9 @@ _SCHEMA = {
 }
 _CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
 _FIRST = ("[CLS]", "<cls>", "<s>")
-_ROBERTAS_FIRST = "<s>"  # XLM-RoBERTa's, too
-# {part: {setting: value}}; the values are the defaults, except for the part's type. None: off, or no such part.
+_ROBERTAS_FIRST = "<s>"  # also the first token of XLM-RoBERTa
+# The supported {part of tokenizer.json: {setting: value}}. Except for "type", the values are also the defaults. None
+# means that the setting is off or the part is missing.
 _OF_BERT = {
     "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
     "pre_tokenizer": {"type": "BertPreTokenizer"},
@@ -52,14 +54,14 @@ _WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_E
 
 
 class Published(NamedTuple):
-    """A vocabulary with published ids that differ from ours.
+    """A published vocabulary, whose ids differ from ours.
 
     Attributes:
-        path: str, path of our main file.
-        ids: list of the published ids by our id, -1 for an id that only we have.
+        path: str, path of our main vocabulary file.
+        ids: list with the published id for each of our ids, or -1 for an id that only we have.
         special_ids: {token: our id}.
         contents: {name of a published file: bytes}.
-        tokenizer: {name: value}, what its `tokenizer_config.json` has unless it is a RoBERTa's or a GPT-2's.
+        tokenizer: {name: value} for `tokenizer_config.json`; empty for the vocabularies of RoBERTa and GPT-2.
     """
 
     path: str
@@ -70,24 +72,24 @@ class Published(NamedTuple):
 
     @property
     def reads_two_ends(self):
-        """Whether the tokenizer puts two ends between the texts of a pair."""
+        """Whether the tokenizer puts two end tokens between the texts of a pair."""
         return self.first_token == _ROBERTAS_FIRST
 
     @property
     def added_settings(self):
-        """{"added_tokens_decoder": {id: facts}} of the added tokens, or {}."""
+        """The settings of the added tokens, {"added_tokens_decoder": {id: settings}}, or {}."""
         config = json.loads(self.contents.get(_CONFIG, b"{}"))
         return {published_encoder.KEY: config[published_encoder.KEY]} if published_encoder.KEY in config else {}
 
     @property
     def first_token(self):
-        """The token before every text. Raises `UserError` if the vocabulary lacks it."""
+        """The special token that precedes every text. Raises `UserError` if the vocabulary lacks such a token."""
         if tokens := [token for token in _FIRST if token in self.special_ids]:
             return tokens[0]
         raise UserError(f"{self.path}: no special token {' or '.join(_FIRST)}. Expected the vocabulary of an encoder.")
 
     def check_rows(self, path, size):
-        """Raises `UserError` unless each token has a row in the embedding table; warns of further rows.
+        """Raises `UserError` unless each token has a row in the embedding table; logs a warning about additional rows.
 
         Args:
             path: str, path of `config.json`.
@@ -96,11 +98,11 @@ class Published(NamedTuple):
         count = sum(theirs >= 0 for theirs in self.ids)
         check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {self.path} or more")
         if size > count:
-            _LOGGER.warning(f"{path}: vocab_size={size:,}, but {count:,} tokens: the ids beyond them are left out.")
+            _LOGGER.warning(f"{path}: vocab_size={size:,}, but only {count:,} tokens. Further ids are dropped.")
 
 
 def published(encoder):
-    """Returns the Published of a TextEncoder. Raises `UserError` if Transformers has no such vocabulary."""
+    """Returns the Published of a TextEncoder. Raises `UserError` if Transformers does not support the vocabulary."""
     if other := next((kind for kind in _others() if kind.is_of(encoder)), None):
         return other.published(encoder)
     return Published(encoder.path, encoder.published_ids, encoder.special_ids, encoder.contents, encoder.tokenizer)
@@ -112,20 +114,21 @@ def _others():
 
 @contextlib.contextmanager
 def vocabulary_of(folder):
-    """Context manager of the Published of a folder, whose file exists inside the block.
+    """Context manager that converts a folder's vocabulary and yields its Published; our file exists inside the block.
 
-    Transformers 5 writes only `tokenizer.json`, which replaces the other files.
+    Transformers 5 writes only `tokenizer.json` instead of the other files.
 
     Args:
         folder: str.
 
     Raises:
-        UserError: the vocabulary is missing, its kind is not supported, or it splits texts into words in another way.
+        UserError: the vocabulary is missing, its kind is not supported, or it splits texts into words in an unsupported
+            way.
     """
     with tempfile.TemporaryDirectory() as work_dir:
         try:
             yield _read_folder(folder, work_dir)
-        except UserError as error:  # the user does not know the temporary folder
+        except UserError as error:  # the user does not know about the temporary folder
             raise UserError(_in_users_words(str(error), work_dir, folder)) from None
 
 
@@ -159,10 +162,10 @@ def _read_folder(folder, work_dir):
         kind = tokenizer["model"]["type"]
         if kind not in _FILES:
             kinds = " or ".join(dict.fromkeys([*_FILES, *(other.type for other in others)]))
-            raise UserError(f"{tokenizer_path}: a vocabulary of the kind {kind}. Expected {kinds}.")
+            raise UserError(f"{tokenizer_path}: the vocabulary's type is {kind}. Expected {kinds}.")
         contents = _contents(tokenizer["model"], tokenizer_path)
     if kind == "BPE" and settings.get("add_prefix_space"):
-        raise UserError(f"{config}: add_prefix_space=True. Expected false: no space is put before texts here.")
+        raise UserError(f"{config}: add_prefix_space=True. Expected false, because texts get no leading space here.")
     for name, content in zip(_FILES[kind], contents, strict=True):
         files.write_bytes(os.path.join(work_dir, name), content)
     files.write_bytes(os.path.join(work_dir, _CONFIG), json.dumps(settings).encode())
@@ -179,12 +182,12 @@ def _settings(config, tokenizer, path, settings_of):
         settings[published_encoder.KEY] = published_encoder.read_settings(config.removesuffix(_CONFIG))
     for name, value in (settings_of(tokenizer, path) if tokenizer else {}).items():
         if settings.setdefault(name, value) != value:
-            raise UserError(f"{config}: {name}={settings[name]}, but by {path} it is {value}. Expected the same.")
+            raise UserError(f"{config}: {name}={settings[name]}, but {path} has {value}. Expected the same value.")
     return settings
 
 
 def _contents(model, path):
-    """Returns the contents of the files of a kind, bytes. Raises `UserError` if pieces or merges are invalid."""
+    """Returns the contents of our vocabulary files, as bytes. Raises `UserError` if pieces or merges are invalid."""
     ids, merges = model["vocab"], model.get("merges", [])
     check_schema(ids, {str: int}, f"{path}: 'vocab'")
     check_schema([[merge] if isinstance(merge, str) else merge for merge in merges], [[str]], f"{path}: 'merges'")
@@ -196,27 +199,27 @@ def _contents(model, path):
     try:
         return [content.encode() for content in contents]
     except UnicodeEncodeError:
-        raise UserError(f"{path}: 'vocab': a piece with half of a surrogate pair. Expected Unicode text.") from None
+        raise UserError(f"{path}: 'vocab': a piece has an unpaired surrogate. Expected valid Unicode.") from None
 
 
 def _lines(parts, path):
     if wrong := [part for part in parts if "\n" in part]:
-        raise UserError(f"{path}: 'vocab': {shown(wrong[0])} has a line end, which no piece has.")
+        raise UserError(f"{path}: 'vocab': {shown(wrong[0])} contains a line break. Remove it.")
     return "".join(f"{part}\n" for part in parts)
 
 
 def settings_of(tokenizer, path):
-    """Checks that texts are split as by BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
+    """Checks that texts are split like those of BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
 
     Args:
-        tokenizer: dict, the contents of a `tokenizer.json`; other kinds are not checked.
-        path: str, its name, for errors.
+        tokenizer: dict, the contents of a `tokenizer.json`. Other kinds of vocabularies are not checked.
+        path: str, the path of this file, for error messages.
 
     Returns:
         {name: bool}, the corresponding settings of `tokenizer_config.json`.
 
     Raises:
-        UserError: texts are split in another way.
+        UserError: texts are split in an unsupported way.
     """
     kind = tokenizer["model"]["type"]
     way = _WAYS[WORD_END] if tokenizer["model"].get("end_of_word_suffix") == WORD_END else _WAYS.get(kind, {})
@@ -232,10 +235,10 @@ def settings_of(tokenizer, path):
 
 
 def check_setting(path, name, value, expected):
-    """Raises `UserError` unless a setting has the expected value; None: off, or no such part."""
+    """Raises `UserError` unless a setting has the expected value. None means off, or that the part is missing."""
     if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
         actual = f"{name}={shown(value)}" if value is not None else f"no {name}"
         raise UserError(
-            f"{path}: {actual}. Expected {'none' if expected is None else shown(expected)}: texts become words in no "
-            "other way here, and would have other ids."
+            f"{path}: {actual}. Expected {'none' if expected is None else shown(expected)}, because another way to "
+            "split texts is not supported here."
         )

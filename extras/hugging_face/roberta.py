@@ -1,4 +1,4 @@
-"""RoBERTa, a BERT with positions from the id of padding + 1 and a byte-level vocabulary."""
+"""The family of RoBERTa, a BERT with byte-level vocabulary whose positions start at padding id + 1."""
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face import bert
@@ -6,13 +6,13 @@ from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 
 
 def _limits(config):
-    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only one of its head
+    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only activation of this head
     return {**bert.limits(config), "sentence_classes": (0,), **is_fixed}
 
 
 @registry.register_family("roberta")
 def roberta():
-    """Returns the Family."""
+    """Returns the Family of RoBERTa."""
     return bert.bert()._replace(
         class_prefix="Roberta",
         matches=lambda config: bert.class_of(config) == "Roberta",

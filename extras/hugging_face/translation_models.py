@@ -1,8 +1,8 @@
-"""Translation models from and to folders of Hugging Face: Marian and its relatives.
+"""Imports and exports translation models (Marian and its relatives) as Hugging Face folders.
 
-The paper's sinusoids alternate, Marian's are sines, then cosines. A Transformer computes the same if the hidden
-features of all its weights are permuted alike, so one permutation converts the paper's layout to Marian's.
-`extras/families/blenderbot.py` explains why Blenderbot's weights are scaled.
+The paper alternates sines and cosines in the position features; Marian puts all sines before all cosines. Permuting the
+hidden features of all weights alike does not change what a Transformer computes, so one permutation converts the
+paper's layout to Marian's. `extras/families/blenderbot.py` explains why Blenderbot's weights are scaled.
 """
 
 import os
@@ -26,7 +26,7 @@ from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.text.published import published_encoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
-EPSILON = 1e-5  # of their normalizations
+EPSILON = 1e-5  # epsilon of the foreign normalization layers
 _LONGEST_INPUT, _LONGEST_OUTPUT = 1024, 512
 _SHARED, _SOFTMAX, _BIAS = "model.shared.weight", "lm_head.weight", "final_logits_bias"
 _EMBEDDINGS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
@@ -39,7 +39,7 @@ _TOKENIZER_SCHEMA = {
 
 
 def import_translation_model(family, path, config, output_dir, languages=()):
-    """Makes a run from a MarianMTModel, or a Blenderbot of `export_hugging_face`.
+    """Makes a run from a MarianMTModel, or from a Blenderbot that `export_hugging_face` wrote.
 
     Args:
         family: Family.
@@ -56,7 +56,7 @@ def import_translation_model(family, path, config, output_dir, languages=()):
     tokenizer = _read_tokenizer_config(path)
     languages = languages or (tokenizer.get("source_lang"), tokenizer.get("target_lang"))
     if not all(languages):
-        raise UserError(f"{path}: which languages it translates is not said there. Expected --languages=en,de.")
+        raise UserError(f"{path}: the files do not name the languages. Expected a flag such as --languages=en,de.")
     arguments = family.arguments(config)
     weights = read_weights(path, family)
     embeddings = _take_embeddings(weights, config)
@@ -122,14 +122,14 @@ def _take_embeddings(weights, config):
     embeddings["bias"] = weights.take(_BIAS, (1, sizes[1]))[0]
     if embeddings["targets"][config["pad_token_id"]].any():
         raise UserError(
-            f"{weights.path}: the embedding of the padding, from which the model begins to decode, is not zero. "
-            "Here decoding begins with the zero vector: this model would translate otherwise."
+            f"{weights.path}: the embedding of padding, with which decoding begins, is not zero. Here decoding begins "
+            "with a zero vector, so the translations would differ."
         )
     return embeddings
 
 
 def _vocabularies(path, config, tokenizer):
-    """Returns the MarianVocabulary of each side; they are equal if both sides share one."""
+    """Returns the MarianVocabulary of the inputs and of the targets; they are the same object if shared."""
     is_separate = tokenizer.get("separate_vocabs") is True
     names = {"source.spm": "vocab.json", "target.spm": "target_vocab.json" if is_separate else "vocab.json"}
     sizes = {"source.spm": config["vocab_size"], "target.spm": config["decoder_vocab_size"]}
@@ -143,7 +143,7 @@ def _vocabularies(path, config, tokenizer):
 
     for facts in published_encoder.read_settings(os.path.join(path, "")).values():
         if not any(facts["content"] in tokens for tokens in ids.values()):
-            raise UserError(f"{path}: the added token {shown(facts['content'])} is not in vocab.json. Expected none.")
+            raise UserError(f"{path}: the added token {shown(facts['content'])} is not in vocab.json. Remove it.")
 
     def side(name, every):
         file = os.path.join(path, name)
@@ -158,16 +158,16 @@ def _vocabularies(path, config, tokenizer):
 def _special_ids(config, tokenizer, ids, file):
     unknown = tokenizer["unk_token"]
     if unknown not in ids:
-        raise UserError(f"{file}: has no {unknown!r}, the piece of unknown text. Expected a Marian vocabulary.")
+        raise UserError(f"{file}: {unknown!r}, the piece for unknown text, is missing. Expected a Marian vocabulary.")
     special = {"pad": config["pad_token_id"], "eos": config["eos_token_id"], "unk": ids[unknown]}
     if len(set(special.values())) < 3:
-        raise UserError(f"{file}: padding, end of sentence and unknown have the ids {special}. Expected three.")
+        raise UserError(f"{file}: padding, end of sentence and unknown have the ids {special}. Expected distinct ids.")
     return special
 
 
 def _our_rows(embeddings, inputs, targets):
     """Returns {"inputs", "targets", "softmax": float32 [our ids, hidden], "bias": float32 [our ids]}."""
-    # A bias of -1e9, which forbids an id, would spoil the loss in fine-tuning: label smoothing sums all logits.
+    # A bias of -1e9, which excludes an id, would spoil the loss in fine-tuning: label smoothing sums all logits.
     bias = np.maximum(embeddings["bias"][targets.rows], NEVER)
     return {
         "inputs": embeddings["inputs"][inputs.rows],
@@ -178,11 +178,11 @@ def _our_rows(embeddings, inputs, targets):
 
 
 def translation_folder(family, translator, beam_size, alpha):
-    """Returns the Folder of a translation model, which AutoModelForSeq2SeqLM and AutoTokenizer load.
+    """Returns the Folder of a translation model, for AutoModelForSeq2SeqLM and AutoTokenizer to load.
 
     Args:
         family: Family.
-        translator: Translator, which the caller has checked.
+        translator: Translator whose model the family supports; the caller has checked this.
         beam_size, alpha: see `export_hugging_face`.
     """
     config = translator.model.config
@@ -212,17 +212,15 @@ def translation_folder(family, translator, beam_size, alpha):
             **vocabularies,
             **sentencepiece_models(translator.encoders),
         },
-        rows={
-            "search": f"beam {beam_size}, length_penalty {alpha:g} (the score is divided by the length to this power)"
-        },
+        rows={"search": f"beam {beam_size}, length_penalty {alpha:g} (the score is divided by length^length_penalty)"},
     )
 
 
 def translation_tensors(family, model):
-    """Returns {foreign name: float32 array} of a Transformer that a family can represent.
+    """Returns the tensors for an export, {foreign name: float32 array}, of a Transformer that the family supports.
 
-    Foreign decoding starts from the padding's row, which is zero; if the softmax shares that row, a bias of -100
-    replaces its logit. Tied matrices occur only once.
+    Foreign decoding starts from the embedding of padding, which is zero. If the softmax shares this row, a bias of -100
+    replaces the logit of padding. Tied matrices occur only once.
     """
     config, scale = model.config, stream_scale(model.config["norm_epsilon"])
     position_names = _position_names(family)
@@ -248,7 +246,7 @@ def translation_tensors(family, model):
 
 
 def _logits_bias(model):
-    """Returns a Transformer's logits bias, float32 [1, ids], with -100 for padding if the softmax is tied."""
+    """Returns the bias of a Transformer's logits, float32 [1, ids], with -100 for padding if the softmax is tied."""
     config, size = model.config, model.target_vocab_size
     bias = rows(model.softmax, "bias") if config["softmax_bias"] else np.zeros(size, "float32")
     if config["tie_embeddings"]:
@@ -257,13 +255,13 @@ def _logits_bias(model):
 
 
 def _hidden_order(config):
-    """Returns int [hidden], for each of Marian's hidden features the index of ours."""
+    """Returns the index of our hidden feature for each of Marian's, int [hidden]."""
     size = config["hidden_size"]
     return np.r_[0:size:2, 1:size:2] if config["position_layout"] == "interleaved" else np.arange(size)
 
 
 def _position_names(family):
-    """Returns {side: name of its table of positions}; {} if a family has none."""
+    """Returns {side: name of its position table}, or {} if the family does not store position tables."""
     names = {side: family.weights.get(f"{side}_position") for side in ("encoder", "decoder")}
     return {side: f"{name}.weight" for side, name in names.items() if name}
 
@@ -273,24 +271,24 @@ def _without_positions(family):
 
 
 def stream_scale(epsilon):
-    """Returns c, float32, the factor of the foreign hidden features."""
+    """Returns the factor c by which the foreign hidden states differ from ours, float32."""
     return np.float32((EPSILON / epsilon) ** 0.5)
 
 
 def _factor(model, part, scale):
-    """Returns the factor of a foreign weight."""
+    """Returns the factor by which a foreign weight differs from ours."""
     if part.weights[0][0] is model.decoder_norm:
         return 1 / scale
     return scale if part.is_added else np.float32(1)
 
 
 def _sinusoids_of(take, names, shape):
-    """Returns (layout, epsilon, c) if the tables `names`, {side: name}, of one `shape` are sinusoids, else None."""
+    """Returns (layout, epsilon, c) if the position tables `names`, {side: name}, are sinusoids, else None."""
     tables = [take(name, shape) for name in names.values()]
     if not np.array_equal(*tables) or shape[1] % 2:
         return None
-    scale = tables[0][0].max()  # at position 0 all sines are 0, all cosines 1
-    if not 3e-3 < scale < 1e4:  # of epsilons from 1 down
+    scale = tables[0][0].max()  # at position 0 all sines are 0 and all cosines are 1
+    if not 3e-3 < scale < 1e4:  # the range for epsilons up to 1
         return None
     exact = EPSILON / float(scale) ** 2
     epsilon = next(value for value in (float(f"{exact:.6g}"), exact) if np.isclose(stream_scale(value), scale, 1e-6, 0))
@@ -310,7 +308,7 @@ def divided(array, scale):
 
 
 def _position_table(model, side):
-    """Returns the positions that one side adds to its embeddings, float32 [positions, hidden]."""
+    """Returns the position table that the encoder or decoder adds to its embeddings, float32 [positions, hidden]."""
     config, shape = model.config, (SINUSOIDS, model.config["hidden_size"])
     if config["position"] == "learned":
         table = rows(getattr(model, f"{side}_position"), "table")
@@ -329,7 +327,7 @@ def _sinusoids(layout, length, hidden_size):
 
 
 def _tokenizer(pieces, problem, longest, has_two):
-    """Returns ({name of a file: ids}, `tokenizer_config.json`) of a MarianTokenizer."""
+    """Returns the files of a MarianTokenizer: ({name of a file: ids}, contents of `tokenizer_config.json`)."""
     languages = (problem.languages if problem else None) or (None, None)
     names = {role: pieces["inputs"][i] for role, i in (("pad", PAD_ID), ("eos", EOS_ID), ("unk", UNK_ID))}
     documents = {"vocab.json": _ids(pieces["inputs"])}
@@ -342,7 +340,7 @@ def _tokenizer(pieces, problem, longest, has_two):
         "target_lang": languages[1],
         "separate_vocabs": has_two,
         "model_max_length": min(_LONGEST_INPUT, longest),
-        # Texts are literal: "</s>" in a text is not the end of a sentence, and spaces are kept.
+        # Texts are literal: "</s>" in a text does not end the sentence, and spaces are kept.
         "split_special_tokens": True,
         "clean_up_tokenization_spaces": False,
     }
@@ -366,5 +364,5 @@ batch = tokenizer(["The first sentence.", "The second one."], return_tensors="pt
 print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
 ```
 
-With Transformers 4 also `pipeline("translation", model=".")`; Transformers 5 has no such pipeline.
+Transformers 4 also supports `pipeline("translation", model=".")`; Transformers 5 has no such pipeline.
 """

@@ -1,10 +1,10 @@
-"""tensor2tensor's sets for the Image Transformer (Parmar et al. 2018), and the Sparse Transformer's set for images.
+"""tensor2tensor's Image Transformer sets (Parmar et al. 2018), and the Sparse Transformer's set for images.
 
-The former have the values of tensor2tensor's models/image_transformer.py and image_transformer_2d.py. Its batch sizes
-count images, ours count ids; its learning rate is `learning_rate_constant` divided by 10. One thing differs: positions
-are sinusoids along one axis. Classes are prompts, which all but the unconditional sets also add to each position, as
-in tensor2tensor. Sets with logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not
-a multiple of the block are left out, and so are those for TPUs.
+The Image Transformer sets have the values of tensor2tensor's models/image_transformer.py and image_transformer_2d.py.
+Batch sizes count ids instead of images, and `learning_rate_constant` is tensor2tensor's learning rate times 10. One
+thing differs: positions are sinusoids along a single axis. The class of an image is a prompt, which all sets except the
+unconditional ones also add to each position, as in tensor2tensor. Not included are the sets for TPUs and the sets with
+logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not a multiple of the block.
 """
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_base
@@ -17,12 +17,12 @@ def _changed(hparams, **changes):
 
 
 def _images(number, height=32):
-    """Returns the batch size, in ids, of a number of square RGB images."""
+    """Returns the batch size in ids for a number of square RGB images."""
     return number * 3 * height**2
 
 
 def _base(**changes):
-    """Returns the values that all of tensor2tensor's sets share, with changes; adds names that `HParams` lacks."""
+    """Returns the values that all of tensor2tensor's sets share, with changes, and adds names that `HParams` lacks."""
     hparams = _changed(
         HParams(),
         hidden_size=512,
@@ -45,29 +45,27 @@ def _base(**changes):
 
 @register_hparams
 def image_transformer_base():
-    """The base: 12 layers of 512 units, blocks of 256 positions."""
+    """The base set: 12 layers of size 512, with attention blocks of 256 positions."""
     return _base(num_hidden_layers=12, batch_size=_images(4), self_attention_type="local_1d", block_length=256)
 
 
 @register_hparams
 def imagetransformer_base():
-    """Another name of `image_transformer_base`."""
+    """Another name for `image_transformer_base`."""
     return image_transformer_base()
 
 
 @register_hparams
 def imagetransformer_base_rel():
-    """The base with relative positions, which reach across the two visible blocks."""
+    """`image_transformer_base` with relative positions, which span the two visible blocks."""
     return _changed(
-        image_transformer_base(),
-        self_attention_type="local_1d+dot_product_relative_v2",
-        max_relative_position=512,
+        image_transformer_base(), self_attention_type="local_1d+dot_product_relative_v2", max_relative_position=512
     )
 
 
 @register_hparams
 def imagetransformer_cifar10_base():
-    """4 heads, a filter of 2048, dropout 0.3; tensor2tensor reports 2.90 bits per dimension on CIFAR-10."""
+    """4 heads, filter size 2048 and dropout 0.3; tensor2tensor reports 2.90 bits per dimension on CIFAR-10."""
     return _changed(
         image_transformer_base(),
         num_heads=4,
@@ -80,55 +78,55 @@ def imagetransformer_cifar10_base():
 
 @register_hparams
 def imagetransformer_imagenet32_base():
-    """The same with dropout 0.1; tensor2tensor reports 3.77 bits per dimension on ImageNet at 32x32."""
+    """The CIFAR-10 base with dropout 0.1; tensor2tensor reports 3.77 bits per dimension on 32x32 ImageNet."""
     return _changed(imagetransformer_cifar10_base(), layer_prepostprocess_dropout=0.1)
 
 
 @register_hparams
 def imagetransformer_sep_channels():
-    """12 layers of 256 units, 4 heads. (tensor2tensor's num_decoder_layers, 12, overrides its 6.)"""
+    """12 layers of size 256 with 4 heads. (tensor2tensor's num_decoder_layers of 12 overrides its 6 layers.)"""
     return _changed(image_transformer_base(), hidden_size=256, num_heads=4)
 
 
 @register_hparams
 def imagetransformer_sep_channels_8l():
-    """The same with a filter of 256."""
+    """`imagetransformer_sep_channels` with filter size 256."""
     return _changed(imagetransformer_sep_channels(), filter_size=256)
 
 
 @register_hparams
 def imagetransformer_sep_channels_8l_8h():
-    """The base with one image per batch."""
+    """`image_transformer_base` with one image per batch."""
     return _changed(image_transformer_base(), batch_size=_images(1))
 
 
 @register_hparams
 def imagetransformer_base_8l_8h_big_cond_dr03_dan():
-    """8 layers, a filter of 2048, dropout 0.3; tensor2tensor reports 2.99 bits per dimension on CIFAR-10."""
+    """8 layers, filter size 2048 and dropout 0.3; tensor2tensor reports 2.99 bits per dimension on CIFAR-10."""
     return _changed(image_transformer_base(), num_hidden_layers=8, filter_size=2048, layer_prepostprocess_dropout=0.3)
 
 
 @register_hparams
 def imagetransformer_base_8l_8h_big_cond_dr03_dan_128():
-    """The same with blocks of 128."""
+    """`imagetransformer_base_8l_8h_big_cond_dr03_dan` with blocks of 128 positions."""
     return _changed(imagetransformer_base_8l_8h_big_cond_dr03_dan(), block_length=128)
 
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_cond_dr03_dan():
-    """10 layers."""
+    """`imagetransformer_base_8l_8h_big_cond_dr03_dan` with 10 layers."""
     return _changed(imagetransformer_base_8l_8h_big_cond_dr03_dan(), num_hidden_layers=10)
 
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_uncond_dr03_dan():
-    """The same without classes: tensor2tensor's best unconditional set for CIFAR-10."""
+    """tensor2tensor's best unconditional set for CIFAR-10: 10 layers, without classes."""
     return _changed(imagetransformer_base_10l_8h_big_cond_dr03_dan(), unconditional=True)
 
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_uncond_dr03_dan_64():
-    """The same with one 64x64 image per batch and dropout 0.1."""
+    """The 10-layer unconditional set with one 64x64 image per batch and dropout 0.1."""
     return _changed(
         imagetransformer_base_10l_8h_big_cond_dr03_dan(),
         batch_size=_images(1, 64),
@@ -139,25 +137,25 @@ def imagetransformer_base_10l_8h_big_uncond_dr03_dan_64():
 
 @register_hparams
 def imagetransformer_base_12l_8h_big():
-    """The base with a filter of 1024 and one image per batch."""
+    """`image_transformer_base` with filter size 1024 and one image per batch."""
     return _changed(imagetransformer_sep_channels_8l_8h(), filter_size=1024)
 
 
 @register_hparams
 def imagetransformer_base_14l_8h_big():
-    """14 layers."""
+    """`imagetransformer_base_12l_8h_big` with 14 layers."""
     return _changed(imagetransformer_base_12l_8h_big(), num_hidden_layers=14)
 
 
 @register_hparams
 def imagetransformer_base_14l_8h_big_dr01():
-    """The same with dropout 0.1."""
+    """`imagetransformer_base_14l_8h_big` with dropout 0.1."""
     return _changed(imagetransformer_base_14l_8h_big(), layer_prepostprocess_dropout=0.1)
 
 
 @register_hparams
 def imagetransformer_bas8l_8h_big_uncond_dr03_imgnet():
-    """8 layers, a filter of 2048, dropout 0.3, one image per batch."""
+    """8 layers, filter size 2048, dropout 0.3 and one image per batch."""
     return _changed(
         imagetransformer_base_14l_8h_big(), num_hidden_layers=8, filter_size=2048, layer_prepostprocess_dropout=0.3
     )
@@ -165,7 +163,7 @@ def imagetransformer_bas8l_8h_big_uncond_dr03_imgnet():
 
 @register_hparams
 def imagetransformer1d_base_8l_64by64():
-    """8 layers, a filter of 2048, blocks of 512 positions, dropout 0.1, one 64x64 image per batch."""
+    """8 layers, filter size 2048, blocks of 512 positions, dropout 0.1 and one 64x64 image per batch."""
     return _changed(
         image_transformer_base(),
         num_hidden_layers=8,
@@ -178,13 +176,13 @@ def imagetransformer1d_base_8l_64by64():
 
 @register_hparams
 def imagetransformer1d_base_12l_64by64():
-    """12 layers."""
+    """`imagetransformer1d_base_8l_64by64` with 12 layers."""
     return _changed(imagetransformer1d_base_8l_64by64(), num_hidden_layers=12)
 
 
 @register_hparams
 def imagetransformer_tiny():
-    """2 layers of 64 units, for tests; one image per batch."""
+    """2 layers of size 64 with one image per batch, for tests."""
     return _changed(
         image_transformer_base(), num_hidden_layers=2, hidden_size=64, batch_size=_images(1), unconditional=True
     )
@@ -192,7 +190,7 @@ def imagetransformer_tiny():
 
 @register_hparams
 def image_transformer2d_base():
-    """8 layers of 512 units; blocks of 16x16 see the blocks around them. For `image_cifar10_plain_gen_blocks`."""
+    """8 layers of size 512 whose 16x16 blocks see the blocks around them, for `image_cifar10_plain_gen_blocks`."""
     return _base(
         num_hidden_layers=8,
         batch_size=_images(1),
@@ -207,7 +205,7 @@ def image_transformer2d_base():
 
 @register_hparams
 def imagetransformer2d_base():
-    """Another name of `image_transformer2d_base`."""
+    """Another name for `image_transformer2d_base`."""
     return image_transformer2d_base()
 
 
@@ -239,9 +237,9 @@ def sparse_transformer_cifar10():
 
 @register_hparams(model="transformer_lm")
 def image_transformer_small():
-    """4 layers of 128 units that see 112 to 224 pixels, 4 to 8 rows of an MNIST image; 5 of these images per batch.
+    """4 layers of size 128, whose attention sees 4 to 8 rows of an MNIST image (112 to 224 pixels); 5 images per batch.
 
-    It has the relative positions of Huang et al. (2018): without them, the blocks learned streaks instead of digits.
+    It has the relative positions of Huang et al. (2018). Without them, the model learned streaks instead of digits.
     """
     hparams = transformer_lm_base().override_from_dict(
         {

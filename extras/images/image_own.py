@@ -1,10 +1,10 @@
-"""`image_own`: the user's own PNGs, all of one size, for a model that generates and completes images.
+"""The problem `image_own`: generates and completes images like the user's own PNGs, which have the same size.
 
     t2t-datagen --problem=image_own --train_files=train --dev_files=dev --data_dir=D
 
-Files are PNGs, or folders of them. As in torchvision's `ImageFolder`, each folder directly below a given one is a
-class, with all images below it. `D/image_own.json` stores everything that was asked for, so that later commands need
-only `--data_dir=D`.
+Each path is a PNG or a folder of PNGs. As in torchvision's `ImageFolder`, each direct subfolder of a given folder is a
+class, which contains all images below it. `D/image_own.json` stores all settings, so that later commands need only
+`--data_dir=D`.
 """
 
 import hashlib
@@ -32,21 +32,21 @@ _VALUES = 256
 
 
 class ImageEncoder(TextEncoder):
-    """Encodes the class and the pixels of images of one size.
+    """Encodes the class and the pixels of images that have the same size.
 
-    Id 0 is padding, 1 the end, 2 an unknown class; then comes an id for each class, and 256 ids for each channel, so
-    that each channel has its embeddings. Pixels are ordered by rows, columns and channels; with `blocks`, the blocks
-    follow one another, and the pixels of each block have that order. As a text, an image is the name of its class;
-    pixels are shown as numbers in the order of their ids, separated by spaces.
+    Id 0 is padding, 1 the end, and 2 an unknown class. An id for each class follows, and then 256 ids for each channel,
+    so that each channel has its own embeddings. Pixels are ordered by rows, columns and channels; with `blocks`, the
+    blocks follow one another, and the pixels within each block have this order. The text of an image is the name of its
+    class. Decoded pixels are shown as numbers in the order of their ids, separated by spaces.
 
     Args:
-        size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
+        size: (height, width, channels), with 1 channel (grey) or 3 (RGB).
         class_labels: list of str, the names of the classes; empty for images without classes.
-        blocks: (rows, columns) of a block; each channel of a pixel counts as a column. None: no blocks.
-        sample_bits: how many bits of a 16-bit PNG's samples hold data, for the reader of PNGs; None: not known.
+        blocks: (rows, columns) of a block, or None for no blocks. Each channel of a pixel counts as a column.
+        sample_bits: the number of bits that the samples of 16-bit PNGs use, for the PNG reader, or None if unknown.
 
     Raises:
-        UserError: the image cannot be divided into such blocks.
+        UserError: the image cannot be divided into blocks of this size.
     """
 
     num_reserved_ids = 3
@@ -56,23 +56,23 @@ class ImageEncoder(TextEncoder):
         self.sample_bits = sample_bits
         self._order = self._places()
         self.class_labels = list(class_labels)
-        self._first = self.num_reserved_ids + len(self.class_labels)  # id of a pixel's value 0
+        self._first = self.num_reserved_ids + len(self.class_labels)  # id of the pixel value 0
         super().__init__(self._first + _VALUES * self.size[2])
 
     @property
     def fingerprint(self):
-        """SHA-256 (hex) of the size, the classes and the blocks."""
+        """The SHA-256 (hex) of the size, the classes and the blocks."""
         blocks = [self.blocks] if self.blocks else []
         return hashlib.sha256(json.dumps([self.size, self.class_labels, *blocks]).encode()).hexdigest()
 
     @property
     def half(self):
-        """The number of rows in the upper half of an image, in whole blocks; their ids come first."""
+        """The number of rows in the upper half of an image, in whole blocks; the ids of these rows come first."""
         rows = self.blocks[0] if self.blocks else 1
         return self.size[0] // 2 // rows * rows
 
     def _places(self):
-        """Returns the places of all pixels in the order of their ids; a place is the index in the flattened image."""
+        """Returns the index of each pixel in the flattened image, in the order of the ids."""
         height, width, channels = self.size
         places = np.arange(self.length)
         if not self.blocks:
@@ -80,8 +80,8 @@ class ImageEncoder(TextEncoder):
         rows, columns = self.blocks
         if height % rows or width * channels % columns:
             raise UserError(
-                f"image_blocks=({rows}, {columns}) do not divide an image of {height} rows and {width} x {channels} "
-                "columns. Expected divisors of both."
+                f"image_blocks=({rows}, {columns}): does not divide an image of {height} rows and {width} x {channels} "
+                "columns. Expected a divisor of the rows and one of the columns."
             )
         places = places.reshape(height // rows, rows, width * channels // columns, columns)
         return places.swapaxes(1, 2).reshape(-1)
@@ -92,7 +92,7 @@ class ImageEncoder(TextEncoder):
         return int(np.prod(self.size))
 
     def encode(self, text):
-        """Returns a list with the id of a class, given its name; of an unknown class, given a blank text."""
+        """Returns a list with the id of the class named `text`, or of the unknown class if the text is blank."""
         label = text.strip()
         if label and label not in self.class_labels:
             known = f"one of {', '.join(self.class_labels)}, or a blank line" if self.class_labels else "a blank line"
@@ -100,19 +100,19 @@ class ImageEncoder(TextEncoder):
         return [self.num_reserved_ids + self.class_labels.index(label) if label else UNK_ID]
 
     def encode_image(self, image):
-        """Returns the ids of uint8 pixels [rows, columns, channels]: an image, or its first rows (whole blocks)."""
+        """Returns the ids of an image or its first rows (whole blocks), uint8 [rows, columns, channels]."""
         ids = (self._first + np.arange(self.size[2]) * _VALUES + image).reshape(-1)
         return ids[self._order[: len(ids)]].tolist()
 
     def decode_image(self, ids):
-        """Returns uint8 [height, width, channels] from ids; ids of classes are skipped, missing pixels are black."""
+        """Returns the image of ids, uint8 [height, width, channels]; class ids are skipped, missing pixels black."""
         pixels = [(i - self._first) % _VALUES for i in ids if i >= self._first][: self.length]
         image = np.zeros(self.length, np.uint8)
         image[self._order[: len(pixels)]] = pixels
         return image.reshape(self.size)
 
     def count_pixels(self, ids):
-        """Returns how many of the ids stand for pixels; each channel counts."""
+        """Returns how many of the ids are pixel values; each channel counts."""
         return sum(i >= self._first for i in ids)
 
     def _piece(self, i):
@@ -121,7 +121,7 @@ class ImageEncoder(TextEncoder):
         return str((i - self._first) % _VALUES)
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, 1]; other texts get the id of an unknown class."""
+        """Encodes class names in a graph, string [batch] -> int32 ragged [batch, 1]; unknown names get one id."""
         import tensorflow as tf
 
         found = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
@@ -130,7 +130,7 @@ class ImageEncoder(TextEncoder):
         return tf.RaggedTensor.from_tensor(ids[:, None])
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch], the values of the pixels."""
+        """Decodes ids in a graph, int32 [batch, length], to the pixel values as text, string [batch]."""
         import tensorflow as tf
 
         ids = tf.ragged.boolean_mask(ids, (ids >= self._first) & (ids < self.vocab_size))
@@ -139,18 +139,18 @@ class ImageEncoder(TextEncoder):
 
 
 class ImageProblem(Problem):
-    """Images that a language model learns pixel by pixel. Subclasses write `image_size` and `generate_images`.
+    """Images that a language model learns pixel by pixel. Subclasses define `image_size` and `generate_images`.
 
-    The `inputs` of an example are the id of its class, its `targets` the ids of all pixels, without an end: see
-    `ImageEncoder`. Evaluations report the loss in bits per dimension; each channel of a pixel is a dimension.
+    The `inputs` of an example are the id of its class, and its `targets` are the ids of all pixels, without an end (see
+    `ImageEncoder`). Evaluations report the loss in bits per dimension, where each channel of a pixel is a dimension.
 
     Attributes:
-        image_size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
+        image_size: (height, width, channels), with 1 channel (grey) or 3 (RGB).
         class_labels: the names of the classes; empty for images without classes.
-        image_blocks: (rows, columns) of the blocks that are learned one after the other, as attention in `local_2d`
-            needs; each channel of a pixel counts as a column. None: pixels are ordered by rows.
-        sample_bits: how many bits of a 16-bit PNG's samples hold data, such as 12; None: 16, and a PNG that looks as if
-            it held fewer is an error.
+        image_blocks: (rows, columns) of the blocks into which pixels are grouped, as the attention `local_2d` needs;
+            each channel of a pixel counts as a column. If None, pixels are ordered by rows.
+        sample_bits: the number of bits that the samples of 16-bit PNGs use, such as 12. None means 16; a PNG that seems
+            to use fewer is then an error.
         unknown_class_rate: share of the training images whose class is hidden, so that the model can also complete
             images of an unknown class.
     """
@@ -171,12 +171,12 @@ class ImageProblem(Problem):
 
     @property
     def image_size(self):
-        """(height, width, channels) of all images."""
-        raise NotWritten(f"{type(self).__name__}: write image_size.")
+        """The size of all images, (height, width, channels)."""
+        raise NotWritten(f"{type(self).__name__}: define image_size.")
 
     def generate_images(self, data_dir, tmp_dir, dataset_split):
-        """Yields (uint8 array of `image_size`, name of its class; "" if that is not known)."""
-        raise NotWritten(f"{type(self).__name__}: write generate_images.")
+        """Yields (uint8 array of `image_size`, class name or "" if unknown)."""
+        raise NotWritten(f"{type(self).__name__}: define generate_images.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": [id of the class], "targets": ids of the pixels}, and counts the pixels."""
@@ -188,12 +188,12 @@ class ImageProblem(Problem):
             yield {"inputs": encoder.encode(label), "targets": encoder.encode_image(image)}
 
     def feature_encoders(self, data_dir):
-        """Returns one `ImageEncoder` for both features, classes and pixels."""
+        """Returns a single `ImageEncoder` for both features, classes and pixels."""
         encoder = ImageEncoder(self.image_size, self.class_labels, self.image_blocks, self.sample_bits)
         return dict.fromkeys(self.features, encoder)
 
     def augment(self, batch, seeds):
-        """Hides the classes of some images: see `unknown_class_rate`."""
+        """Hides the classes of some images, see `unknown_class_rate`."""
         import tensorflow as tf
 
         from t2t_lite.data.random_numbers import uniform_numbers
@@ -202,7 +202,7 @@ class ImageProblem(Problem):
         return {**batch, "inputs": tf.where(is_forgotten, UNK_ID, batch["inputs"])}
 
     def model_hparams(self, hparams):
-        """See `Problem.model_hparams`; refuses attention to blocks if the images are not in blocks."""
+        """See `Problem.model_hparams`; raises `UserError` for the attention `local_2d` if images are not in blocks."""
         if "local_2d" in hparams.self_attention_type and not self.image_blocks:
             raise UserError(
                 f"self_attention_type={hparams.self_attention_type}: local_2d needs images in blocks, but the pixels "
@@ -212,11 +212,11 @@ class ImageProblem(Problem):
         return super().model_hparams(hparams)
 
     def example_length(self, encoders):
-        """Returns the number of ids for an image and its class."""
+        """Returns the number of ids of an image and its class."""
         return 1 + encoders["targets"].length
 
     def given_part(self, given, encoders):
-        """Returns the part of the image whose rows are given in full: see `Problem.given_part`."""
+        """Returns the part of the image whose rows are completely given, see `Problem.given_part`."""
         height = encoders["targets"].size[0]
         rows = encoders["targets"].count_pixels(given) * height // encoders["targets"].length
         return (0, 0, 1, min(rows, height) / height) if rows else None
@@ -228,7 +228,7 @@ class ImageProblem(Problem):
         return height * width * channels
 
     def max_length(self, model_hparams):
-        """Returns `sequence_length`, whatever the hyperparameters say."""
+        """Returns `sequence_length`, regardless of the hyperparameters."""
         return self.sequence_length
 
 
@@ -238,7 +238,7 @@ def _are_sizes(size):
 
 @registry.register_problem
 class ImageOwn(OwnProblem, ImageProblem):
-    """The PNGs that `configure` was given."""
+    """The problem on the user's own PNGs, which are passed to `configure`."""
 
     settings = own_settings(
         "problem", "files", OwnSetting("folders", list, None), OwnSetting("image_size", list, None, fits=_are_sizes),
@@ -251,21 +251,21 @@ class ImageOwn(OwnProblem, ImageProblem):
 
     @property
     def image_size(self):
-        """(height, width, channels) of the first training image."""
+        """The size of the first training image, (height, width, channels)."""
         return tuple(self.determined("image_size"))
 
     sample_bits = kept(
-        "sample_bits", "How many bits of the samples of 16-bit training images hold data; None: no such images."
+        "sample_bits", "Number of bits used by the samples of 16-bit training images, or None without such images."
     )
-    class_labels = kept("class_labels", "The names of the classes, sorted; empty if there would be a single one.", ())
+    class_labels = kept("class_labels", "The sorted names of the classes; empty if there is only one class.", ())
 
     def check_settings(self, values, paths):
-        """See `OwnProblem.check_settings`; stores the folders that were given, which determine the classes."""
+        """See `OwnProblem.check_settings`; also stores the given folders, which determine the classes."""
         super().check_settings(values, paths)
         values["folders"] = [full_path(path) for given in paths.values() for path in given if files.is_folder(path)]
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the size, the bits and the classes; see `OwnProblem.check_corpus`."""
+        """Finds the image size, the sample bits and the classes, see `OwnProblem.check_corpus`."""
         paths = self._paths(DatasetSplit.TRAIN)
         self._check_folders(paths)
         classes = sorted({*map(self._class_of, paths)})
@@ -282,13 +282,13 @@ class ImageOwn(OwnProblem, ImageProblem):
             direct = [name for name, *below in inside if not below]
             classes = {name for name, *below in inside if below}
             if direct and classes:
-                raise UserError(f"{start}{direct[0]}: lies next to the class folders. Move it into one of them.")
+                raise UserError(f"{start}{direct[0]}: is next to the class folders. Move it into one of them.")
             for path in files.list_files(start, r"[^.].*") if classes else ():
                 if files.is_folder(path) and os.path.basename(path) not in classes:
-                    raise UserError(f"{path}: this class folder has no .png. Add images to it, or remove it.")
+                    raise UserError(f"{path}: this class folder contains no .png. Add images, or remove the folder.")
 
     def _find_size(self, paths):
-        """Returns the size of the first image; with `skip_bad_lines`, of the first image that can be read."""
+        """Returns the size of the first image, or with `skip_bad_lines` of the first readable image."""
         for path in paths:
             try:
                 return list(read_png(path, self.sample_bits).shape)
@@ -301,7 +301,7 @@ class ImageOwn(OwnProblem, ImageProblem):
     def _paths(self, split):
         return [facts["path"] for facts in self.files_of(split)]
 
-    _folders = kept("folders", "The folders that were given; earlier versions did not store them.", ())
+    _folders = kept("folders", "The given folders; earlier versions did not store them.", ())
 
     def _class_of(self, path):
         return class_of(path, self._folders)
@@ -312,7 +312,7 @@ class ImageOwn(OwnProblem, ImageProblem):
             pass
 
     def generate_images(self, data_dir, tmp_dir, dataset_split):
-        """Yields (image, name of its class)."""
+        """Yields (image, class name)."""
         self.read_config(data_dir)
         first = f"as {self._paths(DatasetSplit.TRAIN)[0]}"
         for path in self._paths(dataset_split):
@@ -322,7 +322,7 @@ class ImageOwn(OwnProblem, ImageProblem):
                 check_size(path, image.shape, self.image_size, first)
                 if label and label not in self.class_labels:
                     known = ", ".join(self.class_labels)
-                    raise UserError(f"{path}: its class is not among the training images. Expected one of {known}.")
+                    raise UserError(f"{path}: the training images do not have this class. Expected one of {known}.")
             except UserError as error:
                 report(str(error), self.on_bad_line)
             else:

@@ -1,4 +1,4 @@
-"""What the settings of problems on the user's own files mean for `image_own`."""
+"""Explains the settings of problems on the user's own files for `image_own`."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

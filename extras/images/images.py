@@ -1,7 +1,7 @@
-"""Published image sets, under tensor2tensor's names: MNIST, Fashion-MNIST and CIFAR-10.
+"""Problems for the published image sets MNIST, Fashion-MNIST and CIFAR-10, with tensor2tensor's names.
 
-The images come from files in `tmp_dir`, compressed or not, or from a set that tensorflow-datasets has prepared, or they
-are downloaded. The published test set is the dev set. docs/extras/images.md has examples.
+The images come from files in `tmp_dir`, compressed or not, or from a set that tensorflow-datasets has prepared;
+otherwise they are downloaded. The published test set is used as the dev set. docs/extras/images.md has examples.
 """
 
 import types
@@ -17,7 +17,7 @@ _IN_PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "test"}
 
 
 class PublishedImages(ImageProblem):
-    """Images from published files.
+    """Base class of problems whose images come from published files.
 
     Attributes:
         prepared_dataset: str, the name of the set in tensorflow-datasets.
@@ -48,7 +48,7 @@ class PublishedImages(ImageProblem):
             yield image, self.class_labels[number]
 
     def read(self, *sources):
-        """Yields (image, number of its class); `sources` has an iterable of files for each pattern of a split."""
+        """Yields (image, class number); `sources` has an iterable of files for each pattern of a split."""
         raise NotImplementedError
 
     def _prepared(self, tmp_dir):
@@ -56,21 +56,21 @@ class PublishedImages(ImageProblem):
 
 
 def _read_prepared(folder, split, size):
-    """Yields (uint8 pixels [rows, columns, channels], number of the class) from a split of a prepared set.
+    """Yields (uint8 pixels [rows, columns, channels], class number) from a split of a prepared set.
 
     Args:
         folder, split: as for `downloads.read_prepared`.
         size: (rows, columns, channels), the expected size of the images.
 
     Raises:
-        UserError: the set does not have such images, or a file is damaged.
+        UserError: the set does not have images of this size, or a file is damaged.
     """
     builder = downloads.prepared_builder(folder)
     features = builder.info.features
     has_both = hasattr(features, "keys") and {"image", "label"} <= {*features.keys()}
     if not has_both or tuple(features["image"].shape) != tuple(size):
         raise UserError(
-            f"{folder}: does not have images of {size[0]}x{size[1]}x{size[2]} and their labels. Expected the features "
+            f"{folder}: does not contain images of {size[0]}x{size[1]}x{size[2]} with labels. Expected the features "
             "image and label."
         )
     for image, label in downloads.prepared_examples(builder, folder, split, ("image", "label")):
@@ -78,7 +78,7 @@ def _read_prepared(folder, split, size):
 
 
 def _idx_files(folder):
-    """Returns `image_files` for a set in MNIST's format."""
+    """Returns `image_files` for a published set in MNIST's format."""
     kinds = ("images-idx3-ubyte", "labels-idx1-ubyte")
     names = {
         split: [f"{tag}-{kind}" for kind in kinds] for split, tag in zip(_IN_PREPARED, ("train", "t10k"), strict=True)
@@ -88,7 +88,7 @@ def _idx_files(folder):
 
 @register_problem
 class ImageMnist(PublishedImages):
-    """Handwritten digits, 28x28 grey."""
+    """MNIST: handwritten digits, 28x28 pixels, grey."""
 
     image_size = (28, 28, 1)
     class_labels = tuple("0123456789")
@@ -96,13 +96,13 @@ class ImageMnist(PublishedImages):
     image_files = _idx_files("https://storage.googleapis.com/cvdf-datasets/mnist")
 
     def read(self, *sources):
-        """See `PublishedImages`; one file of images and one of labels."""
+        """See `PublishedImages`; reads a file of images and a file of labels."""
         return png_files.read_idx_pairs(*(next(iter(found)) for found in sources))
 
 
 @register_problem
 class ImageFashionMnist(ImageMnist):
-    """Clothes, 28x28 grey, in MNIST's format (names of classes: zalandoresearch/fashion-mnist, README)."""
+    """Fashion-MNIST: clothes, 28x28 pixels, grey (class names: README of zalandoresearch/fashion-mnist)."""
 
     class_labels = (
         "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
@@ -113,7 +113,7 @@ class ImageFashionMnist(ImageMnist):
 
 @register_problem
 class ImageCifar10PlainGen(PublishedImages):
-    """Photographs of ten classes, 32x32 RGB (Krizhevsky 2009)."""
+    """CIFAR-10: photographs of ten classes, 32x32 pixels, RGB (Krizhevsky 2009)."""
 
     image_size = (32, 32, 3)
     class_labels = (
@@ -128,13 +128,13 @@ class ImageCifar10PlainGen(PublishedImages):
     )
 
     def read(self, sources):
-        """See `PublishedImages`; files of images with their labels."""
+        """See `PublishedImages`; reads files that contain images with their labels."""
         for source in sources:
             yield from png_files.read_cifar(source, self.image_size)
 
 
 @register_problem
 class ImageCifar10PlainGenBlocks(ImageCifar10PlainGen):
-    """The same in blocks of 16x16 values, as imagetransformer2d_base needs."""
+    """CIFAR-10 in blocks of 16x16 values, as imagetransformer2d_base needs them."""
 
     image_blocks = (16, 16)

@@ -1,4 +1,4 @@
-"""Attention patterns of blocks that see themselves and their neighbours (Parmar et al. 2018, "Image Transformer")."""
+"""Local attention patterns: blocks see themselves and their neighbours (Parmar et al. 2018, "Image Transformer")."""
 
 from typing import ClassVar
 
@@ -14,15 +14,15 @@ from t2t_lite.settings.ranges import setting
 
 @register_pattern("local_1d")
 class LocalOneDimension(Pattern):
-    """Each position sees the earlier positions of its own block of `block_length`, and the whole block before.
+    """Each position sees the earlier positions of its own block of `block_length`, and the whole previous block.
 
-    The same as tensor2tensor's `masked_local_attention_1d` (Parmar et al., section 3.1).
+    This equals tensor2tensor's `masked_local_attention_1d` (Parmar et al., section 3.1).
     """
 
     HPARAMS: ClassVar = {
         "block_length": setting(
             256, 1, 2**20, argument="self_attention.block_length", fixed=True,
-            meaning="Positions per block of local_1d; a block sees itself and the block before.",
+            meaning="Positions per block of local_1d; a block sees itself and the previous block.",
         )
     }  # fmt: skip
 
@@ -33,18 +33,18 @@ class LocalOneDimension(Pattern):
         self.block_length = block_length
 
     def visible(self, i, j, end, causal):
-        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        """Returns whether position i sees position j, see `Pattern.visible`."""
         return (j <= i) & (j // self.block_length >= i // self.block_length - 1)
 
     def parts(self, length, causal):
-        """Returns one part: each block with the one before."""
+        """Returns a single part, in which each block sees itself and the previous block."""
         if is_short(self.block_length, length):
             return None
         size, _ = blocks_of(self.block_length, length)
         return [block_part(size, length, [1, 0], lambda i, j, end: j <= i, [Strides(-size)])]
 
     def positions(self, at, count):
-        """Returns the last positions, as many as two blocks hold."""
+        """Returns the last positions, up to the length of two blocks."""
         return last_positions(2 * self.block_length, at, count)
 
     def seen(self, keys):
@@ -54,12 +54,12 @@ class LocalOneDimension(Pattern):
 
 @register_pattern("local_2d")
 class LocalTwoDimensions(Pattern):
-    """Divides an image into blocks of rows and columns; each block sees itself and the earlier blocks around it.
+    """Divides an image into blocks of rows and columns; each block sees itself and its earlier neighbours.
 
-    A sequence has the blocks of the image in raster order, and the cells of each block in raster order. A block sees
-    `blocks_beside` blocks to its left; in the `blocks_above` rows of blocks above it, it sees the block above and
-    `blocks_beside` blocks on either side. The same as tensor2tensor's `masked_local_attention_2d` (Parmar et al.,
-    section 3.2) where flanges are multiples of the block.
+    A sequence contains the blocks of the image in raster order, and the cells of each block in raster order. A block
+    sees `blocks_beside` blocks to its left. In the `blocks_above` rows of blocks above it, it sees the block directly
+    above and `blocks_beside` blocks on either side. This equals tensor2tensor's `masked_local_attention_2d` (Parmar et
+    al., section 3.2) if the flanges are multiples of the block.
 
     Args:
         block_height, block_width: int, cells per block.
@@ -76,15 +76,15 @@ class LocalTwoDimensions(Pattern):
         ),
         "image_width": setting(
             32, 1, 2**16, argument="self_attention.image_width", fixed=True,
-            meaning="Columns of the image for local_2d; each channel of a pixel is a column.",
+            meaning="Number of columns in the image for local_2d; each channel of a pixel is a column.",
         ),
         "blocks_above": setting(
             1, 0, 64, argument="self_attention.blocks_above", fixed=True,
-            meaning="Rows of blocks that a block of local_2d sees above it.",
+            meaning="Number of rows of blocks above a block that local_2d sees.",
         ),
         "blocks_beside": setting(
             1, 0, 64, argument="self_attention.blocks_beside", fixed=True,
-            meaning="Blocks that a block of local_2d sees to its left, and on either side in the rows above.",
+            meaning="Number of blocks that local_2d sees to the left of a block, and on both sides in the rows above.",
         ),
     }  # fmt: skip
 
@@ -104,11 +104,11 @@ class LocalTwoDimensions(Pattern):
         beside = range(-blocks_beside, blocks_beside + 1)
         around = [(0, column) for column in range(blocks_beside, -1, -1)]
         around += [(row, column) for row in range(1, blocks_above + 1) for column in beside]
-        # (rows above, columns to the left, blocks before); those wider than the image are left out
+        # (rows above, columns to the left, distance in blocks), except blocks outside of the image
         self.neighbors = [(r, c, r * self.columns + c) for r, c in around if abs(c) < self.columns]
 
     def visible(self, i, j, end, causal):
-        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        """Returns whether position i sees position j, see `Pattern.visible`."""
         (row, column), (other_row, other_column) = (
             (x // self.size // self.columns, x // self.size % self.columns) for x in (i, j)
         )
@@ -116,20 +116,20 @@ class LocalTwoDimensions(Pattern):
         return (j <= i) & near
 
     def parts(self, length, causal):
-        """Returns one part: each block with all its neighbours."""
+        """Returns a single part, in which each block sees all its neighbours."""
         if is_short(self.size, length):
             return None
         lefts = ops.convert_to_tensor([c for _, c, _ in self.neighbors for _ in range(self.size)], "int32")
 
         def mask(i, j, end):
-            column = i // self.size % self.columns - lefts  # a column beyond an edge would belong to another row
+            column = i // self.size % self.columns - lefts  # columns beyond an edge belong to another row
             return (j <= i) & (column >= 0) & (column < self.columns)
 
         shifts = [shift for *_, shift in self.neighbors]
         return [block_part(self.size, length, shifts, mask, [Strides(-s * self.size, 1, self.size) for s in shifts])]
 
     def positions(self, at, count):
-        """Returns the positions in all neighbours of the block at a position; -1 beyond an edge."""
+        """Returns the positions in all neighbours of the block at a position, or -1 beyond an edge."""
         block, within = at // self.size, ops.arange(self.size, dtype="int32")
         column, found = block % self.columns, []
         for _, left, shift in self.neighbors:
@@ -138,5 +138,5 @@ class LocalTwoDimensions(Pattern):
         return ops.concatenate(found, axis=1)
 
     def seen(self, keys):
-        """Returns the number of cells in all neighbours, at most `keys`."""
+        """Returns the number of cells in all neighbouring blocks, at most `keys`."""
         return min(len(self.neighbors) * self.size, keys)

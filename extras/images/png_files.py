@@ -1,4 +1,4 @@
-"""Reads and writes image files: PNGs, alone or in a grid, and the binary files of MNIST (idx) and CIFAR-10."""
+"""Reads and writes PNGs, alone or in a grid, and reads the binary files of MNIST (idx) and CIFAR-10."""
 
 import logging
 import math
@@ -15,18 +15,18 @@ from t2t_lite.errors import UserError, counted
 _LOGGER = logging.getLogger("t2t_lite")
 COLORS = {1: "grey", 3: "RGB"}
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_ALPHA = 4  # bit of the colour type
+_ALPHA = 4  # bit of the colour type that marks an alpha channel
 _SRGB_GAMMA, _TOLERANCE = 45455, 2273  # 1 / 2.2 in units of 1 / 100,000, and 5 % of it
-_BYTES = 0x08  # code of unsigned bytes in idx files
+_BYTES = 0x08  # type code of unsigned bytes in idx files
 
 
 def read_png(path, sample_bits=None):
-    """Returns the pixels of a PNG, uint8 [rows, columns, 1 (grey) or 3 (RGB)], as stored: no gamma is applied.
+    """Returns the pixels of a PNG as stored, without gamma: uint8 [rows, columns, 1 (grey) or 3 (RGB)].
 
     Args:
         path: str.
-        sample_bits: int, how many bits of a 16-bit PNG's samples hold data: see `find_sample_bits`. The samples are
-            scaled to 8 bits and rounded. None: 16, and an image that looks as if it had fewer is an error.
+        sample_bits: int, the number of bits that the samples of a 16-bit PNG use, see `find_sample_bits`. The samples
+            are scaled to 8 bits and rounded. None means 16; an image that seems to use fewer is then an error.
 
     Raises:
         UserError: the file is missing, truncated, not a PNG, animated or transparent, or its samples do not fit into
@@ -43,18 +43,18 @@ def read_png(path, sample_bits=None):
     if header.has_transparency:
         raise UserError(f"{path}: has a transparent colour. Expected grey or RGB without transparency.")
     if header.frames > 1:
-        raise UserError(f"{path}: is an animation of {header.frames:,} frames. Expected one PNG per frame.")
+        raise UserError(f"{path}: is an animation with {header.frames:,} frames. Expected one PNG per frame.")
     return samples if samples.dtype == np.uint8 else _eight_bits(path, samples, sample_bits)
 
 
 def find_sample_bits(paths):
-    """Returns how many bits the samples of 16-bit PNGs use: 8, 10, 12, 14 or 16, judged by the largest sample.
+    """Returns how many bits the samples of 16-bit PNGs use (8, 10, 12, 14 or 16), judging by the largest sample.
 
-    Cameras and scanners store 12 bits as 0 to 4,095 in 16 bits. A single dark image looks the same, so the images of a
+    Cameras and scanners store 12 bits as 0 to 4,095 in 16 bits. A dark 16-bit image looks the same, so all images of a
     corpus are judged together, and the result is logged. PNGs that cannot be read are skipped.
 
     Returns:
-        int, or None if no PNG has 16-bit samples.
+        The number of bits, int, or None if no PNG has 16-bit samples.
     """
     contents = ((path, files.read_bytes(path)) for path in paths)
     deep = ((path, _decoded(data)) for path, data in contents if read_header(data).bits == 16)
@@ -62,13 +62,13 @@ def find_sample_bits(paths):
     if not bits_of:
         return None
     bits = max(bits_of.values())
-    _LOGGER.info(f"16-bit PNGs are read as {bits} bits: {2**bits - 1:,} is white")
+    _LOGGER.info(f"16-bit PNGs are read as {bits}-bit samples, in which {2**bits - 1:,} is white")
     fewer = [path for path in bits_of if bits_of[path] < bits]
     if 2 * len(fewer) > len(bits_of):
         _LOGGER.warning(
             f"{len(fewer):,} of {len(bits_of):,} 16-bit PNGs, such as {fewer[0]}, have no sample above "
-            f"{2 ** (bits - 2) - 1:,}, but {max(bits_of, key=bits_of.get)} has. All are scaled by {bits} bits: check "
-            "that they share one scale."
+            f"{2 ** (bits - 2) - 1:,}, but {max(bits_of, key=bits_of.get)} has. All are scaled from {bits} bits. Check "
+            "that all PNGs use the same scale."
         )
     return bits
 
@@ -79,12 +79,12 @@ def warn_of_colors(paths):
     if own:
         _LOGGER.warning(
             f"{own[0]}{f' and {len(own) - 1:,} more' if own[1:] else ''}: not sRGB (gAMA, iCCP or cICP). The samples "
-            "are read as stored, without conversion."
+            "are used as stored, without conversion."
         )
 
 
 def _decoded(data):
-    """Returns the samples of a PNG, uint16 if it has 16 bits and else uint8, or None if it is damaged."""
+    """Returns the samples of a PNG, uint16 if they have 16 bits and otherwise uint8, or None if the PNG is damaged."""
     import tensorflow as tf
 
     try:
@@ -102,13 +102,13 @@ def _eight_bits(path, samples, sample_bits):
     largest = int(samples.max())
     if sample_bits is None and largest > 0 and (bits := _bits_of(largest)) < 16:
         raise UserError(
-            f"{path}: its 16-bit samples are at most {largest:,}, so they may hold only {bits} bits, and there is no "
-            f"16-bit training image to compare with. Multiply them by {2 ** (16 - bits)}, or save 8 bits."
+            f"{path}: the 16-bit samples are at most {largest:,}, so they may use only {bits} bits, and there is no "
+            f"16-bit training image to compare with. Multiply the samples by {2 ** (16 - bits)}, or save 8-bit samples."
         )
     white = 2 ** (sample_bits or 16) - 1
     if largest > white:
         raise UserError(
-            f"{path}: has a sample of {largest:,}. Expected at most {white:,}, because the training images hold "
+            f"{path}: a sample is {largest:,}. Expected at most {white:,}, because the training images use "
             f"{sample_bits} bits."
         )
     return np.rint(samples * (255 / white)).astype(np.uint8)
@@ -131,25 +131,25 @@ def check_samples(source, image):
 
 
 def check_size(path, found, expected, source):
-    """Raises `UserError` unless an image has the expected (height, width, channels); `source` says whose that is."""
+    """Raises `UserError` unless an image has the expected (height, width, channels); the message ends with `source`."""
     if tuple(found) != tuple(expected):
         raise UserError(f"{path}: is {shown_size(found)}. Expected {shown_size(expected)}, {source}.")
 
 
 def shown_size(size):
-    """Returns (height, width, channels) as shown in messages: 28x28, grey."""
+    """Returns (height, width, channels) as text for messages, such as "28x28, grey"."""
     height, width, *channels = size
     return f"{width}x{height}, {COLORS.get(*channels, 'of other channels') if len(channels) == 1 else 'no channels'}"
 
 
 def class_of(path, folders=()):
-    """Returns the name of an image's class, that of the folder directly below a given one.
+    """Returns the name of an image's class, which is the direct subfolder of a given folder.
 
-    torchvision's `ImageFolder` does the same. The class of an image directly in a given folder is that folder's name.
+    torchvision's `ImageFolder` does the same. For an image directly in a given folder, the class is this folder's name.
 
     Args:
-        path: str, an image.
-        folders: list of str, the folders that were given; an image outside of all of them was given by itself.
+        path: str, the path of an image.
+        folders: list of str, the given folders. An image outside of these folders was given as a file.
     """
     inside = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
     folder = max(inside, key=len, default=os.path.dirname(path))
@@ -161,12 +161,12 @@ def read_upper_halves(path, encoders):
     """Returns prompts for the completion of images, as lists of ids: the class and the upper half of each image.
 
     Args:
-        path: str, a PNG, which may be a grid of images without borders; or a folder of PNGs, read in the order of their
-            paths, where the images of a class are in a folder with its name.
+        path: str, a PNG, or a folder of PNGs that are read in the order of their paths. A PNG may be a grid of images
+            without borders. The images of a class are in a folder with the name of the class.
         encoders: {"targets": ImageEncoder}.
 
     Raises:
-        UserError: as for `read_png`, or an image has another size.
+        UserError: an image cannot be read (see `read_png`), or has another size.
     """
     encoder = encoders["targets"]
     height, width, channels = encoder.size
@@ -193,21 +193,22 @@ def read_upper_halves(path, encoders):
 
 
 def _warn_of_classes(folder, names, class_labels):
-    """Logs a warning if a folder has subfolders whose names are not those of classes."""
+    """Logs a warning if a folder has subfolders that are not named after classes."""
     labels = {class_of(name, [folder]) for name in names}
     if unknown := sorted(labels - {class_of(os.path.join(folder, "_"), [folder]), *class_labels}):
         _LOGGER.warning(
-            f"{folder}: {counted(len(unknown), 'subfolder')} ({', '.join(unknown)}) without the name of a class. Their "
-            f"images are completed without one. Expected names such as {class_labels[0]}."
+            f"{folder}: {counted(len(unknown), 'subfolder')} ({', '.join(unknown)}) not named after a class. The "
+            f"images there are completed without a class. Expected names such as {class_labels[0]}."
         )
 
 
 def write_grid(path, answers, encoders):
-    """Returns {path: bytes of a PNG}, a grid without borders with a row per input: its outputs, best first.
+    """Returns {path: bytes of a PNG}, a grid without borders with a row per input, which has its outputs, best first.
 
     Args:
         path: str.
-        answers: list of (input, outputs): a text or a list of ids, and lists of ids, which continue such a list.
+        answers: list of (input, outputs). An input is a text or a list of ids; outputs are lists of ids, which continue
+            the input's ids.
         encoders: {"targets": ImageEncoder}.
 
     Raises:
@@ -216,7 +217,7 @@ def write_grid(path, answers, encoders):
     encoder = encoders["targets"]
     most = max((len(outputs) for _, outputs in answers), default=0)
     if not most:
-        raise UserError(f"{path}: no image to write, because there are no inputs. Expected one input per line.")
+        raise UserError(f"{path}: there are no inputs, so there is no image to write. Expected one input per line.")
     rows = []
     for given, outputs in answers:
         given = given if isinstance(given, list) else []
@@ -227,14 +228,14 @@ def write_grid(path, answers, encoders):
 
 
 class PngHeader(NamedTuple):
-    """Properties of a PNG that its decoded pixels no longer show.
+    """Properties of a PNG that cannot be seen in its decoded pixels.
 
     Attributes:
         bits: int, bits per sample: 1, 2, 4, 8 or 16.
-        has_alpha: bool, whether there is an alpha channel.
-        has_transparency: bool, whether a colour, or entries of the palette, are transparent.
+        has_alpha: bool, whether the PNG has an alpha channel.
+        has_transparency: bool, whether a colour or an entry of the palette is transparent.
         frames: int, more than 1 for an animation.
-        has_own_colors: bool, whether viewers convert the samples, by a gamma or profile other than sRGB's.
+        has_own_colors: bool, whether viewers convert the samples because of a gamma or profile other than sRGB's.
     """
 
     bits: int
@@ -271,7 +272,7 @@ def read_idx(source, rank):
         rank: int, the expected number of axes: 3 for images, 1 for labels.
 
     Raises:
-        UserError: the file is missing, damaged, truncated, or not an idx file of that rank.
+        UserError: the file is missing, damaged, truncated, or not an idx file of this rank.
     """
     data = _bytes(source)
     if data[:4] != bytes([0, 0, _BYTES, rank]) or len(data) < 4 + 4 * rank:
@@ -280,28 +281,28 @@ def read_idx(source, rank):
     expected = 4 + 4 * rank + math.prod(shape)
     if len(data) != expected:
         raise UserError(
-            f"{source}: has {len(data):,} bytes, but its header says {expected:,}: truncated or damaged. Copy it again."
+            f"{source}: has {len(data):,} bytes instead of {expected:,} as in its header. Copy the file again."
         )
     return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
 
 
 def read_idx_pairs(images, labels):
-    """Yields (uint8 pixels [rows, columns, 1], number of the class) from two idx files.
+    """Yields (uint8 pixels [rows, columns, 1], class number) from two idx files.
 
     Raises:
-        UserError: as for `read_idx`, or the files differ in length.
+        UserError: a file cannot be read (see `read_idx`), or the files differ in length.
     """
     pixels, numbers = read_idx(images, 3), read_idx(labels, 1)
     if len(pixels) != len(numbers):
         raise UserError(
-            f"{images} has {len(pixels):,} images, but {labels} has {len(numbers):,} labels. Expected one per image."
+            f"{images} has {len(pixels):,} images, but {labels} has {len(numbers):,} labels. Expected as many labels."
         )
     for image, number in zip(pixels, numbers.tolist(), strict=True):
         yield image[..., None], number
 
 
 def read_cifar(source, size):
-    """Yields (uint8 pixels [rows, columns, channels], number of the class) from a binary file of CIFAR-10.
+    """Yields (uint8 pixels [rows, columns, channels], class number) from a binary file of CIFAR-10.
 
     Args:
         source: path, or an `archives.Member`.
@@ -313,7 +314,7 @@ def read_cifar(source, size):
     data, length = _bytes(source), 1 + math.prod(size)
     if not data or len(data) % length:
         raise UserError(
-            f"{source}: has {len(data):,} bytes, not a multiple of {length:,}: truncated or damaged. Copy it again."
+            f"{source}: truncated or damaged: {len(data):,} bytes are not a multiple of {length:,}. Copy it again."
         )
     height, width, channels = size
     for row in np.frombuffer(data, np.uint8).reshape(-1, length):

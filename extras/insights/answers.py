@@ -1,4 +1,4 @@
-"""Answers that models of all tasks have in common, and those of encoders, as JSON; checks of requests."""
+"""JSON answers that are common to the models of all tasks, the answers of encoders, and checks of requests."""
 
 import time
 
@@ -12,17 +12,17 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.settings.ranges import PATTERN_LENGTH, typed_value
 from t2t_lite.visualization.attention_pictures import attend
 
-_MOST_CHARACTERS = 10_000  # of a text
+_MOST_CHARACTERS = 10_000  # limit for a text in a request
 
 
 class Answers:
-    """Answers requests by JSON objects, one at a time. Every call raises `UserError` for a bad request.
+    """Answers JSON requests about a model, one at a time. Every call raises `UserError` for an invalid request.
 
     Args:
         answerer: the result of `t2t_lite.load`.
 
     Attributes:
-        calls: tuple of the names of the methods that answer a request.
+        calls: tuple of str, the names of the methods that answer a request.
     """
 
     calls = ("attention", "patterns")
@@ -33,20 +33,20 @@ class Answers:
             self.leave_out("patterns")
 
     def leave_out(self, call):
-        """Removes a call that this model cannot answer."""
+        """Removes a call that this model does not support."""
         self.calls = tuple(one for one in self.calls if one != call)
 
     def attention(self, request):
-        """Returns the model's attention in "text".
+        """Returns the model's attention weights for "text".
 
         Returns:
             {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}}. The kinds are
-            "encoder", "decoder" and "memory", as far as the model has them.
+            "encoder", "decoder" and "memory", if the model has them.
         """
         return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
 
     def patterns(self, request):
-        """Draws which of "length" positions see which others (default: as many as the model was trained on).
+        """Draws which of "length" positions see each other. The default length is that of the training examples.
 
         Returns:
             {"length": int, "picture": {"name", "type", "data" in base64}}.
@@ -56,12 +56,12 @@ class Answers:
         return {"length": length, "picture": picture_file("patterns", draw_patterns(self.answerer.model, length))}
 
     def prepared(self, text):
-        """Returns a text as preprocessed by the problem."""
+        """Returns a text after the problem's preprocessing."""
         return self.answerer.problem.encoded_text(text) if self.answerer.problem else text
 
 
 def shown_attention(attentions):
-    """Returns {kind: SentenceAttention} as JSON."""
+    """Converts {kind: SentenceAttention} to JSON."""
     return {
         kind: {
             "queries": attention.queries,
@@ -73,51 +73,51 @@ def shown_attention(attentions):
 
 
 def checked(request, schema):
-    """Returns a request with texts in valid Unicode.
+    """Checks a request, and returns it with all texts in valid Unicode.
 
     Args:
         request: a JSON value.
         schema: {name: type}, see `check_schema`; other names are not allowed.
 
     Raises:
-        UserError: it does not match the schema, has an unknown name, or has a text that is too long.
+        UserError: the request does not match the schema, has an unknown name, or has a text that is too long.
     """
     check_schema(request, schema, "request")
     names = [name.removesuffix("?") for name in schema]
     for name, value in request.items():
         if name not in names:
             raise UserError(
-                f"{shown(name)}: is not known. {nearest(name, names, end=' ')}Expected some of {', '.join(names)}."
+                f"{shown(name)}: unknown field. {nearest(name, names, end=' ')}Expected one of {', '.join(names)}."
             )
         if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
             raise UserError(
-                f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}: split the text."
+                f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}. Split the text."
             )
     return {name: valid_unicode(value) if isinstance(value, str) else value for name, value in request.items()}
 
 
 def _rounded(weights):
-    """Returns nested lists of weights, rounded to what a picture can show: they make up most of the answer."""
+    """Returns weights as nested lists, rounded to the precision of a picture to keep the answer short."""
     return np.round(weights.astype(float), 5).tolist()
 
 
 class Predictions(Answers):
-    """Answers about a Predictor."""
+    """Answers requests about a Predictor."""
 
     calls = ("predict", "attention", "patterns")
 
     def __init__(self, answerer):
         super().__init__(answerer)
         if answerer.num_texts > 1:
-            self.leave_out("attention")  # pictures of it show only one text
+            self.leave_out("attention")  # attention pictures show only one text
 
     def predict(self, request):
         """Predicts the answer to "text", or to "text" and "second" for tasks that read two texts.
 
         Returns:
-            The fields of the task's answer, see `EncoderTask.as_json`; for classes {"label", "probabilities":
-            [{"label", "probability"}]}, the most probable class first. In addition, for display, {"answer": str,
-            "lists": [[{"text", "probability"}]], "truncated": bool, "seconds": float}.
+            The fields of the task's answer, see `EncoderTask.as_json`. For classes, these are {"label",
+            "probabilities": [{"label", "probability"}]}, the most probable class first. For display, the result also
+            has {"answer": str, "lists": [[{"text", "probability"}]], "truncated": bool, "seconds": float}.
         """
         names = ["text", "second"][: self.answerer.num_texts]
         request = checked(request, dict.fromkeys(names, str))

@@ -1,4 +1,4 @@
-"""The page and the JSON API of t2t-insights-server, as a Flask application: see docs/extras/insights.md."""
+"""The Flask application with the page and the JSON API of t2t-insights-server (docs/extras/insights.md)."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ with needs("Flask", "web", "t2t-insights-server"):
 _LOGGER = logging.getLogger("t2t_lite")
 LONGEST_BODY = 2**18
 _HEADERS = {
-    # Pictures and sounds come from the API, and the page's script turns them into blobs.
+    # The page's script turns pictures and sounds of the API into blobs.
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -38,10 +38,10 @@ _FACTS = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value
 
 
 def create_app(models):
-    """Returns the application.
+    """Returns the Flask application.
 
     Args:
-        models: Models.
+        models: Models, which answer the requests.
     """
     app = flask.Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
@@ -52,7 +52,7 @@ def create_app(models):
 
     @app.get("/static/facts.js")
     def facts():
-        """Returns the constants that the page's pictures share with `t2t_lite.visualization`."""
+        """Serves the constants that the page's pictures share with `t2t_lite.visualization`."""
         return flask.Response(_FACTS, mimetype="text/javascript")
 
     @app.get("/api/models")
@@ -63,7 +63,7 @@ def create_app(models):
     def post(call):
         if call not in CALLS:
             flask.abort(404)
-        if flask.request.mimetype != "application/json":  # pages of other sites cannot send it without permission
+        if flask.request.mimetype != "application/json":  # other sites' pages cannot send JSON without permission
             flask.abort(415, "Expected Content-Type: application/json.")
         try:
             request = strict_json(flask.request.get_data())
@@ -74,7 +74,7 @@ def create_app(models):
         try:
             body = json.dumps(answer, ensure_ascii=False, allow_nan=False)
         except ValueError:
-            raise UserError("The model's numbers are not finite: its training has diverged.") from None
+            raise UserError("The model's outputs are not finite, so its training has diverged.") from None
         return flask.Response(body, mimetype="application/json")
 
     @app.errorhandler(Exception)

@@ -1,4 +1,4 @@
-"""The page's data about a language model: continuations, their search, probabilities and attention, as JSON."""
+"""JSON answers about a language model: continuations, search trees, probabilities and attention."""
 
 import time
 import types
@@ -18,7 +18,7 @@ _SAMPLING = {"sampling": bool, "temperature": float, "top_k": int, "top_p": floa
 
 
 class Generations(TextAnswers):
-    """Answers about a Generator. The prompt is a "text", which may be empty, or a "file" that the problem reads."""
+    """Answers requests about a Generator. The prompt is a "text", or a "file" that the problem can read."""
 
     calls = ("generate", "beam", "steps", "attention", "attention_map", "patterns", "files")
     asked = types.MappingProxyType({"text?": str, "file?": FILE})
@@ -29,9 +29,10 @@ class Generations(TextAnswers):
         self._scores = token_log_probs(answerer.model)
 
     def generate(self, request):
-        """Continues "text" or "file". Optional: "beam_size", "alpha", "max_new_tokens", "prefix" and "sampling".
+        """Continues "text", which may be empty, or "file".
 
-        "sampling" draws "beam_size" samples; see `SearchOptions` for "temperature", "top_k", "top_p" and "seed".
+        Optional fields are "beam_size", "alpha", "max_new_tokens", "prefix" and "sampling". If "sampling" is true,
+        there are "beam_size" samples; see `SearchOptions` for "temperature", "top_k", "top_p" and "seed".
 
         Returns:
             {"continuation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
@@ -56,18 +57,18 @@ class Generations(TextAnswers):
         }
 
     def attention(self, request):
-        """Returns the model's attention in "text" or "file", followed by "target" if it is given."""
+        """Returns the model's attention weights for "text" or "file", followed by the optional "target"."""
         request = checked(request, {**self.asked, "target?": str | list})
         prompt, target = self.searched(request), self.text_or_ids(request, "target")
         ids = self._row(prompt, target, MOST_TOKENS)
         return shown_attention(attend_to_row(self.answerer, ids))
 
     def attention_map(self, request):
-        """Draws one layer of `attention`, for up to 1,100 tokens.
+        """Draws one layer of the attention weights for up to 1,100 tokens.
 
         Returns:
-            {"layer": int from 1, by default the last but one; "layers": int, their number; "picture": {"name", "type",
-            "data" in base64}}.
+            {"layer": int from 1, by default the second to last; "layers": int, the number of layers; "picture":
+            {"name", "type", "data" in base64}}.
         """
         request = checked(request, {**self.asked, "target?": str | list, "layer?": int})
         target = request.get("target")
@@ -81,13 +82,13 @@ class Generations(TextAnswers):
         return {"layer": layer, "layers": len(attention.weights), "picture": picture}
 
     def search_of(self, request, others=None):
-        """See `TextAnswers.search_of`; checks the length under the name that it has here."""
+        """See `TextAnswers.search_of`; also checks "max_new_tokens", the option for the length."""
         if isinstance(request, dict) and "max_new_tokens" in request:
             typed_value("max_new_tokens", request["max_new_tokens"], int, NEW_TOKENS)
         return super().search_of(request, others)
 
     def given(self, request):
-        """Returns the prompt, a text or a list of ids. Raises `UserError`."""
+        """Returns a request's prompt, a text or a list of ids. Raises `UserError`."""
         if ("text" in request) == ("file" in request):
             raise UserError("request: expected either a 'text' or a 'file'.")
         if "text" in request:
@@ -95,7 +96,7 @@ class Generations(TextAnswers):
         return read_file(self.answerer.problem, self.answerer.encoders, request["file"])
 
     def searched(self, request):
-        """Returns the prompt's ids. Raises `UserError` if they leave no room for a continuation."""
+        """Returns the ids of a request's prompt. Raises `UserError` if they leave no room for a continuation."""
         given, encoder = self.given(request), self.answerer.encoders["targets"]
         where = "text" if "text" in request else printable(request["file"]["name"])[-80:]
         with located(where):
@@ -103,7 +104,7 @@ class Generations(TextAnswers):
         longest = self.answerer.max_length
         if longest is not None and len(prompt) >= longest:
             raise UserError(
-                f"{where}: {len(prompt):,} ids. The model reads {longest:,}, the continuation included: shorten it."
+                f"{where}: {len(prompt):,} ids. The model reads {longest:,}, including the continuation. Shorten it."
             )
         return prompt
 
@@ -116,7 +117,7 @@ class Generations(TextAnswers):
         return self.answerer.encoders["targets"].vocab_size
 
     def _row(self, prompt, target, most):
-        """Returns the ids of a prompt and a target: a text, ids or None. Raises `UserError` for none or too many."""
+        """Returns the ids of a prompt and a target (text, ids or None). Raises `UserError` for no or too many ids."""
         ids = [*prompt, *self._ids(target or [])]
         if not ids:
             raise UserError("text: is blank. Expected a text, or a target.")

@@ -1,4 +1,4 @@
-"""Files that a request gives to the problem's readers, and files that its writers make of an output."""
+"""Reads files in requests with the problem's readers, and converts outputs to files with its writers."""
 
 import base64
 import binascii
@@ -9,18 +9,18 @@ import tempfile
 from t2t_lite import files
 from t2t_lite.errors import UserError, counted, printable
 
-FILE = {"name": str, "data": str}  # in a request: a name whose ending tells the format, and base64
-LONGEST_FILE = 150_000  # bytes, so that base64 fits into a request
-MOST_GIVEN = 4096  # ids of a file, whose scores are computed at once
+FILE = {"name": str, "data": str}  # in a request: a name whose ending is the format, and base64 data
+LONGEST_FILE = 150_000  # bytes, so that the base64 data fit into a request
+MOST_GIVEN = 4096  # maximum number of ids of a file, which are scored in one batch
 
 
 def endings_read(problem):
-    """Returns the endings of files that the problem reads, list of str; `problem` may be None."""
+    """Returns the file name endings that a problem, or None, can read, list of str."""
     return [] if problem is None else sorted(problem.readers)
 
 
 def types_written(problem):
-    """Returns {ending: media type} of the files that can be made of an output, one ending for each writer."""
+    """Returns {ending: media type} of the files that a problem's writers create, one ending for each writer."""
     writers = {} if problem is None else problem.writers
     endings = {write: ending for ending, write in reversed(writers.items())}
     types = {ending: mimetypes.guess_type(f"output.{ending}")[0] for ending in reversed(endings.values())}
@@ -28,25 +28,26 @@ def types_written(problem):
 
 
 def read_file(problem, encoders, file):
-    """Returns the prompt in a file, a text or a list of ids.
+    """Returns the prompt in a file of a request, a text or a list of ids.
 
     Args:
         problem: Problem, or None.
         encoders: {feature: encoder}.
-        file: `FILE`.
+        file: dict, see `FILE`.
 
     Raises:
-        UserError: the problem cannot read such a file, its data are damaged or too long, or it holds several inputs.
+        UserError: the problem cannot read files with this ending, the data are damaged or too long, or the file
+            contains several inputs.
     """
     name = printable(file["name"])[-80:]
     ending, known = _ending(name), endings_read(problem)
     if ending not in known:
         expected = f"Expected a name that ends in .{', .'.join(known)}." if known else "This model reads only text."
-        raise UserError(f"{name}: is not a file for this model. {expected}")
+        raise UserError(f"{name}: this model cannot read such a file. {expected}")
     try:
         data = base64.b64decode(file["data"], validate=True)
     except (binascii.Error, ValueError):
-        raise UserError(f"{name}: its data are not in base64.") from None
+        raise UserError(f"{name}: the data are not valid base64.") from None
     if len(data) > LONGEST_FILE:
         raise UserError(f"{name}: {len(data):,} bytes. Expected at most {LONGEST_FILE:,}.")
     with tempfile.TemporaryDirectory() as folder:
@@ -57,28 +58,28 @@ def read_file(problem, encoders, file):
         except UserError as error:
             raise UserError(str(error).replace(path, name)) from None
     if len(found) != 1:
-        raise UserError(f"{name}: holds {counted(len(found), 'input')}. Expected one.")
+        raise UserError(f"{name}: contains {counted(len(found), 'input')}. Expected one.")
     given = found[0]
     if not isinstance(given, str) and len(given) > MOST_GIVEN:
-        raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_GIVEN:,}: shorten it.")
+        raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_GIVEN:,}. Shorten the file.")
     return given
 
 
 def write_files(problem, encoders, ending, given, ids):
-    """Returns the files of one output with an ending, a list of {"name", "type", "data" in base64}.
+    """Converts an output to files with an ending, and returns them as a list of {"name", "type", "data" in base64}.
 
     Args:
-        problem, encoders: as for `read_file`.
+        problem, encoders: see `read_file`.
         ending: str, one of `types_written`.
-        given: str or list of int, the input of the output.
+        given: str or list of int, the input to which the output belongs.
         ids: list of int, the output.
 
     Raises:
-        UserError: the problem cannot write such a file, or its writer refuses.
+        UserError: the problem cannot write files with this ending, or the writer raises an error.
     """
     types = types_written(problem)
     if ending not in types:
-        raise UserError(f"ending={ending[:80]!r}: is not written. Expected one of {', '.join(types) or 'none'}.")
+        raise UserError(f"ending={ending[:80]!r}: cannot be written. Expected one of {', '.join(types) or 'none'}.")
     found = problem.writers[ending](f"output.{ending}", [(given, [ids])], encoders)
     return [
         {"name": os.path.basename(path), "type": types[ending], "data": base64.b64encode(content).decode()}
@@ -88,7 +89,7 @@ def write_files(problem, encoders, ending, given, ids):
 
 
 def picture_file(name, picture):
-    """Returns a `Drawing` or `Plot` as a PNG, as `write_files` does."""
+    """Converts a `Drawing` or `Plot` to a PNG in the format of `write_files`."""
     return {"name": f"{name}.png", "type": "image/png", "data": base64.b64encode(picture.content("png")).decode()}
 
 

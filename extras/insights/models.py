@@ -1,4 +1,4 @@
-"""The trained models of a server: which one answers a request, facts about each, and a text to begin with."""
+"""The trained models of t2t-insights-server: dispatches requests, and describes each model for the page."""
 
 import itertools
 import os
@@ -22,22 +22,22 @@ from t2t_lite.runs.locating import find_checkpoint, find_run
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 
-_MOST_EXAMPLES = 100  # number of records that are tried
-_LENGTHS = range(4, 31)  # ids of an example that is neither dull nor slow
-_MOST_WORDS = 5  # words of a prompt
-_MOST_FOLDERS = 3  # folders above that of train/avg/model.ckpt-9 or export/1/variables/variables
-# The class of answers for each answerer. Its `calls` are the names of methods from a request to an answer.
+_MOST_EXAMPLES = 100  # maximum number of records that are tried
+_LENGTHS = range(4, 31)  # number of ids of an example that is neither trivial nor slow
+_MOST_WORDS = 5  # maximum number of words in an example prompt
+_MOST_FOLDERS = 3  # parent folders to try above those of train/avg/model.ckpt-9 or export/1/variables/variables
+# {answerer: class of its answers}. The `calls` of a class are the names of the methods that answer requests.
 _ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
 
 
 class Models:
-    """Models by name; the first one answers if a request does not name a model. Thread-safe: one request at a time.
+    """Named models that answer requests. Thread-safe, because requests are answered one at a time.
 
     Args:
-        answerers: {name: Translator, Generator or Predictor}. The name of a loaded model is its path: an output_dir, a
-            checkpoint or an export.
-        data_dir: str, folder of the records from which the page takes an example; None: see `example_text`.
+        answerers: {name: Translator, Generator or Predictor}. The name of a loaded model is its path (an output_dir, a
+            checkpoint or an export). The first model answers requests that do not name a model.
+        data_dir: str, folder of the records from which the page takes an example, or None (see `example_text`).
     """
 
     def __init__(self, answerers, data_dir=None):
@@ -46,15 +46,14 @@ class Models:
 
     @classmethod
     def load(cls, paths, data_dir=None):
-        """Loads trained models of any tasks. Raises `UserError` if one is missing, repeated, or not supported."""
+        """Loads trained models. Raises `UserError` if a model is missing, repeated, or not supported."""
         for at, path in enumerate(paths):
             if path in paths[:at]:
                 raise UserError(f"{path}: is listed twice. Expected different models.")
             run = find_run(path)
             if searches(registry.model(run.config["model"])):
                 raise UserError(
-                    f"{path}: cannot show the search of a {run.config['model']}. Expected a model that predicts one id "
-                    "after the other."
+                    f"{path}: cannot show the search of a {run.config['model']}. Expected an autoregressive model."
                 )
             problem = run.problem
             if problem.answered_by is not None or registry.task_of(problem).answered_by not in _ANSWERS:
@@ -65,38 +64,38 @@ class Models:
         return cls({path: load(path, data_dir=data_dir) for path in paths}, data_dir)
 
     def list(self):
-        """Returns facts about each model, a list of dicts; docs/visualization.md describes them."""
+        """Returns facts about each model, a list of dicts, which docs/visualization.md describes."""
         return [{**model.about, "notice": model.notice()} for model in self._models.values()]
 
     def answer(self, call, request, is_abandoned=lambda: False):
-        """Returns the answer of the model that the request names.
+        """Returns the answer of the model that a request names.
 
         Args:
             call: str, one of `CALLS`.
             request: a JSON value.
-            is_abandoned: function that returns whether the client has gone; called before the work.
+            is_abandoned: function that returns whether the client has disconnected; called before the model is run.
 
         Raises:
-            UserError: the request cannot be answered, or the client has gone.
+            UserError: the request is invalid or not supported by the model, or the client has disconnected.
         """
         check_schema(request, {"model?": str}, "request")
         name = request.get("model", next(iter(self._models)))
         if name not in self._models:
-            raise UserError(f"model={shown(name)}: is not served. Expected one of {', '.join(self._models)}.")
+            raise UserError(f"model={shown(name)}: unknown model. Expected one of {', '.join(self._models)}.")
         answers = self._models[name].answers
         if call not in answers.calls:
-            raise UserError(f"{name}: cannot {call}. Expected one of {', '.join(answers.calls)}.")
+            raise UserError(f"{name}: does not support {call}. Expected one of {', '.join(answers.calls)}.")
         with self._lock:
             if is_abandoned():
-                raise UserError("The client has gone.")
+                raise UserError("The client has disconnected.")
             return getattr(answers, call)({key: value for key, value in request.items() if key != "model"})
 
 
 class _Model:
-    """One model and its source."""
+    """A model with its answers, and facts about its files."""
 
     def __init__(self, name, answerer, data_dir):
-        run = next(iter(answerer.runs), None)  # the first one of an ensemble
+        run = next(iter(answerer.runs), None)  # the first model of an ensemble
         self.answers = _ANSWERS[answerer.task.answered_by](answerer)
         self._name, self._loaded = name, run and (run.path, _time_of(run.path))
         config = run.config if run else {}
@@ -115,7 +114,7 @@ class _Model:
         }
 
     def _media(self, answerer):
-        """Returns the formats that the model reads and writes besides text, and whether it samples by default."""
+        """Returns the file formats that the model reads and writes, and whether it samples by default."""
         makes_text = "steps" in self.answers.calls
         asked = getattr(self.answers, "asked", {})
         return {
@@ -125,29 +124,29 @@ class _Model:
         }
 
     def notice(self):
-        """Returns a sentence about changes of the model's files since they were loaded, or None."""
+        """Returns a message if the model's files have changed since they were loaded, or None."""
         if self._loaded is None:
             return None
-        here = "This server answers with the model that it has loaded"
+        here = "This server still uses the model that it has loaded"
         try:
             newest = find_checkpoint(self._name)
             if newest != self._loaded[0]:
-                return f"{newest} is newer. {here}, {self._loaded[0]}; restart it for the newer one."
+                return f"{newest} is newer. {here}, {self._loaded[0]}; restart it to load the newer model."
             if _time_of(newest) != self._loaded[1]:
-                return f"{newest} was written again. {here}; restart it for the new one."
+                return f"{newest} was written again. {here}; restart it to load the new file."
         except (UserError, tf.errors.OpError) as error:
             return f"{error} {here}."
         return None
 
 
 def _time_of(checkpoint):
-    """Returns time and size of a checkpoint: TensorFlow has the times of local files only in whole seconds."""
+    """Returns (time, size) of a checkpoint. The time is not enough, because TensorFlow rounds it to seconds."""
     status = tf.io.gfile.stat(checkpoint + ".index")
     return status.mtime_nsec, status.length
 
 
 def _heads(answerer):
-    """Returns {kind of attention: list of the number of heads per layer}, or None if the model exposes none."""
+    """Returns {kind of attention: list with the number of heads per layer}, or None without attention weights."""
     try:
         weights = attention_weights(answerer.model, without_text(attending_features(answerer.problem), 1))
     except UserError:
@@ -159,15 +158,16 @@ def _heads(answerer):
 
 
 def example_text(answerer, data_dir=None):
-    """Returns a text of a model's dev set that the model can answer, or "".
+    """Returns a text from the dev set as an example for a model, or "".
 
     Args:
         answerer: Translator, Generator or Predictor.
-        data_dir: str, the folder of the records; None: a folder `data` next to the run's, or above it.
+        data_dir: str, the folder of the records. If None, a folder `data` next to the run's folder or further above is
+            used.
     """
     run = next(iter(answerer.runs), None)
     if run is None or answerer.task.inputs != ("inputs",) or answerer.task.output == "candidates":
-        return ""  # a record does not hold two texts, or one with masks
+        return ""  # records do not contain two texts or masks
     try:
         for folder in [data_dir] if data_dir else _folders(run.path):
             records = Records(answerer.problem, folder, DatasetSplit.EVAL)
@@ -175,7 +175,7 @@ def example_text(answerer, data_dir=None):
                 examples = itertools.islice(records.examples(run.hparams), _MOST_EXAMPLES)
                 return next(filter(None, (_text(answerer, example) for example in examples)), "")
     except (UserError, Failure, OSError, tf.errors.OpError):
-        pass  # the model also answers without its data
+        pass  # an example is optional
     return ""
 
 
@@ -192,10 +192,10 @@ def _has_vocabulary(answerer, folder):
 
 
 def _text(answerer, example):
-    """Returns the text of an example, or its first words if it is to be continued; "" if encoding would change it."""
+    """Returns an example's text, its first words as a prompt, or "" if encoding would change the text."""
     if "inputs" not in example:
         words = answerer.encoders["targets"].decode(example["targets"]).split()
-        return " ".join(words[1 : 1 + _MOST_WORDS])  # a row may begin within a word
+        return " ".join(words[1 : 1 + _MOST_WORDS])  # the first word may be incomplete
     ids = [i for i in example["inputs"] if i != EOS_ID]
     text = answerer.encoders["inputs"].decode(ids)
     is_whole = len(ids) in _LENGTHS and answerer.encoders["inputs"].encode(answerer.problem.encoded_text(text)) == ids

@@ -1,4 +1,4 @@
-"""Records all continuations that a beam search considers, as a tree; the search keeps some of them at each step."""
+"""Records all continuations that a beam search considers, as a tree."""
 
 import dataclasses
 import typing
@@ -12,17 +12,17 @@ from t2t_lite.decoding.search.beam_search import BeamSearch, beam_search
 
 @dataclasses.dataclass
 class Node:
-    """One continuation that a search considered.
+    """A continuation that a search considered.
 
     Attributes:
-        parent: int, the index of the node that it continues; -1 for the root, from which the search starts.
+        parent: int, the index of the node that this node continues, or -1 for the root, where the search starts.
         step: int, the number of ids from the root to this node.
-        id: int, the last of these ids; 0 for the root.
-        total: float, log-probability (nats) of all these ids.
-        log_prob: float, log-probability (nats) of the last id, given the previous ones.
+        id: int, the last id, or 0 for the root.
+        total: float, log-probability (nats) of all ids from the root.
+        log_prob: float, log-probability (nats) of the last id, given the previous ids.
         score: float, `total` / length penalty.
-        kept: bool, whether it stayed alive, or is one of the hypotheses that the search returns.
-        finished: bool, whether it ends, and was allowed to end: see `ends` of `beam_search`.
+        kept: bool, whether the node stayed in the beam, or is a hypothesis that the search returns.
+        finished: bool, whether the continuation ends and was allowed to end, see `ends` of `beam_search`.
     """
 
     parent: int
@@ -36,13 +36,13 @@ class Node:
 
 
 class Record(typing.NamedTuple):
-    """The 2K best continuations of each step of one search with K beams, best first; all [steps, 2K].
+    """The 2K best continuations in each step of a search with K beams, best first; all tensors are [steps, 2K].
 
     Attributes:
-        totals, scores: float32, as for `Node`; -inf where there is no continuation.
+        totals, scores: float32, see `Node`; -inf if there is no continuation.
         parents: int32, the index of the live hypothesis that is continued.
-        ids: int32.
-        ends, finished: bool, whether the continuation ends an output, and whether it is allowed to.
+        ids: int32, the last id of the continuation.
+        ends, finished: bool, whether the continuation ends an output, and whether it was allowed to end.
     """
 
     totals: tf.Tensor
@@ -54,16 +54,16 @@ class Record(typing.NamedTuple):
 
 
 def trace(searcher, source, options, prefix=()):
-    """Searches one source by a beam, and records what the search considers.
+    """Runs a beam search for one source, and returns the tree of continuations that the search considers.
 
     Args:
         searcher: Searcher.
-        source: list of ids, as for `Searcher.search`.
+        source: list of ids, see `Searcher.search`.
         options: SearchOptions, without sampling.
-        prefix: as for `Searcher.search`.
+        prefix: list of ids, see `Searcher.search`.
 
     Returns:
-        list of `Node`; list of int, the indices of the hypotheses that `Searcher.search` returns.
+        (list of `Node`, list of int: the indices of the hypotheses that `Searcher.search` returns).
 
     Raises:
         UserError: the model uses its own search.
@@ -75,12 +75,12 @@ def trace(searcher, source, options, prefix=()):
 
 
 def recorded_beam_search(*arguments, **settings):
-    """Runs `beam_search` without a `max_length` for one sentence; returns its SearchResult and its `Record`."""
+    """Runs `beam_search` without a `max_length` for one sentence, and returns (SearchResult, `Record`)."""
     return beam_search(*arguments, search_class=_RecordingSearch, **settings)
 
 
 class _RecordingSearch(BeamSearch):
-    """The same search, step by step, of one sentence."""
+    """A beam search for one sentence that records each step."""
 
     def run(self, cache):
         room = tf.zeros((1, self.max_length, 2 * self.beam_size), tf.int32)
@@ -105,14 +105,14 @@ class _RecordingSearch(BeamSearch):
 
 
 def tree(record, hypotheses):
-    """Returns the nodes of a search, and the indices of its hypotheses.
+    """Returns the nodes of a search and the indices of its hypotheses.
 
     Args:
         record: `Record`.
-        hypotheses: list of lists of int, the ids of the hypotheses, including an id that ends them.
+        hypotheses: list of lists of int, the ids of the hypotheses, including the id that ends a hypothesis.
 
     Returns:
-        list of `Node`, the root first, each node after its parent; list of int, the node of each hypothesis.
+        (list of `Node` with each node after its parent, list of int: the node of each hypothesis).
     """
     nodes, live, places = [Node(-1, 0, 0, 0.0, 0.0, 0.0, True, False)], [0], {}
     for step, row in enumerate(zip(*(values.numpy() for values in record), strict=True), 1):

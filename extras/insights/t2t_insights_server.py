@@ -1,7 +1,7 @@
-"""Shows in a browser how trained models answer: n-best lists, searches, token probabilities and attention.
+"""Shows trained models in a browser: n-best lists, search trees, token probabilities and attention.
 
     t2t-insights-server --output_dir=train --port=8010
-    t2t-insights-server --checkpoint_path=train/model.ckpt-1000,train/model.ckpt-2000      # side by side
+    t2t-insights-server --checkpoint_path=train/model.ckpt-1000,train/model.ckpt-2000      # two models
     curl -H 'Content-Type: application/json' -d '{"text": "The red house.", "beam_size": 4}' \\
         http://localhost:8010/api/translate
 
@@ -21,9 +21,9 @@ _LOGGER = logging.getLogger("t2t_lite")
 def define_flags(flags):
     """Declares the command's flags."""
     _trained.define_flags(flags)
-    flags.DEFINE_integer("port", 8010, "Port to listen on; 0: any free port.", 0, 2**16 - 1)
+    flags.DEFINE_integer("port", 8010, "Port to listen on. 0: any free port.", 0, 2**16 - 1)
     flags.DEFINE_string(
-        "host", "127.0.0.1", "Address to listen on. The server has no password: 0.0.0.0 opens it to everyone."
+        "host", "127.0.0.1", "Address to listen on. The server has no password, so 0.0.0.0 opens it to everyone."
     )
     _app.define_tf1_flags(flags)
 
@@ -35,17 +35,17 @@ def check(flags):
 
 
 def run(flags):
-    """Serves until a signal comes."""
+    """Serves the page until the process receives a signal."""
     from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
 
     with open_listener(flags.host, flags.port) as listener:
-        _trained.find(flags)  # refuses flags that contradict a model
+        _trained.find(flags)  # raises an error if flags contradict a model
         _LOGGER.info(f"Loading {', '.join(_trained.paths(flags))}; this may take half a minute.")
         from t2t_lite.extras.insights.app import LONGEST_BODY, create_app
         from t2t_lite.extras.insights.models import Models
         from t2t_lite.training.distribution import gpus_as_needed
 
-        gpus_as_needed()  # a trainer may need the rest of their memory
+        gpus_as_needed()  # a trainer may need the remaining memory
         models = Models.load(_trained.paths(flags), flags.data_dir)
         for model in models.list():
             _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")

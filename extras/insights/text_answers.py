@@ -1,4 +1,4 @@
-"""The page's data about models that generate text, as JSON: searches and probabilities; and all about translations."""
+"""JSON answers about models that generate text (search trees, probabilities), and about translation models."""
 
 import dataclasses
 import time
@@ -20,19 +20,19 @@ from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
 from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS, sentence_ids
 
-_BEAM_SIZE = Range(1, 32)  # an answer contains everything that the search keeps
+_BEAM_SIZE = Range(1, 32)  # limited because an answer contains the whole search tree
 _TOP = Range(1, 100)
 
 
 class TextAnswers(Answers):
-    """Answers about a TextModel. Subclasses implement `searched` and `scored`, which return the ids that are read.
+    """Answers requests about a TextModel. Subclasses implement `searched` and `scored`.
 
-    In a request, "prefix" and "target" are a text, or a list of ids from an answer: a text may be tokenized differently
-    from the result of a search.
+    In a request, "prefix" and "target" are a text or a list of ids from an answer. Ids are useful because a search may
+    tokenize its result differently from the text.
 
     Attributes:
-        asked: {name: type}, the names of a request's input.
-        length: str, the name of the option that limits the output's length.
+        asked: {name: type}, the fields of a request that hold the model's input.
+        length: str, the option that limits the output's length.
     """
 
     asked = types.MappingProxyType({"text": str})
@@ -45,24 +45,24 @@ class TextAnswers(Answers):
             self.leave_out("files")
 
     def searched(self, request):
-        """Returns the ids that a search reads for a checked request. Raises `UserError`."""
+        """Returns the source ids for a search, given a checked request. Raises `UserError`."""
         raise NotImplementedError
 
     def scored(self, request, target):
-        """Returns the ids with which a request and its target, a text or ids, are scored. Raises `UserError`."""
+        """Returns (source ids, target ids) to score a target, a text or ids, for a request. Raises `UserError`."""
         raise NotImplementedError
 
     def given(self, request):
-        """Returns a request's input, a text or a list of ids. Raises `UserError`."""
+        """Returns the input of a request, a text or a list of ids. Raises `UserError`."""
         return self.prepared(request["text"])
 
     def beam(self, request):
-        """Returns the tree of a search for "text".
+        """Returns the tree of a beam search for "text".
 
         Returns:
             {"nodes": [{"id", "parent", "step", "token", "token_id", "log_prob", "score", "kept", "finished"}],
-            "hypotheses": [id]}. The first node is the root, and each node follows its parent;
-            `t2t_lite.extras.insights.search_tree.Node` documents them. Hypotheses are ranked as by the search.
+            "hypotheses": [id]}. The first node is the root, and each node follows its parent; see
+                `t2t_lite.extras.insights.search_tree.Node`. Hypotheses are in the order of the search.
         """
         request, prefix, options = self.search_of(request)
         options = dataclasses.replace(options, sampling=False)
@@ -73,11 +73,11 @@ class TextAnswers(Answers):
         return {"nodes": [_node(encoder, *node) for node in enumerate(nodes)], "hypotheses": hypotheses}
 
     def steps(self, request):
-        """Scores "target", an output for "text", with the "top" (default: 5) alternatives at each step.
+        """Scores "target", an output for "text", and returns the "top" (default: 5) alternatives at each step.
 
         Returns:
             {"log_prob": float, "steps": [{"token", "id", "log_prob", "alternatives": [{"token", "id", "log_prob"}]}]}.
-            The alternatives are the most probable tokens given the previous ones.
+            The alternatives are the most probable tokens given the previous tokens.
         """
         request = checked(request, {**self.asked, "target": str | list, "top?": int})
         top = typed_value("top", request.get("top", 5), int, _TOP)
@@ -92,7 +92,7 @@ class TextAnswers(Answers):
         return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
 
     def files(self, request):
-        """Converts "target", the ids of an output, to files with this "ending", by the problem's writers.
+        """Converts "target", the ids of an output, to files with an "ending", using the problem's writers.
 
         Returns:
             {"files": [{"name", "type": media type, "data": base64}], "given": [left, top, width, height] or null, see
@@ -110,11 +110,11 @@ class TextAnswers(Answers):
         return {"files": written, "given": area and list(area)}
 
     def search_of(self, request, others=None):
-        """Returns the request, the prefix and the SearchOptions; the search returns its whole beam.
+        """Returns (checked request, prefix, SearchOptions that return the whole beam).
 
         Args:
             request: a JSON value.
-            others: {name: type}, further options that the request may have.
+            others: {name: type}, additional options that the request may have.
         """
         others = {"beam_size": int, "alpha": float, self.length: int, **(others or {})}
         optional = {f"{name}?": kind for name, kind in others.items()}
@@ -123,29 +123,29 @@ class TextAnswers(Answers):
         if self.length in settings:
             settings["extra_length"] = settings.pop(self.length)
         beam_size = typed_value("beam_size", settings.get("beam_size", 4), int, _BEAM_SIZE)
-        # Compiling would take longer than a reader waits, and change the last digits from one request to the next.
+        # Compiling would take longer than a user waits, and would change the last digits between requests.
         settings |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
         return request, self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
 
     def prefix_of(self, prefix, source, options):
-        """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for it."""
+        """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for the prefix."""
         longest = self.answerer.searcher.longest_output(len(source), options)
         return prefix_ids(self.answerer.encoders["targets"], prefix, longest) if prefix else []
 
     def encoded_target(self, request, target):
-        """Returns a target for the request's text as it is encoded; ids are returned unchanged."""
+        """Returns a target text after the problem's preprocessing; a target of ids is returned unchanged."""
         problem = self.answerer.problem
         return problem.encoded_target(target, request["text"]) if problem and "text" in request else target
 
     def text_or_ids(self, request, name):
-        """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
+        """Returns a field of a request, a text, a list of ids or None. Raises `UserError` for invalid ids."""
         value = request.get(name)
         if isinstance(value, list):
             size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and value[-1:] == [EOS_ID]
             with located(name):
                 check_ids(value[:-1] if may_end else value, size, least=2)
             if not value and name == "target":
-                raise UserError("target: has no ids. Expected at least one, or a text.")
+                raise UserError("target: is empty. Expected at least one id, or a text.")
             if len(value) > MOST_TOKENS:
                 raise UserError(f"{name}: {len(value):,} ids. Expected at most {MOST_TOKENS}.")
         return value
@@ -156,7 +156,7 @@ class TextAnswers(Answers):
 
 
 class Translations(TextAnswers):
-    """Answers about a Translator."""
+    """Answers requests about a Translator."""
 
     calls = ("translate", "beam", "steps", "attention", "ponder", "patterns", "files")
     length = "extra_length"
@@ -169,18 +169,18 @@ class Translations(TextAnswers):
             self.leave_out("ponder")
 
     def translate(self, request):
-        """Translates "text". Optional: "beam_size", "alpha", "extra_length" and "prefix", the beginning of the output.
+        """Translates "text"; optional: "beam_size", "alpha", "extra_length" and "prefix", the start of the output.
 
         Returns:
             {"translation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
-            best first, as many as beams; "source_tokens": [str], "truncated": bool, "seconds": float}.
-            Log-probabilities are in nats; a score is their sum / length penalty.
+            best first, one per beam; "source_tokens": [str], "truncated": bool, "seconds": float}. Log-probabilities
+            are in nats; a score is the sum of the log-probabilities / length penalty.
         """
         start = time.perf_counter()
         request, prefix, options = self.search_of(request)
         (translation,) = self.answerer.translate(
             [request["text"]],
-            split_sentences="never",  # the page shows one search
+            split_sentences="never",  # the page shows a single search
             prefixes=[prefix],
             return_token_scores=True,
             **dataclasses.asdict(options),
@@ -194,15 +194,15 @@ class Translations(TextAnswers):
         }
 
     def attention(self, request):
-        """Returns the model's attention in "text" and "target" (default: its own translation)."""
+        """Returns the model's attention weights for "text" and "target" (default: the model's translation)."""
         request = checked(request, {**self.asked, "target?": str | list})
         return shown_attention(attend(self.answerer, request["text"], self.text_or_ids(request, "target")))
 
     def ponder(self, request):
-        """Returns the number of steps that the model spent on each piece of "text" and of "target", an output for it.
+        """Returns the number of ponder steps for each piece of "text" and of "target", an output for "text".
 
         Returns:
-            {"source": [{"token": str, "steps": int}], "output": the same}, without EOS.
+            {"source": [{"token": str, "steps": int}], "output": a list like "source"}, without EOS.
         """
         request = checked(request, {**self.asked, "target": str | list})
         pair = self.scored(request, self.text_or_ids(request, "target"))
@@ -214,7 +214,7 @@ class Translations(TextAnswers):
         }
 
     def searched(self, request):
-        """Returns the source's ids, EOS included, as `translate` reads them. Raises `UserError` if it is blank."""
+        """Returns the source ids with EOS, as `translate` reads them. Raises `UserError` if the text is blank."""
         reader = self.answerer.reader(split_sentences="never")
         with located("text"):
             (source,) = reader.read(request["text"]).sources
@@ -223,16 +223,16 @@ class Translations(TextAnswers):
         return [*source.ids[: reader.limit - 1], EOS_ID]
 
     def scored(self, request, target):
-        """Returns the ids of the text, with EOS, and of the target, with EOS if it is a text. Raises `UserError`."""
+        """Returns the source ids with EOS, and the target ids, to which EOS is added if the target is a text."""
         encoders = self.answerer.encoders
         source, target = sentence_ids(encoders, "inputs", self.given(request)), self.encoded_target(request, target)
         return source, sentence_ids(encoders, "targets", target) if isinstance(target, str) else target
 
 
 def shown_hypothesis(hypothesis):
-    """Returns a Hypothesis that has token scores as JSON."""
+    """Converts a Hypothesis with token scores to JSON."""
     ids = [*zip(hypothesis.tokens, hypothesis.ids, strict=True)]
-    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # a stop string or the limit ends it without EOS
+    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # stop strings and the limit end it without EOS
     tokens = [
         {"token": token, "id": number, "log_prob": log_prob}
         for (token, number), log_prob in zip(pairs, hypothesis.token_scores, strict=True)

@@ -1,5 +1,5 @@
-"""t2t-datagen --inspect: describes generated data, and the batches that a set of hyperparameters makes of them.
+"""t2t-datagen --inspect, which describes generated data and the batches that an hparams set would make.
 
-For finding out why a training is slow or a vocabulary odd: counts, examples as texts and ids, a histogram of lengths,
-the share of padding and the number of shapes.
+For finding out why training is slow or a vocabulary is odd: prints counts, examples as texts and pieces, a histogram of
+lengths, the share of padding and the number of batch shapes.
 """

@@ -1,4 +1,4 @@
-"""--inspect describes finished data instead of generating:
+"""t2t-datagen --inspect, which describes finished data instead of generating data:
 
 t2t-datagen --inspect --problem=translate_own --data_dir=data --hparams_set=transformer_big
 """
@@ -11,20 +11,20 @@ def define_flags(flags):
     flags.DEFINE_bool(
         "inspect",
         False,
-        "Generate nothing; describe finished data: counts, examples, vocabulary, lengths (also in "
-        "<problem>-lengths.png), and the batches for --hparams_set.",
+        "Describe finished data instead of generating: counts, examples, vocabulary, lengths (also in "
+        "<problem>-lengths.png), and the batches of --hparams_set.",
     )
     flags.DEFINE_string("hparams_set", "transformer_base", "With --inspect: name of the hyperparameter set.")
-    flags.DEFINE_string("hparams", "", "With --inspect: changes to the set: name=value,name=value.")
+    flags.DEFINE_string("hparams", "", "With --inspect: hyperparameters that override the set: name=value,name=value.")
 
 
 def run(flags, names, data_dir):
-    """Prints descriptions of the data of problems."""
+    """Prints a description of each problem's data."""
     from t2t_lite import registry
 
     hparams = registry.hparams(flags.hparams_set).parse(flags.hparams)
     for name in names:
-        registry.problem(name).open_encoders(data_dir)  # fails here if there are no data
+        registry.problem(name).open_encoders(data_dir)  # fails early if there are no data
     from t2t_lite.extras.inspection.inspection import inspect_data
 
     set_name = flags.hparams_set + (f" with {flags.hparams}" if flags.hparams else "")

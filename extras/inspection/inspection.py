@@ -1,7 +1,7 @@
-"""Describes the data that t2t-datagen has written, and the batches that a set of hyperparameters makes of them.
+"""Describes data written by t2t-datagen, and the batches that an hparams set would make of the data.
 
-Counts come from the manifest. Everything that needs ids comes from a sample, so that the time does not depend on the
-size of the corpus.
+Counts come from the manifest. Everything that needs ids is computed on a sample, so that the time does not depend on
+the size of the corpus.
 """
 
 import dataclasses
@@ -25,20 +25,21 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES, _WITH_PIECES = 10, 2
-_LONGEST_TEXT = 400  # most characters that are shown of a text
+_LONGEST_TEXT = 400  # maximum number of characters shown of a text
 _PERCENTILES = (50, 90, 99, 100)
 
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """One feature of the training examples, as a model sees it.
+    """One feature of the training examples, such as the inputs.
 
     Attributes:
         name: str, such as "inputs".
         title: str, such as "inputs (en)".
         encoder: TextEncoder, or None if the feature has none.
-        lengths: {ids with EOS: examples}, for all examples, or for the sample if the manifest has no counts.
-        ids: list of lists, the ids of the sample without EOS and padding.
+        lengths: {number of ids with EOS: number of examples}, for all examples, or for the sample if the manifest has
+        no counts.
+        ids: list of lists, the ids of the sample, without EOS and padding.
     """
 
     name: str
@@ -49,28 +50,28 @@ class Side:
 
     @functools.cached_property
     def texts(self):
-        """The texts of the sample."""
+        """The sample's ids decoded to texts."""
         return [self.encoder.decode(ids) if self.encoder else " ".join(map(str, ids)) for ids in self.ids]
 
     def share_of(self, is_wanted):
-        """Returns the share of ids, from 0 to 1, for which a function of the id is true."""
+        """Returns the share of ids, from 0 to 1, for which `is_wanted(id)` is true."""
         values, counts = np.unique(np.concatenate([*self.ids, np.zeros(0, int)]), return_counts=True)
         return sum(count for i, count in zip(values, counts, strict=True) if is_wanted(int(i))) / max(1, counts.sum())
 
 
 def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", sample_size=20_000):
-    """Yields paragraphs about a problem's finished data; the last one names the picture that has been written.
+    """Yields paragraphs about a problem's data; the last paragraph is the path of the histogram.
 
     Args:
-        problem: Problem; inputs and targets are those of a model, after `_rev` and `_copy`.
+        problem: Problem; with `_rev` and `_copy`, inputs and targets are as a model sees them.
         data_dir: str.
-        hparams: HParams, for the batches.
-        set_name: str, the name of the hyperparameters.
-        sample_size: int, number of examples to read.
+        hparams: HParams that determine the batches.
+        set_name: str, how the text refers to the hyperparameters.
+        sample_size: int, number of examples in the sample.
 
     Raises:
-        UserError: the data are not finished (the message has the command that makes them), a shard is missing, damaged
-            or of another size, or records and vocabulary do not match.
+        UserError: the data are not finished (the message has the command that generates them), a shard is missing,
+        damaged or has the wrong size, or the records do not match the vocabulary.
     """
     in_files = problem.open_encoders(data_dir)
     Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)
@@ -103,8 +104,8 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     lengths = {side.title: side.lengths for side in sides}
     try:
         length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
-    except (UserError, Failure) as error:  # for example, the folder is read-only
-        _LOGGER.warning(f"{error} The picture of the lengths was not written.")
+    except (UserError, Failure) as error:  # for example because the folder is read-only
+        _LOGGER.warning(f"{error} The histogram of lengths was not written.")
         return
     yield f"lengths as a picture: {path}"
 
@@ -113,7 +114,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
 
 
 def _find_splits(problem, data_dir):
-    """Returns {split: Records} of all existing splits, which must include training."""
+    """Returns {split: Records} for all splits that exist; the training split must exist."""
     names = manifests.find_manifest(problem, data_dir).get("splits", {})
     splits = [Records(problem, data_dir, split) for split in FILE_TAGS]
     return {
@@ -122,7 +123,7 @@ def _find_splits(problem, data_dir):
 
 
 def _read_sample(reader, size):
-    """Returns the first examples of every shard, `size` in total: ({feature: list of ids}, their facts)."""
+    """Reads the first examples of every shard, `size` in total; returns ({feature: list of ids}, their facts)."""
     shards = tf.data.Dataset.from_tensor_slices(reader.paths)
     count = -(-size // len(reader.paths))
     first = shards.flat_map(lambda path: tf.data.TFRecordDataset(path).take(count))
@@ -151,7 +152,7 @@ def _sides(problem, encoders, facts, sample):
 
 
 def _without_end(ids, encoder):
-    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # 1 may also be a tag
+    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # 1 may be a class
     return [i for i in ids if i not in hidden]
 
 
@@ -202,7 +203,7 @@ def _examples_text(sides):
 
 
 def printable(text):
-    """Truncates a text for the terminal and replaces line ends and other control characters."""
+    """Truncates a text for display, and replaces line ends and other control characters."""
     text = "".join(c if c.isprintable() else "\u21b5" if c == "\n" else "\ufffd" for c in text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
 
@@ -228,7 +229,7 @@ def _ratio(count, of):
 
 
 def _byte_share(side):
-    """Returns the share of ids from SentencePiece's byte fallback, which other encoders do not have."""
+    """Returns the share of ids from SentencePiece's byte fallback, or "-" for other encoders."""
     if not isinstance(side.encoder, SentencePieceEncoder):
         return "-"
     share = side.share_of(lambda i: re.fullmatch("<0x[0-9A-F]{2}>", side.encoder.pieces([i])[0]))
@@ -253,7 +254,7 @@ def _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact
 
 
 def _batches_text(titles, statistics, examples, hparams, set_name):
-    """Describes `BatchShapes`; `examples`: number of examples per pass, or None if it is unknown."""
+    """Describes `BatchShapes`; `examples` is the number of examples per pass, or None if unknown."""
     rows = [(f"of {len(statistics.shapes):,} batches", *titles, "both" if len(titles) == 2 else "all")]
     rows.append(("fill", *(f"{share:.1%}" for share in statistics.fill)))
     tokens = statistics.tokens.mean(0)
@@ -275,14 +276,14 @@ def _batches_text(titles, statistics, examples, hparams, set_name):
 
 
 def percentile(lengths, percent):
-    """Returns the smallest length that at least `percent` % of the examples do not exceed, given {length: examples}."""
+    """Returns the smallest length that `percent` % of the examples do not exceed; `lengths` is {length: examples}."""
     order = sorted(lengths)
     reached = np.cumsum([lengths[length] for length in order])
     return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]
 
 
 def table(rows, left=(0,)):
-    """Joins rows of str into lines, with the columns in `left` left-aligned and the others right-aligned."""
+    """Formats rows of str as a table; the columns in `left` are left-aligned, all other columns right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)) for row in rows

@@ -1,4 +1,4 @@
-"""Draws a histogram of the lengths of examples, and measures training batches."""
+"""Draws histograms of example lengths, and measures the shapes of training batches."""
 
 import dataclasses
 
@@ -9,17 +9,17 @@ from t2t_lite.data import batching, record_format
 from t2t_lite.visualization import drawing
 
 _MOST_BARS = 150
-_SHOWN = 0.999  # share of the examples within the axis; a few long examples would compress the rest
+_SHOWN = 0.999  # share of examples that the axis covers; a few very long examples would compress the rest
 _MOST_BATCHES = 500
 
 
 def write_histogram(path, lengths, max_length, title):
-    """Draws length histograms.
+    """Draws one length histogram per side, in one picture.
 
     Args:
         path: path of the picture, on any file system that `tf.io.gfile` supports.
-        lengths: {name of a side: {ids with EOS: examples}}.
-        max_length: int, marked by a line if it is within the axis, otherwise mentioned in the text.
+        lengths: {name of a side: {number of ids with EOS: number of examples}}.
+        max_length: int, marked by a line if the axis reaches it, otherwise only written in the picture.
         title: str.
     """
     end = max(_reach(of_side) for of_side in lengths.values())
@@ -45,7 +45,7 @@ def write_histogram(path, lengths, max_length, title):
 
 
 def _reach(lengths):
-    """Returns the length that nearly all examples do not exceed."""
+    """Returns a length that nearly all examples do not exceed."""
     order = sorted(lengths)
     share = np.cumsum([lengths[length] for length in order]) / sum(lengths.values())
     return order[int(np.searchsorted(share, _SHOWN))]
@@ -68,11 +68,11 @@ def _beyond_text(beyond):
 
 @dataclasses.dataclass(frozen=True)
 class BatchShapes:
-    """Shapes of some batches.
+    """The shapes of a sample of batches.
 
     Attributes:
-        shapes: int [batches, 1 + features], the rows, and the width of each feature.
-        tokens: int [batches, features], the number of ids that are not padding.
+        shapes: int [batches, 1 + features], the number of rows, and the width of each feature.
+        tokens: int [batches, features], the number of non-padding ids.
     """
 
     shapes: np.ndarray
@@ -80,27 +80,27 @@ class BatchShapes:
 
     @property
     def fill(self):
-        """Shares of cells that are not padding, from 0 to 1: for each feature, then for all features."""
+        """Shares of non-padding cells, from 0 to 1: for each feature, then for all features together."""
         cells = self.shapes[:, :1] * self.shapes[:, 1:]
         return [*(self.tokens.sum(0) / cells.sum(0)), self.tokens.sum() / cells.sum()]
 
     @property
     def mean_rows(self):
-        """Examples per batch."""
+        """The mean number of examples per batch."""
         return self.shapes[:, 0].mean()
 
     @property
     def distinct(self):
-        """Number of distinct shapes."""
+        """The number of distinct shapes."""
         return len(np.unique(self.shapes, axis=0))
 
 
 def measure_batches(problem, hparams, paths, encoders, examples=None):
-    """Reads the first batches of a training run on one replica, and returns their `BatchShapes`.
+    """Reads the first batches as in training on one replica, and returns their `BatchShapes`.
 
     Args:
         problem, hparams, paths, encoders: see `batching.training_batches`.
-        examples: int, the number of examples in a pass; reading stops after as many, or after 500 batches.
+        examples: int, the number of examples in one pass. Reading stops after one pass or 500 batches.
 
     Raises:
         UserError: a file is damaged, or no example is within the length limits.

@@ -1,8 +1,8 @@
-"""Sets of Transformer-XL for `--model=transformer_memory`.
+"""Hparams sets of Transformer-XL for `--model=transformer_memory`.
 
 The `transformer_xl_…` sets have the sizes, lengths and optimizer of the authors' scripts (kimiyoung/transformer-xl,
 pytorch/run_enwik8_base.sh and run_wt103_base.sh), but not the adaptive softmax that the authors use for WikiText-103.
-Here distances are also clamped in training; the authors clamp them in evaluation alone. The smaller sets are this
+Distances are also clamped in training, whereas the authors clamp them only in evaluation. The smaller sets are this
 package's `transformer_lm_` sets with a memory.
 """
 
@@ -12,7 +12,7 @@ from t2t_lite.settings.config import HParams
 
 
 def _set(hparams, **changes):
-    """Returns changed HParams with relative attention and without positions; settings of the model are added."""
+    """Returns `hparams` with relative attention, without positions, and with `changes` or additions."""
     changes |= {"pos": "none", "self_attention_type": "dot_product_relative_memory"}
     hparams = hparams.override_from_dict({name: changes.pop(name) for name in [*changes] if name in hparams})
     for name, value in changes.items():
@@ -21,7 +21,7 @@ def _set(hparams, **changes):
 
 
 def _authors():
-    """Returns the settings that the authors' sets have in common."""
+    """Returns HParams with the settings that all sets of the authors share."""
     return HParams().override_from_dict(
         {
             "initializer": "normal",
@@ -40,7 +40,7 @@ def _authors():
 
 @register_hparams
 def transformer_xl_enwik8_base():
-    """12 layers of 512, segments and memory of 512 bytes: 1.06 bits per character in the paper."""
+    """12 layers of hidden size 512, segments and memory of 512 bytes: 1.06 bits per character in the paper."""
     return _set(
         _authors(),
         hidden_size=512,
@@ -58,9 +58,9 @@ def transformer_xl_enwik8_base():
 
 @register_hparams
 def transformer_xl_wikitext103_base():
-    """16 layers of 410, a memory of 150 words: perplexity 24.0 in the paper.
+    """16 layers of hidden size 410, a memory of 150 words: perplexity 24.0 in the paper.
 
-    Segments have 128 ids, not 150, because they have to divide rows of 4,096 ids.
+    Segments have 128 ids instead of 150, because rows of 4,096 ids must be divisible into segments.
     """
     return _set(
         _authors(),
@@ -79,11 +79,11 @@ def transformer_xl_wikitext103_base():
 
 @register_hparams
 def transformer_memory_small():
-    """6 layers of 384, for one GPU."""
+    """6 layers of hidden size 384, for one GPU."""
     return _set(transformer_lm_small(), segment_length=128, memory_length=128)
 
 
 @register_hparams
 def transformer_memory_tiny():
-    """4 layers of 128, for CPUs and tests."""
+    """4 layers of hidden size 128, for CPUs and tests."""
     return _set(transformer_lm_tiny(), segment_length=32, memory_length=32)

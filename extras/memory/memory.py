@@ -24,14 +24,14 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 @register_score("memory")
 class MemoryScore(AttentionScore):
-    """score(i, j) = (q_i + u) · k_j + (q_i + v) · W_r R_(i - j) (Dai et al., section 3.3).
+    """Computes score(i, j) = (q_i + u) · k_j + (q_i + v) · W_r R_(i - j) (Dai et al., section 3.3).
 
     R are sinusoids of the hidden size, first the sines and then the cosines. Each layer has its own W_r, u and v. This
-    is what tensor2tensor's `dot_product_relative_memory` is meant to be.
+    is what tensor2tensor's `dot_product_relative_memory` was intended to compute.
 
     Args:
-        clamp_length: int, the largest distance; larger ones are clamped to it. 0: no limit.
-        position_dropout: float in [0, 1), dropout rate of the sinusoids.
+        clamp_length: int, to which larger distances are clamped; 0 means no limit.
+        position_dropout: float in [0, 1), dropout rate for the sinusoids.
     """
 
     other_name = "dot_product_relative_memory"
@@ -39,12 +39,12 @@ class MemoryScore(AttentionScore):
     HPARAMS: ClassVar = {
         "clamp_length": setting(
             0, 0, 2**20, argument="self_attention.clamp_length", fixed=True,
-            meaning="The largest distance of dot_product_relative_memory and relative_segments; larger ones are "
+            meaning="The largest distance of dot_product_relative_memory and relative_segments; larger distances are "
             "clamped to it. 0: no limit.",
         ),
         "position_dropout": setting(
             0.0, 0, below=1, argument="self_attention.position_dropout",
-            meaning="Dropout of the sinusoids of distances (dot_product_relative_memory and relative_segments).",
+            meaning="Dropout rate for the sinusoids of distances (dot_product_relative_memory and relative_segments).",
         ),
     }  # fmt: skip
 
@@ -56,7 +56,7 @@ class MemoryScore(AttentionScore):
         self.position_dropout = position_dropout
 
     def build(self, layer, hidden_size):
-        """Creates W_r, which has no bias, and u and v, drawn from N(0, 0.02) as in the authors' code."""
+        """Creates W_r, which has no bias, and u and v, initialized from N(0, 0.02) as in the authors' code."""
         layer.position_projection = Dense(
             layer.num_heads * layer.query_size, use_bias=False, dtype=layer.dtype_policy, name="position_projection"
         )
@@ -68,7 +68,7 @@ class MemoryScore(AttentionScore):
         layer.position_dropout = Dropout(self.position_dropout, dtype=layer.dtype_policy, name="position_dropout")
 
     def scores(self, layer, query, key, distances, training):
-        """Returns the scores; see `AttentionScore.scores` for the arguments."""
+        """Returns the attention scores: see `AttentionScore.scores`."""
 
         def biased(bias):
             bias = ops.cast(layer.of_heads(bias), query.dtype) * ops.cast(layer.query_size**-0.5, query.dtype)
@@ -99,18 +99,18 @@ class MemoryScore(AttentionScore):
         return ops.expand_dims(vectors, 1) if rank == 5 and not lead else vectors
 
     def extra_flops(self, layer, keys):
-        """Counts the products with W_r R for 2 n distances; W_r itself is counted as a dense layer."""
+        """Counts the products with W_r R for 2 n distances; the product W_r R itself is counted as a dense layer."""
         return 2 * 2 * keys * layer.num_heads * layer.query_size
 
     def extra_memory(self, layer, keys, compute):
-        """Counts the bytes of these products, and of the queries with v added."""
+        """Counts the bytes of the products with W_r R, and of the queries with v added."""
         return layer.num_heads * (2 * keys + layer.query_size) * compute
 
 
 class CarriedState:
-    """The states of all lanes, as tensors on the devices that process the lanes' batches.
+    """The states that a run carries from step to step, on the devices that process the batches.
 
-    A step has several batches, its lanes: one for each replica and accumulated batch.
+    A step has several batches, called lanes: one for each replica and accumulated batch. Each lane has its own state.
 
     Args:
         model: keras.Model with an `initial_state`.
@@ -121,7 +121,7 @@ class CarriedState:
         now: list of structures of tensors, one structure per lane.
 
     Raises:
-        UserError: a tensor of `initial_state` does not have the rows as its first axis.
+        UserError: the first axis of a tensor in `initial_state` is not the rows.
     """
 
     def __init__(self, model, rows, devices):
@@ -139,30 +139,30 @@ class CarriedState:
 
     @property
     def spec(self):
-        """The structure of `tf.TensorSpec` that describes the state of any lane."""
+        """The state of a lane, as a structure of `tf.TensorSpec`."""
         return tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), self.now[0])
 
     @property
     def bytes(self):
-        """The size of the states of all lanes, in bytes."""
+        """The total size of all lanes' states, in bytes."""
         return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
 
     def description(self, source):
-        """Returns the line about the state that a run logs when it starts; `source`: SegmentBatches."""
+        """Returns a line about the state, which a run logs when it starts; `source` is a SegmentBatches."""
         return (
             f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
             f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
         )
 
     def save(self, path):
-        """Writes the states to files that begin with `path`, in TensorFlow's format of checkpoints."""
+        """Writes the states to files that begin with `path`, in TensorFlow's checkpoint format."""
         with tf.device("CPU:0"):
             leaves = [tf.identity(leaf) for leaf in tf.nest.flatten(self.now)]
             names = [self._name(i) for i in range(len(leaves))]
             tf.raw_ops.SaveV2(prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=leaves)
 
     def restore(self, path):
-        """Reads the files that `save` wrote. Without them the states stay as they are, and a warning is logged.
+        """Reads the files that `save` wrote; if they do not exist, logs a warning and keeps the states.
 
         Raises:
             UserError: the saved states have other shapes.
@@ -170,7 +170,8 @@ class CarriedState:
         """
         if not tf.io.gfile.exists(f"{path}.index"):
             _LOGGER.warning(
-                f"{path}: no saved state; the newest two checkpoints have one. The model starts with its initial state"
+                f"{path}: no saved state; only the newest two checkpoints have it. The model starts with its initial "
+                "state"
             )
             return
         reader = tf.train.load_checkpoint(plain_path(path))
@@ -192,7 +193,7 @@ class CarriedState:
 
 
 def lanes_of(replicas, accumulation, before, output_dir):
-    """Returns the number of lanes of a run: its batches per step.
+    """Returns the number of lanes of a run, which is its number of batches per step.
 
     Args:
         replicas: Replicas.

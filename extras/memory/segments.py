@@ -1,4 +1,4 @@
-"""Batches of segments of long rows, for models that carry a state from one segment to the next."""
+"""Splits long rows into batches of segments, for models that carry a state from segment to segment."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,11 +15,11 @@ from t2t_lite.settings.reserved_names import BEFORE
 
 @register_batches("segments")
 class SegmentBatches(ExampleBatches):
-    """Batches {"targets" [rows, segment_length], "before" [rows]}, each of which continues an earlier one.
+    """Makes batches {"targets" [rows, segment_length], "before" [rows]} that continue earlier batches.
 
-    Training reads the stream of whole rows of `sequence_length` ids, so the order, the epochs and the position in a
-    checkpoint are those of any other run. A group of `lanes` batches of whole rows is cut into segments, A0 B0 A1 B1 …:
-    batch b of a step continues batch b of the previous step, or starts new rows. Shorter rows are left out.
+    Training reads whole rows of `sequence_length` ids, so the order, the epochs and the position stored in a checkpoint
+    are the same as in any other run. Each group of `lanes` batches of whole rows is split into segments, A0 B0 A1 B1 …:
+    batch b of a step continues batch b of the previous step, or starts new rows. Shorter rows are skipped.
 
     Args:
         problem, hparams, encoders: see `ExampleBatches`; `hparams.segment_length` is a setting of the model.
@@ -48,12 +48,12 @@ class SegmentBatches(ExampleBatches):
         if row == length:
             raise UserError(
                 f"segment_length={length}: a row of {problem.full_name} has {row} ids and is a single segment, so no "
-                "state is carried. Expected shorter segments, or longer rows."
+                "state is carried. Expected shorter segments or longer rows."
             )
         if row % length:
             raise UserError(
-                f"segment_length={length}: does not divide the {row} ids of a row of {problem.full_name}. Expected a "
-                "divisor, or rows of another length: see t2t-datagen's --sequence_length."
+                f"segment_length={length}: does not divide {row}, the number of ids in each row of "
+                f"{problem.full_name}. Expected a divisor, or a different row length (t2t-datagen --sequence_length)."
             )
         if hparams.batch_size < length:
             raise UserError(
@@ -75,24 +75,24 @@ class SegmentBatches(ExampleBatches):
     lanes_of = staticmethod(lanes_of)
 
     def carried(self, model, devices, accumulation):
-        """Returns the `CarriedState` of a run, or None if its model carries no state."""
+        """Returns the `CarriedState` of a run, or None if its model has no state."""
         if model.initial_state(1, training=True) is None:
             return None
         return CarriedState(model, self.rows, [device for device in devices for _ in range(accumulation)])
 
     def first_state(self, model):
-        """See `ExampleBatches`."""
+        """Returns the state before the first batch of an evaluation: see `ExampleBatches`."""
         state = model.initial_state(self.rows, training=False)
         return () if state is None else state
 
     def training(self, paths, facts, most_shapes=None):
-        """See `ExampleBatches`; all batches have the same shape."""
+        """Returns the training batches, all with the same shape: see `ExampleBatches`."""
         rows = batching.training_batches(self.problem, self.hparams, paths, self.encoders, prefetch=False)
         return batching.ahead(rows.batch(self.lanes, drop_remainder=True).flat_map(self._cut))
 
     @tf.autograph.experimental.do_not_convert
     def _cut(self, step):
-        """{"targets": [lanes, rows, sequence_length]} -> dataset of its segments, lane by lane in turn."""
+        """Splits {"targets": [lanes, rows, sequence_length]} into a dataset of segments, alternating the lanes."""
         shape = self.lanes, self.rows, self.rows_per_example, self.length
         ids = tf.reshape(step["targets"], shape)
         before = tf.pad(ids[:, :, :-1, -1], [[0, 0], [0, 0], [1, 0]])
@@ -101,11 +101,12 @@ class SegmentBatches(ExampleBatches):
         return tf.data.Dataset.from_tensor_slices({f: tf.reshape(x, [-1, *x.shape[2:]]) for f, x in parts.items()})
 
     def evaluation(self, paths, in_order=False):
-        """Returns the batches of one pass, each of which continues the batch before it, padded with 0.
+        """Returns the batches of one pass, padded with 0; each batch continues the batch before it.
 
-        A text in order is split into as many parts as a batch has rows, which are read in parallel. At the beginning of
-        each part but the first, the model knows the previous id, but has no state. If a text has fewer segments than a
-        batch has rows, the last rows are padding. Without an order each record begins with the initial state.
+        With `in_order`, the text is split into as many parts as a batch has rows, and the parts are read in parallel.
+        At the beginning of each part except the first, the model knows the previous id but has no state. If a text has
+        fewer segments than a batch has rows, the last rows are padding. Without `in_order`, each record begins with the
+        initial state.
         """
         reader = ExampleReader(self.problem, self.hparams, "eval", paths, self.encoders)
         rows = [np.array(example["targets"], np.int32) for example in reader.examples()]
@@ -127,9 +128,9 @@ class SegmentBatches(ExampleBatches):
         return batching.ahead(tf.data.Dataset.from_tensor_slices({"targets": segments, BEFORE: before}))
 
     def _in_turn(self, rows):
-        """[rows, n * length] -> [n, rows, length]."""
+        """Splits rows into segments: [rows, n * length] -> [n, rows, length]."""
         return np.swapaxes(rows.reshape(len(rows), -1, self.length), 0, 1)
 
     def narrowest(self):
-        """Returns a batch of padding in the shape that all batches have."""
+        """Returns a batch of padding with the shape of all batches."""
         return {"targets": tf.zeros([self.rows, self.length], tf.int32), BEFORE: tf.zeros([self.rows], tf.int32)}

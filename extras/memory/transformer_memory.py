@@ -17,19 +17,20 @@ from t2t_lite.settings.reserved_names import STATE
 @register_model("transformer_memory")
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerMemory(TransformerLM):
-    """A `TransformerLM` whose layers also see their own inputs at the positions before the segment, its memory.
+    """A `TransformerLM` whose layers also attend to a memory, their inputs at the positions before the segment.
 
-    It is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a state,
-    as in decoding and scoring, it reads a text in one pass. The memory holds hidden states, to which the weights of a
-    later step are applied; no gradient flows through it. The paper's adaptive softmax is left out.
+    The model is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a
+    state, as in decoding and scoring, it reads a text in one pass. The memory contains hidden states, to which later
+    steps apply their current weights; no gradient flows through the memory. The paper's adaptive softmax is not
+    implemented.
 
     Args:
         vocab_size: int.
-        target_vocab_size: None, or vocab_size: inputs and targets share one vocabulary.
-        {options}
+        target_vocab_size: None, or the same as vocab_size, because inputs and targets share one vocabulary. {options}
 
     Raises:
-        ValueError: an argument is out of its range, or positions are absolute; the message has its name and value.
+        ValueError: an argument is out of its range, or positions are absolute; the message has the argument's name and
+        value.
 
     Example:
         >>> model = TransformerMemory(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -44,10 +45,10 @@ class TransformerMemory(TransformerLM):
             "end", choices=("zero", "end"), argument="begin", fixed=True,
             meaning="The first input, before any token: end (id 1) or zero (the zero vector).",
         ),
-        "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids per segment, which are read at once."),
+        "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids per segment, read in one step."),
         "memory_length": setting(
             128, 1, 2**20, argument="memory_length", fixed=True,
-            meaning="Positions before a segment that each layer also sees.",
+            meaning="The number of positions before a segment that each layer also sees.",
         ),
         "eval_memory_length": setting(
             0, 0, 2**20, argument="eval_memory_length", zero="none",
@@ -72,11 +73,11 @@ class TransformerMemory(TransformerLM):
 
     @property
     def context_length(self):
-        """See `SequenceModel`."""
+        """The number of memory positions: see `SequenceModel`."""
         return self.config["memory_length"]
 
     def initial_state(self, rows, training=False):
-        """Returns {"memory": list of [rows, M, hidden], one per layer, "visible": bool [rows, M], False: empty}."""
+        """Returns an empty memory: {"memory": list of [rows, M, hidden], one per layer, "visible": False [rows, M]}."""
         lengths = self.config["memory_length"], self.config["eval_memory_length"]
         length = lengths[0] if training else lengths[1] or lengths[0]
         layers, hidden_size = self.config["num_layers"], self.config["hidden_size"]
@@ -87,11 +88,12 @@ class TransformerMemory(TransformerLM):
         """Predicts the targets of a segment.
 
         Args:
-            inputs: as in `TransformerLM`; without "inputs" there may be a "state", as `initial_state` returns it.
+            inputs: as for `TransformerLM`; if there are no "inputs", there may be a "state" in the form of
+            `initial_state`.
             training: bool.
 
         Returns:
-            float32 logits [B, T, vocab_size]; with a state {"targets": logits, "state": the next state}.
+            float32 logits [B, T, vocab_size]; with a state, {"targets": logits, "state": the next state}.
         """
         if (state := inputs.get(STATE)) is None:
             return super().call(inputs, training)
@@ -107,11 +109,11 @@ class TransformerMemory(TransformerLM):
         return self.outputs(self.logits(x), *beside, **{STATE: new})
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [B, T]: True where the target is not padding; None with a state."""
+        """Returns bool [B, T], True where the target is not padding; with a state, returns None."""
         return super().compute_mask(inputs) if inputs.get(STATE) is None else None
 
     def compute_output_spec(self, inputs, training=None):
-        """Returns symbolic outputs; logits are float32 under any dtype policy."""
+        """Returns the symbolic outputs, in which logits are float32 under any dtype policy."""
         found = super().compute_output_spec(inputs, training)
         if (state := inputs.get(STATE)) is None:
             return found
@@ -119,5 +121,5 @@ class TransformerMemory(TransformerLM):
 
 
 def _last(before, new):
-    """Returns the last M of positions [B, M, …] and [B, T, …]."""
+    """Concatenates [B, M, …] and [B, T, …] along the positions, and returns the last M positions."""
     return ops.concatenate([before, ops.cast(new, before.dtype)], axis=1)[:, -before.shape[1] :]

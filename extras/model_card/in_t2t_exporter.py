@@ -1,6 +1,6 @@
-"""Adds --license, which is stated in the model card (README.md) of an export."""
+"""t2t-exporter --license, which sets the licence in the model card (README.md) of an export."""
 
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_string("license", "", "Licence of the model, such as CC-BY-4.0, for the README.md of the export.")
+    flags.DEFINE_string("license", "", "Licence of the model, such as CC-BY-4.0, for the export's README.md.")

@@ -1,4 +1,4 @@
-"""Writes the README.md of an export: a description of the model, its origin, and how to call it."""
+"""Writes an export's README.md, which describes the model, its origin and how to call it."""
 
 import json
 import os
@@ -40,7 +40,7 @@ print(serve({arguments})["{output}"])
 
 @registry.register_export_file("README.md")
 def readme(answerer, **facts):
-    """Returns the text of README.md; the arguments are those of `added_files`."""
+    """Returns the text of an export's README.md; the arguments are those of `added_files`."""
     return model_card(answerer, **facts) if "signatures" in facts else toolkit_card(answerer, **facts)
 
 
@@ -49,10 +49,10 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
 
     Args:
         answerer: Translator, Generator or Predictor.
-        signatures: the signatures of the export, see `t2t_lite.export.by_task`.
-        path: str, the numbered folder.
+        signatures: the export's signatures, see `t2t_lite.export.by_task`.
+        path: str, the numbered folder of the export.
         weights_dtype: str.
-        license: str, the model's license; "": not stated.
+        license: str, the model's license, or "" if not stated.
         command: str, the command that made the export, or "".
     """
     problem = answerer.problem
@@ -66,7 +66,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
     }
     name = _problem_name(answerer)
     if problem and (any(map(problem.overrides, ("input_text", "output_text"))) or problem.chooses_output):
-        rows["not in the graph"] = f"the code by which {name} changes inputs and outputs: see t2t-decoder"
+        rows["not in the graph"] = f"the code with which {name} changes inputs and outputs: see t2t-decoder"
     call = _CALL.format(
         base=base,
         path=os.path.join(base, version),
@@ -80,15 +80,15 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
 
 
 def toolkit_card(answerer, *, title, library, rows, body, license="", command=""):
-    """Returns the text of README.md in a folder for another toolkit, with a header for Hugging Face's Hub.
+    """Returns the text of README.md in an export for another toolkit, with a header for Hugging Face's Hub.
 
     Args:
         answerer: Translator, Generator or Predictor.
         title: str.
-        library: str, the Hub's name of the toolkit.
+        library: str, the Hub's name for the toolkit.
         rows: {title: text}, further rows of the table.
-        body: str, Markdown: how to call it.
-        license: str, the model's license; "": not stated.
+        body: str, Markdown that explains how to call the model.
+        license: str, the model's license, or "" if not stated.
         command: str, the command that made the export, or "".
     """
     rows = {**_what_it_is(answerer, license), **rows, "made by": f"t2t_lite {t2t_lite.__version__}"}
@@ -96,7 +96,7 @@ def toolkit_card(answerer, *, title, library, rows, body, license="", command=""
 
 
 def _card(head, title, rows, command, body):
-    cells = {name: str(text).replace("|", r"\|") for name, text in rows.items()}  # a signature of sacreBLEU has bars
+    cells = {name: str(text).replace("|", r"\|") for name, text in rows.items()}  # sacreBLEU's signatures contain bars
     table = "".join(f"| {name} | {text} |\n" for name, text in cells.items())
     made_by = [f"Made by:\n\n```bash\n{command}\n```"] if command else []
     parts = [head, f"# {title}", f"| | |\n|---|---|\n{table}".rstrip(), *made_by, body.rstrip()]
@@ -104,7 +104,7 @@ def _card(head, title, rows, command, body):
 
 
 def _head(answerer, library, license):
-    """Returns the header in YAML, with strings as in JSON, because YAML reads the language `no` as false."""
+    """Returns the YAML header, with quoted strings as in JSON, because YAML reads the language `no` as false."""
     languages, tag = list(dict.fromkeys(_languages(answerer))), answerer.task.hub_task
     facts = {"license": _plain(license) or "unknown"}
     if languages:
@@ -131,7 +131,7 @@ def _problem_name(answerer):
 
 
 def _origin(answerer):
-    """Returns the rows that describe the model."""
+    """Returns the rows for vocabulary, parameters and checkpoints."""
     kinds = {
         side: f"{_kind(e)}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
         for side, e in answerer.encoders.items()
@@ -151,7 +151,7 @@ def _origin(answerer):
 
 
 def _kind(encoder):
-    """Returns the name of an encoder's class, the first public one: a Translator's encoder may be of a subclass."""
+    """Returns the name of an encoder's first public class, because a Translator may use a private subclass."""
     return next(kind.__name__ for kind in type(encoder).mro() if not kind.__name__.startswith("_"))
 
 
@@ -163,7 +163,7 @@ def _name_of(checkpoint):
 
 
 def _bleu(runs):
-    """Returns the BLEU of exactly this model from the logs of its run."""
+    """Returns the BLEU of exactly this checkpoint, from the logs of its run."""
     if len(runs) != 1 or export_of(runs[0].path):
         return "not recorded"
     scores = [
@@ -174,11 +174,11 @@ def _bleu(runs):
 
 
 def _evaluations(checkpoint):
-    """Yields (name of the data, line of the log) for a checkpoint's evaluations with BLEU, one per data set."""
+    """Returns (name of the data, line of the log) for a checkpoint's evaluations with BLEU, one per data set."""
     folder, step = os.path.dirname(checkpoint), checkpoint_step(checkpoint)
     saved_at = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
     lines_by_data = {}
-    # The copy in best/ is the model that the run had at that step; an average is a different model.
+    # The copy in best/ is the run's model at that step, whereas an average is a different model.
     run = os.path.dirname(folder) if os.path.basename(folder) == BEST_FOLDER else folder
     for line in lineage(read_lines(os.path.join(run, "train.log"))):
         if line["event"] == "evaluation" and _is_of(line, step):
@@ -198,5 +198,5 @@ def _is_of(line, step):
 
 
 def _plain(text):
-    """Returns a text as one line, without Markdown's table characters."""
+    """Returns a text as one line, without the bars of Markdown tables."""
     return " ".join(text.replace("|", "/").split())

@@ -1,5 +1,5 @@
-"""Music as sequences of events from MIDI files: problems, encoders and the Music Transformer's sets.
+"""Music as event sequences from MIDI files: problems, encoders and the Music Transformer's hparams sets.
 
-For continuing melodies and performances (Huang et al. 2018, arXiv 1809.04281): Bach's chorales, and the user's MIDI
-files. The relative attention of the Music Transformer is in the core.
+For models that continue melodies and performances (Huang et al. 2018, arXiv 1809.04281), trained on Bach's chorales or
+the user's MIDI files. The Music Transformer's relative attention is part of the core.
 """

@@ -1,4 +1,4 @@
-"""Sets for the Music Transformer (Huang et al. 2018) with relative positions: a small one, and that of the paper."""
+"""Hparams sets for the Music Transformer (Huang et al. 2018), with relative positions: a small set and the paper's."""
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_base
 from t2t_lite.registry import register_hparams
@@ -6,7 +6,7 @@ from t2t_lite.registry import register_hparams
 
 @register_hparams(model="transformer_lm")
 def music_transformer_small():
-    """4 layers of 128 units, relative positions up to 256 events, 2,048 events per batch."""
+    """4 layers of hidden size 128, relative positions up to 256 events, 2,048 events per batch."""
     return transformer_lm_base().override_from_dict(
         {
             "num_hidden_layers": 4,
@@ -26,7 +26,7 @@ def music_transformer_small():
 
 @register_hparams(model="transformer_lm")
 def music_transformer_base():
-    """The paper's set for performances of 2,048 events: 8 layers of 384 units, 512 key units, dropout 0.2."""
+    """The paper's set for performances of 2,048 events: 8 layers of hidden size 384, key size 512, dropout 0.2."""
     return transformer_lm_base().override_from_dict(
         {
             "num_hidden_layers": 8,

@@ -1,7 +1,7 @@
-"""Reads and writes Standard MIDI Files (RP-001), notes and tempo alone, and turns notes into sound.
+"""Reads and writes the notes and tempos of Standard MIDI Files (RP-001), and turns notes into sound.
 
-mido drops the time before a meta event that it does not know, and rejects files for their key signatures. pretty-midi,
-which reads with mido, takes the tempo from the first track only.
+Existing libraries are not used: mido drops the time before an unknown meta event and rejects some key signatures;
+pretty-midi, which is based on mido, reads the tempo only from the first track.
 """
 
 import bisect
@@ -23,16 +23,16 @@ _META, _END_OF_TRACK, _TEMPO = 0xFF, 0x2F, 0x51
 _SYSTEM_EXCLUSIVE = (0xF0, 0xF7)
 NOTE_OFF, NOTE_ON, _CONTROL = 0x8, 0x9, 0xB
 _ONE_DATA_BYTE = (0xC, 0xD)  # program change, channel pressure; other events have two data bytes
-_ALL_NOTES_OFF = (120, 123, 124, 125, 126, 127)  # controllers that end all notes of a channel
+_ALL_NOTES_OFF = (120, 123, 124, 125, 126, 127)  # controllers that end all notes on a channel
 _LOGGER = logging.getLogger("t2t_lite")
 _DRUMS = 9  # General MIDI's percussion channel, counted from 0
 _CHANNELS = [channel for channel in range(16) if channel != _DRUMS]
 _RESOLUTION = 960  # ticks per quarter note in the files written here
-_TICKS = 2 * _RESOLUTION  # per second, at 120 quarter notes per minute: half a millisecond each
+_TICKS = 2 * _RESOLUTION  # ticks per second at 120 quarter notes per minute; one tick is about half a millisecond
 _RATE = 22050  # samples of sound per second
 _LOUDEST = 0.9 * 32767  # the highest 16-bit sample
 _FADE = 0.1  # seconds
-_LONGEST = 24 * 3600  # seconds; a longer piece comes from a damaged file
+_LONGEST = 24 * 3600  # seconds; a file with a longer piece must be damaged
 
 
 class NoteEvent(NamedTuple):
@@ -41,8 +41,8 @@ class NoteEvent(NamedTuple):
     Attributes:
         tick: int, from the start of the piece.
         channel: int, from 0; drums have 9.
-        pitch: int, or None if all notes of the channel end.
-        velocity: int, 0 for the end of a note.
+        pitch: int, or None to end all notes on the channel.
+        velocity: int, 0 at the end of a note.
     """
 
     tick: int
@@ -57,8 +57,8 @@ class MidiEvents(NamedTuple):
     Attributes:
         tracks: list of lists of `NoteEvent`.
         last_tick: int, the end of the longest track.
-        seconds: function from a tick to seconds.
-        has_one_track: bool, whether channels stand for instruments, as in format 0, instead of tracks.
+        seconds: function that converts a tick to seconds.
+        has_one_track: bool, whether channels (as in format 0) rather than tracks stand for instruments.
     """
 
     tracks: list
@@ -78,7 +78,7 @@ def read_events(data):
     tracks, at = [], 8 + max(6, int.from_bytes(data[4:8]))
     if at > len(data):
         raise UserError("truncated. Copy it again.")
-    while len(tracks) < count or data[at : at + 4] == b"MTrk":  # the rest of the file is not music
+    while len(tracks) < count or data[at : at + 4] == b"MTrk":  # anything after the tracks is ignored
         start, at = at + 8, at + 8 + int.from_bytes(data[at + 4 : at + 8])
         if at > len(data):
             raise UserError("truncated. Copy it again.")
@@ -108,13 +108,13 @@ class _Bytes:
         return self.take(1)[0]
 
     def number(self):
-        """Reads a variable-length number: up to 4 bytes of 7 bits each; the eighth bit is set in all but the last."""
+        """Reads a variable-length number: up to 4 bytes, 7 bits each; all but the last byte have the eighth bit set."""
         value = 0
         for _ in range(4):
             value = value << 7 | (byte := self.byte()) & 0x7F
             if byte < 0x80:
                 return value
-        raise UserError("damaged (a number of more than 4 bytes). Copy it again.")
+        raise UserError("damaged (a number has more than 4 bytes). Copy it again.")
 
 
 def _read_track(content):
@@ -132,13 +132,13 @@ def _read_track(content):
         elif first in _SYSTEM_EXCLUSIVE:
             content.take(content.number())
         else:
-            status, first = (first, content.byte()) if first & 0x80 else (status, first)  # or running status
+            status, first = (first, content.byte()) if first & 0x80 else (status, first)  # otherwise running status
             if status is None or status >= 0xF0:
-                raise UserError("damaged (an event of unknown kind). Copy it again.")
+                raise UserError("damaged (an event has an unknown type). Copy it again.")
             kind, channel = divmod(status, 16)
             second = 0 if kind in _ONE_DATA_BYTE else content.byte()
             if (first | second) & 0x80:
-                raise UserError("damaged (an event with a value above 127). Copy it again.")
+                raise UserError("damaged (an event has a value above 127). Copy it again.")
             if kind in (NOTE_OFF, NOTE_ON):
                 notes.append(NoteEvent(tick, channel, first, second if kind == NOTE_ON else 0))
             elif kind == _CONTROL and first in _ALL_NOTES_OFF:
@@ -147,22 +147,22 @@ def _read_track(content):
 
 
 def _clock(division, tempos):
-    """Returns a function from ticks to seconds.
+    """Returns a function that converts ticks to seconds.
 
     Args:
-        division: int, from the header of a file: ticks per quarter note, or frames per second and ticks per frame.
+        division: int from the file's header: ticks per quarter note, or frames per second and ticks per frame.
         tempos: list of (tick, microseconds per quarter note) from all tracks.
     """
     if division & 0x8000:
         frames, ticks = 256 - (division >> 8), division & 0xFF
         if frames not in _RATES or not ticks:
             raise UserError(
-                f"its unit of time is {ticks} ticks per frame at {frames} frames per second. Expected at least 1 tick, "
+                f"its time unit is {ticks} ticks per frame at {frames} frames per second. Expected at least 1 tick, "
                 "and SMPTE's 24, 25, 29 or 30 frames."
             )
         return lambda tick: tick / (_RATES[frames] * ticks)
     if not division:
-        raise UserError("its unit of time is 0 ticks per quarter note. Expected at least 1.")
+        raise UserError("its time unit is 0 ticks per quarter note. Expected at least 1.")
     if any(tempo == 0 for _, tempo in tempos):
         raise UserError("has a tempo of 0 microseconds per quarter note. Expected at least 1.")
     ticks, seconds, rates = [0], [0.0], [_DEFAULT_TEMPO / 1e6 / division]
@@ -179,10 +179,10 @@ def _clock(division, tempos):
 
 
 def tracks_bytes(tracks, division):
-    """Returns the bytes of a MIDI file of format 1 at 120 quarter notes per minute.
+    """Returns the bytes of a MIDI file in format 1, at 120 quarter notes per minute.
 
     Args:
-        tracks: list of lists of (tick, bytes of an event), sorted.
+        tracks: list of sorted lists of (tick, bytes of an event), one per track.
         division: int, ticks per quarter note.
     """
     tempo = (0, bytes([_META, _TEMPO, 3]) + _DEFAULT_TEMPO.to_bytes(3))
@@ -204,7 +204,7 @@ def _track_bytes(events):
 
 
 def _number_bytes(value):
-    """Returns the bytes of a variable-length number: see `_Bytes.number`."""
+    """Encodes a variable-length number: see `_Bytes.number`."""
     parts = [value & 0x7F]
     while value := value >> 7:
         parts.insert(0, value & 0x7F | 0x80)
@@ -212,13 +212,13 @@ def _number_bytes(value):
 
 
 class Note(NamedTuple):
-    """A note.
+    """A note of a piece.
 
     Attributes:
         start, end: float, seconds.
         pitch: int, as in MIDI: 60 is middle C.
         velocity: int, loudness from 1 to 127.
-        track: int, instrument or voice, from 0.
+        track: int, the instrument or voice, from 0.
     """
 
     start: float
@@ -229,14 +229,14 @@ class Note(NamedTuple):
 
 
 def read_midi(path, warn=_LOGGER.warning):
-    """Reads the notes of a MIDI file, except drums, as a list of `Note` sorted by start and pitch.
+    """Reads the notes of a MIDI file, without drums, into a list of `Note` sorted by start and pitch.
 
-    Notes of one pitch that overlap in one channel end in the order in which they began. A note without an end lasts
-    until the end of the piece.
+    Overlapping notes with the same pitch and channel end in the order in which they began. A note without an end event
+    lasts until the end of the piece.
 
     Args:
         path: str.
-        warn: function that is called with a message if notes have no end.
+        warn: function that is called with a message if notes have no end event.
 
     Raises:
         UserError: the file is missing, damaged, not a MIDI file, without notes, or longer than a day.
@@ -256,7 +256,7 @@ def read_midi(path, warn=_LOGGER.warning):
     if (seconds := events.seconds(events.last_tick)) > _LONGEST:
         raise UserError(f"{path}: lasts {seconds / 3600:,.0f} hours. Expected at most {_LONGEST // 3600}.")
     if unended:
-        warn(f"{path}: {counted(unended, 'note')} without an end, held until the end of the piece.")
+        warn(f"{path}: {counted(unended, 'note')} without an end event, held until the end of the piece.")
     numbers = {track: number for number, track in enumerate(sorted({note.track for note in notes}))}
     notes = [note._replace(track=numbers[note.track]) for note in notes]
     return sorted(notes, key=lambda note: (note.start, note.pitch))
@@ -278,12 +278,13 @@ def _spans(track):
 
 
 def midi_bytes(notes):
-    """Returns the bytes of a MIDI file for piano with the given notes, each in its track.
+    """Returns the bytes of a MIDI file for piano that has each note in its track.
 
-    A channel plays one note of a pitch at a time, so overlapping notes of one pitch go to several channels.
+    Overlapping notes with the same pitch go to different channels, because a channel plays each pitch only once at a
+    time.
     """
-    busy = collections.defaultdict(list)  # (track, pitch) -> the end of the last note in each channel
-    tracks = collections.defaultdict(list)  # (track, its nth group of 15 channels) -> [(tick, bytes)]
+    busy = collections.defaultdict(list)  # (track, pitch) -> end of the last note in each channel
+    tracks = collections.defaultdict(list)  # (track, number of a group of 15 channels) -> [(tick, bytes)]
     for note in sorted(notes, key=lambda note: note.start):
         start = round(note.start * _TICKS)
         end = max(start + 1, round(note.end * _TICKS))
@@ -294,12 +295,12 @@ def midi_bytes(notes):
         on, off = (status << 4 | _CHANNELS[number] for status in (NOTE_ON, NOTE_OFF))
         tracks[note.track, part].append((start, bytes([on, note.pitch, note.velocity])))
         tracks[note.track, part].append((end, bytes([off, note.pitch, 0])))
-    # Sorting puts the end of a note (8) before the start (9) of the next note of its pitch at the same tick.
+    # At the same tick, sorting puts the end of a note (status 8) before the start of the next note (status 9).
     return tracks_bytes([sorted(tracks[key]) for key in sorted(tracks)], _RESOLUTION)
 
 
 def wav_bytes(notes):
-    """Returns the bytes of a WAV file, mono with 16 bits, in which each note is a sum of three sines."""
+    """Synthesizes notes as sums of three sine waves; returns the bytes of a mono 16-bit WAV file."""
     sound = np.zeros(int(_RATE * (1 + max((note.end for note in notes), default=0.0))))
     for note in notes:
         start, end = int(_RATE * note.start), int(_RATE * note.end)

@@ -1,6 +1,6 @@
-"""Published music: Bach's chorales.
+"""The problem music_jsb16: Bach's chorales from a published data set.
 
-The file is read from `tmp_dir`, compressed or not, or downloaded. docs/extras/music.md has examples.
+The data file is read from `tmp_dir`, compressed or not, or downloaded. docs/extras/music.md has examples.
 """
 
 from t2t_lite.corpora import downloads, plain_text, source_files
@@ -25,12 +25,12 @@ class MusicJsb16(MusicProblem):
     dataset_splits = [{"split": split, "shards": 1} for split in _IN_FILE]  # noqa: RUF012
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the file."""
+        """Finds the data file in `tmp_dir`, or downloads it."""
         downloads.provide([[_URL, ("text", f"{_NAME}*")]], tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
 
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
-        """Yields the ids of each piece, with the four voices of a step next to each other."""
+        """Yields the ids of each piece; the four voices of a step are next to each other."""
         source = next(iter(source_files.find_texts(tmp_dir, f"{_NAME}*", _URL)))
         with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
             pieces = parse_json(file.read(), str(source), schema={_IN_FILE[dataset_split]: list})
@@ -41,7 +41,7 @@ class MusicJsb16(MusicProblem):
                     raise UserError(f"is not a list of steps of {VOICES} pitches. Copy the file again.")
                 ids = encoder.encode_steps(steps)
                 if {*ids} <= {*encoder.encode("-")}:
-                    raise UserError("contains nothing but silence. Leave it out.")
+                    raise UserError("contains only silence. Remove the piece.")
             yield ids
 
 

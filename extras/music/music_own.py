@@ -2,8 +2,8 @@
 
     t2t-datagen --problem=music_own --train_files=train --dev_files=dev --data_dir=D
 
-Files are MIDI (.mid, .midi), or folders of them, at any depth. `D/music_own.json` stores everything that was asked for,
-so that later commands need only `--data_dir=D`.
+Files are MIDI files (.mid, .midi), or folders that are searched for MIDI files at any depth. `D/music_own.json` stores
+all settings, so that later commands need only `--data_dir=D`.
 """
 
 import functools
@@ -34,46 +34,46 @@ _WIDEST = 2**15
 
 
 def encode_midi(path, encoder, warn=_LOGGER.warning):
-    """Returns the ids of a MIDI file; `warn` as in `read_midi`. Raises `UserError`, which names the file."""
+    """Encodes a MIDI file as ids; `warn` is as in `read_midi`. Raises `UserError`, which names the file."""
     notes = read_midi(path, warn)
     with located(path):
         return encoder.encode_notes(notes)
 
 
 def read_primers(path, encoders):
-    """Returns a list of ids for a MIDI file, or for each file of a folder in the order of their paths."""
+    """Returns one list of ids per MIDI file; `path` is a file, or a folder whose files are sorted by path."""
     paths = files.find_files(path, ENDINGS) if files.is_folder(path) else [path]
     return [encode_midi(name, encoders["targets"]) for name in paths]
 
 
 def write_music(path, answers, encoders):
-    """Returns {path: MIDI} of all outputs, each after its primer, along with a PNG: see `write_piano_rolls`.
+    """Returns {path: bytes} of MIDI files with each output after its primer, and of a PNG: see `write_piano_rolls`.
 
-    Several outputs go to <path>-1.mid, <path>-2.mid and so on, in the order of the inputs.
+    If there are several outputs, their files are <path>-1.mid, <path>-2.mid and so on, in the order of the inputs.
     """
     pieces = _pieces(path, answers, encoders)
     return _by_name(path, pieces, midi_bytes) | {f"{os.path.splitext(path)[0]}.png": _drawn(pieces)}
 
 
 def write_sounds(path, answers, encoders):
-    """Returns {path: WAV} of all outputs, each after its primer; names as in `write_music`."""
+    """Returns {path: bytes} of WAV files with each output after its primer, named as in `write_music`."""
     return _by_name(path, _pieces(path, answers, encoders), wav_bytes)
 
 
 def write_piano_rolls(path, answers, encoders):
-    """Returns {path: PNG} with a piano roll for each output, one below the other; a line marks the primer's end."""
+    """Returns {path: bytes} of a PNG that stacks the outputs' piano rolls; a line marks the end of each primer."""
     return {path: _drawn(_pieces(path, answers, encoders))}
 
 
 def _by_name(path, pieces, as_bytes):
-    """Returns {path: bytes} for the notes of each piece; the paths of several pieces are numbered."""
+    """Returns {path: bytes} for the notes of each piece; if there are several pieces, the paths are numbered."""
     base, ending = os.path.splitext(path)
     names = [path] if len(pieces) == 1 else [f"{base}-{number}{ending}" for number in range(1, len(pieces) + 1)]
     return {name: as_bytes(notes) for name, (notes, _) in zip(names, pieces, strict=True)}
 
 
 def _pieces(path, answers, encoders):
-    """Returns [(notes, length of the primer in seconds)]."""
+    """Returns a list of (notes, length of the primer in seconds), one per output."""
     encoder, pieces = encoders["targets"], []
     for given, outputs in answers:
         given = encoder.encode(given) if isinstance(given, str) else given or []
@@ -109,14 +109,14 @@ def _roll(notes, primer):
 
 
 class MusicProblem(Problem):
-    """Pieces in rows of `sequence_length` events. Subclasses write `sequence_length` and `generate_pieces`.
+    """Splits pieces into rows of `sequence_length` ids. Subclasses define `sequence_length` and `generate_pieces`.
 
-    The ids of a piece end in 1; its last row may be shorter. The development and test sets keep their order, so that
-    windows may slide over them. Evaluations report the loss in nats per note.
+    The ids of a piece end in 1, and the last row of a piece may be shorter. The development and test sets keep their
+    order, so that sliding windows can be used. Evaluations report the loss in nats per note.
 
     Attributes:
         encoder_class: an `EventEncoder` that takes no arguments.
-        most_semitones: int, how far training rows are transposed at most, up or down.
+        most_semitones: int, the largest transposition of training rows, up or down.
     """
 
     features = types.MappingProxyType({"targets": 2})
@@ -140,11 +140,11 @@ class MusicProblem(Problem):
         raise NotWritten(f"{type(self).__name__}: write sequence_length.")
 
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
-        """Yields the ids of each piece, without the end."""
+        """Yields the ids of each piece, without the final EOS."""
         raise NotWritten(f"{type(self).__name__}: write generate_pieces.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": ids of a row} and counts the notes."""
+        """Yields {"targets": ids of a row} and counts the notes in `unit_counts`."""
         encoder = self.feature_encoders(data_dir)["targets"]
         for piece in self.generate_pieces(data_dir, tmp_dir, dataset_split):
             self.unit_counts["note"] += encoder.count_notes(piece)
@@ -153,15 +153,15 @@ class MusicProblem(Problem):
                 yield {"targets": ids[start : start + self.sequence_length]}
 
     def feature_encoders(self, data_dir):
-        """Returns the encoder of events."""
+        """Returns {"targets": the event encoder}."""
         return {"targets": self.encoder_class()}
 
     def generation_settings(self):
-        """See `Problem.generation_settings`; adds the length of the rows."""
+        """Adds the length of the rows: see `Problem.generation_settings`."""
         return {**super().generation_settings(), "sequence_length": self.sequence_length}
 
     def augment(self, batch, seeds):
-        """Transposes each row at random, within the range of a piano."""
+        """Transposes each row by a random interval, within the range of a piano."""
         import tensorflow as tf
 
         from t2t_lite.data.random_numbers import uniform_numbers
@@ -180,13 +180,13 @@ class MusicProblem(Problem):
         return {**batch, "targets": ids}
 
     def max_length(self, model_hparams):
-        """Returns `sequence_length`, whatever the hyperparameters say."""
+        """Returns `sequence_length`, regardless of the hyperparameters."""
         return self.sequence_length
 
 
 @registry.register_problem
 class MusicOwn(OwnProblem, MusicProblem):
-    """The MIDI files that `configure` was given, as events of a performance."""
+    """Music from the user's own MIDI files, as performance events."""
 
     settings = own_settings("problem", "sequence_length", "files", sequence_length=1024)
     file_endings = ENDINGS
@@ -201,7 +201,7 @@ class MusicOwn(OwnProblem, MusicProblem):
         return FewWarnings("further warnings about MIDI files are not shown")
 
     def check_split(self, split, watch, data_dir, tmp_dir):
-        """See `OwnProblem.check_split`."""
+        """Reads all files of a split, which checks them: see `OwnProblem.check_split`."""
         for _ in watch(self.generate_pieces(data_dir, tmp_dir, split)):
             pass
 

@@ -1,4 +1,4 @@
-"""What the settings of problems on the user's own files mean for `music_own`."""
+"""Describes the settings of problems on the user's own files for `music_own`."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

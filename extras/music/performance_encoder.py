@@ -1,4 +1,4 @@
-"""Encoders of music as events: magenta's `MidiPerformanceEncoder` (Oore et al. 2018), and pieces in four voices."""
+"""Event encoders for music: magenta's `MidiPerformanceEncoder` (Oore et al. 2018), and one for four-voice pieces."""
 
 import collections
 import hashlib
@@ -8,26 +8,26 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.music.midi_events import Note
 from t2t_lite.text.vocabulary import TextEncoder
 
-LOWEST, HIGHEST = 21, 108  # pitches of a piano, A0 to C8
+LOWEST, HIGHEST = 21, 108  # the pitches of a piano, A0 to C8
 PITCHES = range(LOWEST, HIGHEST + 1)
 _STEPS = 100  # per second
 _MOST_STEPS = 100  # per shift event
 _BINS, _BIN = 32, 4  # velocities 1-4, 5-8, …
-_LONGEST_PAUSE = 600  # seconds; a longer pause comes from a damaged file
+_LONGEST_PAUSE = 600  # seconds; a file with a longer pause must be damaged
 VOICES = 4
 SILENCE = -1
 _SECONDS = 0.125  # length of a 16th note at 120 quarter notes per minute
 
 
 class EventEncoder(TextEncoder):
-    """Maps named events to ids from 2 on. As text, ids are the names of their events, separated by spaces.
+    """Maps named events to ids from 2 on; the text form of ids is the event names, separated by spaces.
 
-    Subclasses also have `encode_notes` and `decode_notes`, between lists of `Note` and ids.
+    Subclasses also convert between lists of `Note` and ids, with `encode_notes` and `decode_notes`.
 
     Args:
         names: list of str, without white space.
-        pitches: list of (id of the lowest pitch, number of pitches) for each range of ids that stand for pitches;
-            transposing shifts these ids.
+        pitches: list of (id of the lowest pitch, number of pitches), one for each range of ids that stand for pitches.
+        Transposition shifts these ids.
     """
 
     def __init__(self, names, pitches):
@@ -38,33 +38,33 @@ class EventEncoder(TextEncoder):
 
     @property
     def fingerprint(self):
-        """SHA-256 (hex) of the names."""
+        """The SHA-256 of the event names, in hex."""
         return hashlib.sha256(" ".join(self._names).encode()).hexdigest()
 
     def encode(self, text):
-        """Returns the ids of event names that are separated by white space. Raises `UserError` for other names."""
+        """Encodes event names separated by white space. Raises `UserError` for unknown names."""
         if unknown := [name for name in text.split() if name not in self._ids]:
             first, last = self._names[0], self._names[-1]
             raise UserError(f"{shown(unknown[0])} is not an event of this music. Expected {first} to {last}.")
         return [self._ids[name] for name in text.split()]
 
     def encode_notes(self, notes):
-        """Returns the ids of a list of `Note` that is sorted by start. Raises `UserError` if a note has no id."""
+        """Encodes a list of `Note` sorted by start as ids. Raises `UserError` if a note cannot be encoded."""
         raise NotImplementedError
 
     def decode_notes(self, ids):
-        """Returns a list of `Note` for any ids."""
+        """Decodes any sequence of ids to a list of `Note`."""
         raise NotImplementedError
 
     def count_notes(self, ids):
-        """Returns the number of notes that ids stand for."""
+        """Returns the number of notes in a sequence of ids."""
         raise NotImplementedError
 
     def _piece(self, i):
         return self._names[i - self.num_reserved_ids]
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips names of other events."""
+        """Encodes in a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips unknown names."""
         import tensorflow as tf
 
         words = tf.strings.split(strings)
@@ -73,7 +73,7 @@ class EventEncoder(TextEncoder):
         return tf.ragged.boolean_mask(words.with_flat_values(ids), words.with_flat_values(tf.reduce_any(same, axis=1)))
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; skips reserved ids."""
+        """Decodes in a graph: int32 [batch, length] -> string [batch]; skips reserved ids."""
         import tensorflow as tf
 
         from t2t_lite.text.vocabulary import tf_visible
@@ -85,11 +85,12 @@ class EventEncoder(TextEncoder):
 
 
 class PerformanceEncoder(EventEncoder):
-    """310 ids: padding, end, 88 notes on, 88 notes off, 100 shifts in steps of 10 ms, 32 velocities.
+    """Encodes performances with 310 ids: padding, end, 88 note-ons, 88 note-offs, 100 time shifts, 32 velocities.
 
-    Notes have the 88 pitches of a piano; all instruments are merged. Times are rounded to 10 ms, velocities to steps of
-    4. The sustain pedal is not read. If several notes of one pitch sound, `off` ends the one that began first. To end a
-    later one, the current velocity is repeated before `off`, once for each note that began earlier and still sounds.
+    Notes have the 88 pitches of a piano, and all instruments are merged. Times are rounded to steps of 10 ms,
+    velocities to steps of 4. The sustain pedal is ignored. If several notes with the same pitch are sounding, `off`
+    ends the note that began first. To end a later note instead, the current velocity event is repeated before `off`,
+    once for each sounding note that began earlier.
     """
 
     def __init__(self):
@@ -136,7 +137,7 @@ class PerformanceEncoder(EventEncoder):
         return ids
 
     def decode_notes(self, ids):
-        """See `EventEncoder`; a note without an end lasts until the end of the piece."""
+        """Decodes ids; a note without an end lasts until the end of the piece: see `EventEncoder`."""
         step, velocity, velocities, playing, notes = 0, 80, 0, collections.defaultdict(list), []
 
         def end(pitch, place=0):
@@ -168,9 +169,9 @@ class PerformanceEncoder(EventEncoder):
 
 
 class ChoraleEncoder(EventEncoder):
-    """91 ids: padding, end, silence, and the 88 pitches of a piano.
+    """Encodes four-voice pieces with 91 ids: padding, end, silence, and the 88 pitches of a piano.
 
-    Each step of a 16th note has four ids: soprano, alto, tenor and bass. Held and repeated notes look the same.
+    Each step of a 16th note has four ids, for soprano, alto, tenor and bass. Held and repeated notes have the same ids.
     """
 
     def __init__(self):
@@ -179,7 +180,7 @@ class ChoraleEncoder(EventEncoder):
         super().__init__(["-", *map(str, PITCHES)], [(self._lowest, len(PITCHES))])
 
     def encode_steps(self, steps):
-        """Returns the ids of steps, each a list of four pitches from the highest voice to the lowest; -1 is silence.
+        """Encodes steps, which are lists of four pitches from the highest voice to the lowest; -1 is silence.
 
         Raises:
             UserError: a pitch is outside the range of a piano.
@@ -192,9 +193,9 @@ class ChoraleEncoder(EventEncoder):
         return [self._silence if pitch == SILENCE else self._lowest + pitch - LOWEST for pitch in pitches]
 
     def encode_notes(self, notes):
-        """See `EventEncoder`; if there are four tracks, they are the voices, otherwise notes are sorted by pitch.
+        """Encodes notes, with four tracks as voices, or otherwise sorted by pitch: see `EventEncoder`.
 
-        A note counts in the steps whose middle it sounds at, so that starts and ends may be off by half a step.
+        A note is assigned to the steps in whose middle it sounds, so its start and end may shift by half a step.
         """
         tracks = sorted({note.track for note in notes})
         last = max((note.end for note in notes), default=0.0)
@@ -211,7 +212,7 @@ class ChoraleEncoder(EventEncoder):
         return self.encode_steps(steps)
 
     def decode_notes(self, ids):
-        """See `EventEncoder`; each voice is a track."""
+        """Decodes ids, with each voice as a track: see `EventEncoder`."""
         notes = []
         for voice in range(VOICES):
             start = 0
@@ -224,5 +225,5 @@ class ChoraleEncoder(EventEncoder):
         return sorted(notes, key=lambda note: (note.start, note.track))
 
     def count_notes(self, ids):
-        """Returns the number of ids: each step of each voice counts as a note, even a silent one."""
+        """Returns the number of ids, because each step of each voice counts as a note, even if it is silent."""
         return len(ids)

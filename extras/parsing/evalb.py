@@ -1,18 +1,21 @@
-"""Labelled bracketing: precision, recall and F1 of trees, by the rules of evalb with COLLINS.prm.
+"""Computes labelled bracketing precision, recall and F1 of trees, by the rules of evalb with COLLINS.prm.
 
-A tree's brackets are (label, first word, last word + 1) of its phrases, under these rules:
+Each phrase of a tree is a bracket, (label, first word, last word + 1), under these rules:
 
-* Function labels and indices are removed (NP-SBJ becomes NP). TOP, ROOT and S1 are ignored. ADVP and PRT are equal.
+* Function labels and indices are removed (NP-SBJ becomes NP). The labels TOP, ROOT and S1 are ignored. ADVP and PRT
+  count as the same label.
 * Traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are not counted as words, nor is a phrase of only
   these counted as a bracket.
-* A bracket of the prediction matches at most one of the gold tree, and vice versa.
+* A bracket of the prediction matches at most one bracket of the gold tree, and vice versa.
 
 Precision, recall and tagging accuracy are computed from sums over all sentences. A blank prediction is skipped. A
-prediction that is not a tree, or has other words, is an error. Both are counted but, as in evalb, left out of the sums.
+prediction that is not a tree, or whose words differ, is an error. As in evalb, blank and wrong predictions are counted
+but left out of the sums.
 
-One rule differs. evalb deletes punctuation by each tree's own tags. If a comma is tagged as a noun, the lengths differ
-("Length unmatch"), and the sentence is left out together with its wrong brackets. Here the gold tags decide which words
-are punctuation in both trees, and such sentences count; `Result.unmatched_punctuation` is their number.
+One rule differs. evalb deletes punctuation from each tree by that tree's tags. If a comma is tagged as a noun, the
+lengths differ ("Length unmatch"), and the sentence is left out together with its wrong brackets. Here the gold tags
+decide which words are punctuation in both trees, so such sentences are scored; `Result.unmatched_punctuation` is their
+number.
 """
 
 import collections
@@ -22,21 +25,21 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError, counted
 from t2t_lite.extras.parsing import trees
 
-CUTOFF = 40  # words, CUTOFF_LEN of COLLINS.prm; punctuation counts, traces do not
+CUTOFF = 40  # maximum number of words, CUTOFF_LEN in COLLINS.prm; punctuation counts, traces do not
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
 _SAME_LABEL = {"PRT": "ADVP"}
 
 
 @dataclasses.dataclass
 class Result:
-    """Counts over sentences, and the percentages computed from them (0 instead of a division by 0).
+    """Counts over sentences, and the percentages computed from the counts (0 where the divisor is 0).
 
     Attributes:
         sentences: number of sentences.
         errors, skipped: numbers of sentences that the following counts leave out.
         gold, predicted, matched: numbers of brackets.
         complete: number of sentences in which all brackets match.
-        words, right_tags: number of words without punctuation, and of those that have the gold tag.
+        words, right_tags: number of words without punctuation, and number of these words that have the gold tag.
         unmatched_punctuation: number of sentences in which the two trees disagree on which words are punctuation.
     """
 
@@ -71,14 +74,14 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:
-        (Result of all sentences, Result of those up to `cutoff`, list of str: problems with single sentences).
+        (Result for all sentences, Result for sentences of at most `cutoff` words, list of str with one problem each).
 
     Raises:
         UserError: the lists are empty, or differ in length.
     """
     if len(gold) != len(predicted):
         raise UserError(
-            f"{counted(len(gold), 'gold tree')}, but {counted(len(predicted), 'prediction')}. Expected one for each."
+            f"{counted(len(gold), 'gold tree')}, but {counted(len(predicted), 'prediction')}. Expected the same number."
         )
     if not gold:
         raise UserError("no trees to score. Expected at least one.")
@@ -95,13 +98,13 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
 
 @registry.register_metric(of="texts", decides=True)
 def bracketing_f1(outputs, references):
-    """Returns the labelled bracketing F1 of trees in brackets, 0 to 100."""
+    """Returns the labelled bracketing F1, from 0 to 100, of trees given as bracketed strings."""
     predicted, gold = ([trees.parse_tree(text) for text in texts] for texts in (outputs, references))
     return score_trees(gold, predicted)[0].f1
 
 
 def score_tree(gold, predicted):
-    """Returns (Result, problem or "") of one sentence; arguments as in `score_trees`."""
+    """Returns (Result, problem or "") for one sentence; `gold` and `predicted` are items of `score_trees`'s lists."""
     if predicted == "":
         return Result(sentences=1, skipped=1), "blank, skipped"
     if predicted is None:
@@ -129,7 +132,7 @@ def score_tree(gold, predicted):
 
 
 def read_predictions(path):
-    """Reads a file of one tree per line into a list: normalized Trees, None for invalid ones, "" for blank lines."""
+    """Reads a file with one tree per line: a list of normalized Trees, None for invalid trees, "" for blank lines."""
     from t2t_lite.corpora import plain_text
 
     trees.import_nltk()
@@ -155,7 +158,7 @@ def _words_and_tags(tree):
 
 
 def _brackets(tree, is_word):
-    """Returns the Counter of (label, begin, end), where positions count only the words selected by `is_word`."""
+    """Returns a Counter of (label, begin, end) brackets, whose positions count only the words selected by `is_word`."""
     places = [0]
     for counts in is_word:
         places.append(places[-1] + counts)

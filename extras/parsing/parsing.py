@@ -1,10 +1,10 @@
-"""English constituency parsing (paper, section 6.3): from the words of a sentence to its linearized tree.
+"""English constituency parsing (paper, section 6.3): translates the words of a sentence to its linearized tree.
 
     t2t-datagen --problem=parsing_english_own --train_files=a.mrg --dev_files=b.mrg --vocab_size=4000 --data_dir=D
     t2t-datagen --problem=parsing_english_ptb16k --tmp_dir=TREEBANK --data_dir=D
 
 See `t2t_lite.extras.parsing.trees` for the form of trees and sequences. Words are split into SentencePiece pieces;
-labels are whole tokens, with a separate vocabulary.
+labels are whole tokens in a separate vocabulary.
 """
 
 import os
@@ -23,20 +23,20 @@ from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.text import vocabulary
 
 _UNKNOWN_TOKEN = "<unk>"
-# The usual split of the WSJ sections since Collins (1997).
+# The usual split of the WSJ sections, since Collins (1997).
 _WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
 _WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combined/wsj")
 
 
 class ParsingProblem(Text2TextProblem):
-    """Sentences and their trees. Subclasses write `generate_trees` and `approx_vocab_size`, the pieces for words."""
+    """Translates sentences to trees. Subclasses define `generate_trees` and `approx_vocab_size` (pieces for words)."""
 
     is_generate_per_split = True
     decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})  # section 6.3
 
     def __init__(self, was_reversed=False, was_copy=False):
         super().__init__(was_reversed, was_copy)
-        self._known_tags = {}  # read along with the vocabularies, and used to repair trees
+        self._known_tags = {}  # loaded with the vocabularies and used to repair trees
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the normalized nltk Trees of a split."""
@@ -56,7 +56,7 @@ class ParsingProblem(Text2TextProblem):
         return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens", f"{base}.tags.json"
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Reads all trees once, so that a bad line is found before any work; then learns the vocabularies."""
+        """Reads all trees once, so that a bad line is found early, and then learns the vocabularies."""
         lines, tokens, tagged = [], set(), []
         for split in (described["split"] for described in self.dataset_splits):
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "trees")
@@ -77,7 +77,7 @@ class ParsingProblem(Text2TextProblem):
 
     def feature_encoders(self, data_dir):
         """Returns the encoders of words and tokens. Raises `UserError` if a file or nltk is missing."""
-        trees.import_nltk()  # evaluation and decoding will need it; fail early
+        trees.import_nltk()  # evaluation and decoding need nltk; fail early
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
             if not files.exists(path):
@@ -94,7 +94,7 @@ class ParsingProblem(Text2TextProblem):
         return [model, model.removesuffix(".model") + ".vocab", table, tags]
 
     def learned_files(self, data_dir):
-        """Returns the paths of the vocabulary files, all of which t2t-datagen makes."""
+        """Returns the paths of the vocabulary files, because t2t-datagen makes all of them."""
         return ParsingProblem.vocabulary_files(self, data_dir)
 
     def generation_settings(self):
@@ -109,15 +109,15 @@ class ParsingProblem(Text2TextProblem):
 
     @property
     def eval_decode_metric(self):
-        """Labelled bracketing F1; for `_rev` and `_copy`, the share of correct outputs."""
+        """The metric for decoded outputs: bracketing F1, or the share of exact outputs for `_rev` and `_copy`."""
         return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
 
     def input_text(self, text):
-        """Returns the sentence in treebank form: one space between words, brackets as -LRB- and -RRB-."""
+        """Returns the sentence in treebank form, with one space between words and brackets as -LRB- and -RRB-."""
         return " ".join(trees.escape_words(text)) if self._is_to_trees else text
 
     def output_text(self, inputs, outputs, encoders):
-        """Returns the tree over the words of `inputs` that the tokens in `outputs` describe, repaired if needed."""
+        """Returns the tree that the tokens in `outputs` describe over the words of `inputs`, repaired if needed."""
         words = trees.escape_words(inputs)
         if not self._is_to_trees or not words:
             return outputs
@@ -125,13 +125,13 @@ class ParsingProblem(Text2TextProblem):
 
     @property
     def chooses_output(self):
-        """Whether outputs are reranked, as trees are; `_rev` and `_copy` take the output with the best score."""
+        """Whether outputs are reranked: True for trees; `_rev` and `_copy` take the output with the best score."""
         return self._is_to_trees
 
     def choose_output(self, inputs, outputs, encoders):
-        """Returns the index of the output whose tags fit the words best (`trees.misfit`); ties go to the first.
+        """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first in case of ties.
 
-        A model that was trained on few trees omits words, and the beam may contain outputs that omit fewer.
+        A model that was trained on few trees omits words, and another hypothesis in the beam may omit fewer.
         """
         words, phrases = trees.escape_words(inputs), _phrases(encoders)
         misfits = [trees.misfit(_tokens(output), words, phrases, self._known_tags) for output in outputs]
@@ -143,7 +143,7 @@ def _tokens(outputs):
 
 
 def _phrases(encoders):
-    """Returns the labels that open a phrase, those with a closing token in the vocabulary."""
+    """Returns the labels of phrases, which are those with a closing token in the vocabulary."""
     encoder = encoders["targets"]
     entries = encoder.pieces(range(encoder.vocab_size))
     return {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
@@ -151,14 +151,14 @@ def _phrases(encoders):
 
 @registry.register_problem
 class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
-    """The user's own treebank: one file of bracketed trees per split, which `configure` was given."""
+    """Parsing with the user's own treebank, which has one file of bracketed trees per split."""
 
     settings = own_settings("format", "problem", "vocab_size", "files", format=1, vocab_size=8000)
     example_flags = "--train_files=train.mrg --dev_files=dev.mrg"
     usual_vocab_sizes = "1000 to 16000"
 
     def check_files(self, paths):
-        """See `OwnCorpus.check_files`; a split has one file."""
+        """Checks that each split has at most one file: see `OwnCorpus.check_files`."""
         for split, split_paths in paths.items():
             flag = f"--{FLAGS[split]}"
             if not split_paths and split != DatasetSplit.TEST:
@@ -173,12 +173,12 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
                 )
 
     def check_settings(self, values, paths):
-        """See `OwnCorpus.check_settings`; each split has one file instead of a list."""
+        """Checks the settings, with one file per split instead of a list: see `OwnCorpus.check_settings`."""
         super().check_settings(values, paths)
         values["files"] = {split: described[0] for split, described in values["files"].items()}
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Leaves the check to `ParsingProblem.prepare_generation`, which reads all trees."""
+        """Does nothing: `ParsingProblem.prepare_generation` reads all trees and checks them."""
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the trees in the file of a split."""
@@ -189,15 +189,15 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
 
 
 class _WallStreetJournal(ParsingProblem):
-    """The Penn Treebank's WSJ part: sections 02-21 for training, 22 dev, 23 test; from the user's licensed copy."""
+    """The WSJ part of the user's copy of the Penn Treebank: sections 02-21 are training data, 22 dev and 23 test."""
 
     @property
     def dataset_splits(self):
-        """Ten shards of training trees, and one each for dev and test."""
+        """Ten shards of training trees, and one shard each for dev and test."""
         return [{"split": split, "shards": 10 if split == DatasetSplit.TRAIN else 1} for split in _WSJ_SECTIONS]
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
-        """Yields the trees in the sections of a split, in the order of their names."""
+        """Yields the trees in the sections of a split, with files sorted by name."""
         for section in _WSJ_SECTIONS[dataset_split]:
             for path in _section_files(tmp_dir, section):
                 for tree, _ in trees.read_trees(path, self.on_bad_line):
@@ -205,7 +205,7 @@ class _WallStreetJournal(ParsingProblem):
 
 
 def _section_files(tmp_dir, section):
-    """Returns the sorted `.mrg` files of a section. Raises `UserError`, which describes the expected layout."""
+    """Returns the sorted `.mrg` files of a section. Raises `UserError` with the expected layout if there are none."""
     for folder in _WSJ_FOLDERS:
         if paths := files.list_files(os.path.join(tmp_dir, folder, f"{section:02d}"), r"(?i).*\.mrg(\.gz)?"):
             return paths
@@ -218,13 +218,13 @@ def _section_files(tmp_dir, section):
 
 @registry.register_problem
 class ParsingEnglishPtb8k(_WallStreetJournal):
-    """WSJ, with 8,192 pieces for the words."""
+    """Parsing of the WSJ, with 8,192 pieces for the words."""
 
     approx_vocab_size = 2**13
 
 
 @registry.register_problem
 class ParsingEnglishPtb16k(_WallStreetJournal):
-    """WSJ, with 16,384 pieces for the words (the paper's size)."""
+    """Parsing of the WSJ, with 16,384 pieces for the words (the paper's vocabulary size)."""
 
     approx_vocab_size = 2**14

@@ -1,11 +1,11 @@
-"""Labelled bracketing F1 of predicted trees against gold trees, by evalb's rules with COLLINS.prm.
+"""Scores predicted trees against gold trees by labelled bracketing F1, with evalb's rules and COLLINS.prm.
 
     t2t-evalb --gold=wsj_23.mrg --predicted=trees.txt
 
-The gold file holds bracketed trees, which may span several lines. The other file has one tree per line, as t2t-decoder
-writes them for a parsing problem. Both are UTF-8, plain or compressed (.gz, .bz2, .xz, .zst). Function labels, traces
-and the outer bracket are removed. A blank line is skipped; a line that is not a tree, or has other words, counts as an
-error. As in evalb, skipped lines and errors are counted but left out of the scores.
+The gold file holds bracketed trees, which may span several lines. The predicted file has one tree per line, as written
+by t2t-decoder for a parsing problem. Both files are UTF-8, plain or compressed (.gz, .bz2, .xz, .zst). Function labels,
+traces and the outer bracket are removed. A blank line is skipped; a line that is not a tree, or whose words differ,
+counts as an error. As in evalb, skipped lines and errors are counted but left out of the scores.
 """
 
 import sys
@@ -14,18 +14,18 @@ from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError, counted
 
-_SHOWN = 10  # problems; evalb stops after as many
+_SHOWN = 10  # problems; evalb stops after the same number
 
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_path("gold", None, "File of gold trees.")
-    flags.DEFINE_path("predicted", None, "File of predicted trees, one per line.")
+    flags.DEFINE_path("gold", None, "The file of gold trees.")
+    flags.DEFINE_path("predicted", None, "The file of predicted trees, one per line.")
     flags.DEFINE_integer("cutoff", 40, "The second block scores sentences of at most this many words.", 1, 10**6)
 
 
 def check(flags):
-    """Raises `UserError` for flags that are missing."""
+    """Raises `UserError` if --gold or --predicted is missing."""
     require(flags, "gold", "predicted")
 
 
@@ -38,7 +38,7 @@ def run(flags):
     if len(gold) != len(predicted):
         raise UserError(
             f"{flags.gold} has {counted(len(gold), 'tree')}, but {flags.predicted} has "
-            f"{counted(len(predicted), 'line')}. Expected one line for each tree."
+            f"{counted(len(predicted), 'line')}. Expected one line per tree."
         )
     total, short, problems = evalb.score_trees(gold, predicted, flags.cutoff)
     for problem in problems[:_SHOWN]:
@@ -51,7 +51,7 @@ def run(flags):
 
 
 def _show(title, result):
-    """Prints a summary under evalb's names."""
+    """Prints a summary with evalb's names."""
     print(f"-- {title} --")
     for name, count in (
         ("Number of sentence", result.sentences),

@@ -4,10 +4,10 @@
                                                                 tokens S NP DT NN /NP VP VBZ /VP . /S
 
 The tokens are those of tensor2tensor (data_generators/wsj_parsing.py, after Vinyals et al. 2015): a phrase opens with
-its label and closes with `/label`, and a part of speech stands for one word. The output thus need not repeat the words,
-and any sequence of tokens can be turned into a tree over the words of the input (see `build_tree`).
+its label and closes with `/label`, and a part of speech stands for one word. The output therefore does not repeat the
+words, and any sequence of tokens can be turned into a tree over the words of the input (see `build_tree`).
 
-Trees are nltk's `Tree`, and nltk parses the brackets: `pip install t2t_lite[parsing]`.
+Trees are `Tree` objects of nltk, which also parses the brackets: `pip install t2t_lite[parsing]`.
 """
 
 import collections
@@ -19,22 +19,22 @@ from t2t_lite.corpora.plain_text import report
 from t2t_lite.errors import UserError, counted, first_line, needs
 
 TOP = "TOP"
-OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels that treebanks use for the bracket around a sentence
+OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels of the bracket around a sentence in treebanks
 EMPTY_TAG = "-NONE-"
 UNKNOWN_TAG = "NN"  # for words without a tag in the output: the most frequent tag of English
 DEEPEST = 200  # nested brackets; the Penn Treebank has fewer than 40, and Python allows 1000 nested calls
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
-# A word may contain a no-break space or the like, at which nltk would split it; private-use characters replace these
-# while it reads.
+# A word may contain a no-break space or a similar character, at which nltk would split the word. Private-use characters
+# replace such spaces while nltk parses.
 _SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
 _HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
 _SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
-OTHER_TAG, ALONE = 1.5, 1.0  # cost of a tag that its word never had in training, and of a tag or word without partner
-RARE = ""  # key of the tags for unknown words: those of the words that occur once in the training trees
+OTHER_TAG, ALONE = 1.5, 1.0  # alignment costs: a tag that its word never had in training; an unpaired tag or word
+RARE = ""  # key of the tags for unknown words, which are the tags of words that occur once in the training trees
 
 
 def import_nltk():
-    """Returns the module `nltk.tree`. Raises `UserError` with the command that installs it."""
+    """Returns the module `nltk.tree`. Raises `UserError`, with the pip command, if nltk is not installed."""
     with needs("nltk", "parsing", "reading trees"):
         import nltk.tree
     return nltk.tree
@@ -44,7 +44,7 @@ def import_nltk():
 
 
 def read_trees(path, on_bad_line=None):
-    """Yields (normalized Tree, number of its first line) from a file of brackets, which may be compressed.
+    """Yields (normalized Tree, number of its first line) from a file of bracketed trees, which may be compressed.
 
     A tree may span lines and a line may contain several trees, as in the Penn Treebank's `.mrg` files.
 
@@ -54,10 +54,11 @@ def read_trees(path, on_bad_line=None):
             brackets are still an error, because the beginning of the next tree is unknown.
 
     Raises:
-        UserError: nltk is not installed; as for `plain_text.read_lines`; or brackets do not match, text is outside of
-            them, a tree has no words, or a word has no part of speech. The message names the file and the line.
+        UserError: nltk is not installed, brackets do not match, text is outside the brackets, a tree has no words, or a
+        word has no part of speech; also in the cases of `plain_text.read_lines`. The message names the file and the
+        line.
     """
-    import_nltk()  # fails here rather than with a message about the first tree of the file
+    import_nltk()  # if nltk is missing, fails here rather than with a message about the file's first tree
     count = 0
     for text, line in _bracketed(path, "strict" if on_bad_line is None else "replace"):
         where = f"{path}, line {line}"
@@ -116,9 +117,7 @@ def _bracketed(path, errors):
                 continue
             depth -= 1
             if depth < 0:
-                raise UserError(
-                    f"{path}, line {number}: unmatched closing bracket. Expected an opening bracket for each."
-                )
+                raise UserError(f"{path}, line {number}: closing bracket without an opening bracket.")
             if not depth:
                 yield " ".join([*parts, line[start : match.end()]]), begin
                 parts, start = [], match.end()
@@ -145,14 +144,14 @@ def _check_outside(text, path, number):
 
 
 def normalize(tree, where="tree"):
-    """Returns a copy `(TOP …)` reduced to what parsers learn, as is usual since Collins (1997).
+    """Returns a copy `(TOP …)` without labels and elements that parsers do not learn, as is usual since Collins (1997).
 
     Function labels and indices are removed (NP-SBJ-1 and NP=2 become NP; ADVP|PRT becomes ADVP), and so are empty
     elements (-NONE- and phrases that contain nothing else). The outer bracket becomes TOP, whatever its label.
 
     Args:
         tree: nltk Tree.
-        where: its name in error messages.
+        where: str, how error messages refer to the tree.
 
     Raises:
         UserError: the tree has no words, a word has no part of speech, or a label is empty or begins with /.
@@ -167,7 +166,7 @@ def normalize(tree, where="tree"):
 
 
 def strip_label(label):
-    """Removes function, index and alternative from a label: NP-SBJ-1 -> NP. Labels such as -LRB- do not change."""
+    """Strips function, index and alternative from a label: NP-SBJ-1 -> NP. Labels such as -LRB- do not change."""
     return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0] or label
 
 
@@ -179,7 +178,7 @@ def _normalized(tree, where):
         )
     label = strip_label(tree.label())
     if not label or label.startswith("/"):
-        raise UserError(f"{where}: {tree.label()!r} is not a label. Expected one that does not begin with /.")
+        raise UserError(f"{where}: {tree.label()!r} is not a label. Expected a label that does not begin with /.")
     if len(tree) == 1 and isinstance(tree[0], str):
         return None if label == EMPTY_TAG else type(tree)(label, [tree[0]])
     children = [child for child in (_normalized(child, where) for child in tree) if child is not None]
@@ -187,7 +186,7 @@ def _normalized(tree, where):
 
 
 def is_word(node):
-    """Returns whether a node is a part of speech with its word."""
+    """Returns whether a node is a word with its part of speech."""
     return len(node) == 1 and isinstance(node[0], str)
 
 
@@ -195,7 +194,7 @@ def is_word(node):
 
 
 def linearize(tree):
-    """Returns (words, tokens) of a normalized Tree, two lists of str; TOP has no token."""
+    """Converts a normalized Tree to (words, tokens), two lists of str; TOP has no token."""
     words, tokens = [], []
 
     def visit(node):
@@ -213,9 +212,9 @@ def linearize(tree):
 
 
 def escape_words(text):
-    """Splits a text into words, with brackets as in treebanks: ( becomes -LRB-.
+    """Splits a text into words and escapes brackets as in treebanks, e.g. ( as -LRB-.
 
-    Spaces and control characters separate words; a no-break space may be part of one.
+    Spaces and control characters separate words; a no-break space may be part of a word.
     """
     words = plain_text.clean(text).split(" ")
     return [re.sub(r"[()]", lambda match: _BRACKETS[match[0]], word) for word in words if word]
@@ -242,8 +241,8 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
     Args:
         tokens: list of str.
         words: list of str, at least one.
-        phrases: labels that open a phrase, in addition to those that some `/X` among the tokens closes. They are needed
-            to distinguish phrases that are never closed from tags.
+        phrases: labels of phrases, in addition to every X for which the tokens contain `/X`. They are needed to
+        distinguish tags from phrases that are never closed.
         known_tags: result of `learn_tags` for the training trees, or None.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}
@@ -282,15 +281,15 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
 
 
 def misfit(tokens, words, phrases, known_tags):
-    """Measures how badly the tags of a sequence fit the words, float; 0 if each word gets a tag known from training.
+    """Measures how badly the tags fit the words, as a float; 0 if each word gets a tag that it had in training.
 
-    This is the `cost` of the alignment that `build_tree` makes from the same arguments.
+    The result is the `cost` of the alignment that `build_tree` computes from the same arguments.
     """
     return cost(_tagged(tokens, words, set(phrases) | _closed(tokens), known_tags), known_tags)
 
 
 def _tagged(tokens, words, phrases, known_tags):
-    """Returns (tag or None, word or None) pairs: in order if there are as many tags as words, otherwise aligned."""
+    """Pairs tags with words, in order if there are as many tags as words, otherwise with `align`."""
     tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
     return align(tags, words, known_tags if len(tags) != len(words) else {})
 
@@ -330,7 +329,7 @@ def _to_nltk(phrase, tree):
 
 
 def learn_tags(pairs):
-    """Returns {word: tags, most frequent first} from (word, tag) pairs; the key "" stands for all other words."""
+    """Counts (word, tag) pairs; returns {word: tags, most frequent first}, with the key "" for all other words."""
     counts = collections.defaultdict(collections.Counter)
     for word, tag in pairs:
         counts[word][tag] += 1
@@ -339,19 +338,19 @@ def learn_tags(pairs):
 
 
 def align(tags, words, known_tags):
-    """Aligns tags with words, in order and at the lowest cost; of equally good alignments, the one that pairs earliest.
+    """Aligns tags with words, in order and at the lowest cost; ties go to the alignment that pairs earliest.
 
     Args:
         tags: list of str.
         words: list of str.
-        known_tags: result of `learn_tags`; with {}, surplus tags or words are left unpaired at the end.
+        known_tags: result of `learn_tags`; if {}, surplus tags or words are left unpaired at the end.
 
     Returns:
         List of (tag or None, word or None).
     """
     allowed = [set(known_tags.get(word, known_tags.get(RARE, ()))) for word in words]
     rows, columns = len(tags), len(words)
-    # cost[i][j] is the cost of aligning tags[i:] with words[j:]
+    # cost[i][j]: the lowest cost of aligning tags[i:] with words[j:]
     cost = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows, -1, -1):
         for j in range(columns, -1, -1):
@@ -376,7 +375,7 @@ def align(tags, words, known_tags):
 
 
 def cost(pairs, known_tags):
-    """Returns the cost of an alignment, float; the arguments are a result of `align` and its `known_tags`."""
+    """Returns the cost, float, of an alignment that `align` returned for the same `known_tags`."""
     return sum(
         ALONE
         if tag is None or word is None

@@ -1,4 +1,4 @@
-"""Words, their inflection and clauses, in English and German: a `Clause` is one meaning, which both express."""
+"""English and German words, inflection and clauses; a `Clause` is one meaning, expressed in both languages."""
 
 import collections
 import functools
@@ -16,8 +16,8 @@ for _noun in NOUNS.values():
 _NAMED = dict(_NAMED)
 TIMES = read_table(__package__, "times", kinds=words)
 DETERMINERS = {row.name: row for row in read_table(__package__, "determiners")}
-# Endings by case for masculine, feminine, neuter, plural. An adjective is strong if no determiner before it has an
-# ending, and weak otherwise: after ein-words this gives the mixed declension.
+# Endings by case for masculine, feminine, neuter, plural. An adjective is declined weakly if the determiner before it
+# has an ending, and strongly otherwise. After ein-words, the result is the mixed declension.
 _ARTICLE = {"nom": "der die das die", "acc": "den die das die", "dat": "dem der dem den", "gen": "des der des der"}
 _DETERMINER = {"nom": "er e es e", "acc": "en e es e", "dat": "em er em en", "gen": "es er es er"}
 _STRONG = {"nom": "er e es e", "acc": "en e es e", "dat": "em er em en", "gen": "en er en er"}
@@ -25,12 +25,12 @@ _WEAK = {"nom": "e e e en", "acc": "en e e en", "dat": "en en en en", "gen": "en
 _CONTRACTIONS = {"in dem": "im", "in das": "ins", "an dem": "am", "zu dem": "zum", "zu der": "zur"}
 _AUXILIARIES = {"haben": "habe hast hat haben", "sein": "bin bist ist sind"}
 _BE, _THIRD_PERSON = ("am", "are", "is", "are"), {"have": "has", "do": "does", "want": "wants"}
-# Places in the German middle field, in order. Definite objects precede nicht and oft, others follow.
+# Slots of the German middle field, in order. Definite objects precede nicht and oft; other objects follow.
 PRONOUN, TIME, DATIVE, DEFINITE, ADVERB, INDEFINITE, PLACE = range(7)
 
 
 def nouns(names):
-    """Returns the nouns in a string of nouns and kinds of nouns. Raises `KeyError` for any other word."""
+    """Returns the nouns that a string of nouns and noun classes stands for. Raises `KeyError` for any other word."""
     return tuple(dict.fromkeys(noun for name in names.split() for noun in _NAMED[name]))
 
 
@@ -60,7 +60,7 @@ class Pronoun(NamedTuple):
 
 
 I = Pronoun("I", "me", "ich", "mich", "mir", 0, "my")  # noqa: E741
-YOU = Pronoun("you", "you", "du", "dich", "dir", 1, "your")  # always one person, addressed as du
+YOU = Pronoun("you", "you", "du", "dich", "dir", 1, "your")  # always singular, addressed as du
 HE = Pronoun("he", "him", "er", "ihn", "ihm", 2, "his")
 SHE = Pronoun("she", "her", "sie", "sie", "ihr", 2, "her")
 WE = Pronoun("we", "us", "wir", "uns", "uns", 3, "our")
@@ -68,7 +68,7 @@ THEY = Pronoun("they", "them", "sie", "sie", "ihnen", 3, "their")
 PRONOUNS = (I, YOU, HE, SHE, WE, THEY)
 WHO = Pronoun("who", "who", "wer", "wen", "wem", 2)
 WHAT = Pronoun("what", "what", "was", "was", "", 2)
-IT = {  # by the gender of the German noun that it stands for
+IT = {  # by gender of the German noun that the pronoun replaces
     "m": Pronoun("it", "it", "er", "ihn", "ihm", 2),
     "f": Pronoun("it", "it", "sie", "sie", "ihr", 2),
     "n": Pronoun("it", "it", "es", "es", "ihm", 2),
@@ -91,12 +91,12 @@ def determiner_form(name, gender, case):
 
 @functools.cache
 def adjective_form(stem, is_weak, gender, case):
-    """Returns an adjective with its ending: weak after a determiner that has an ending, otherwise strong."""
+    """Returns an adjective with its ending, which is weak after a determiner that has an ending, otherwise strong."""
     return stem + _ending(_WEAK if is_weak else _STRONG, gender, case)
 
 
 def noun_form(noun, is_plural, case):
-    """Returns a noun with its ending: den Kindern, des Hundes, den Studenten."""
+    """Inflects a German noun, as in den Kindern, des Hundes, den Studenten."""
     if is_plural:
         return noun.de_plural + "n" * (case == "dat" and noun.de_plural[-1] not in "ns")
     is_weak = bool(noun.genitive) and noun.genitive[-1] != "s"
@@ -104,7 +104,7 @@ def noun_form(noun, is_plural, case):
 
 
 class NounPhrase(NamedTuple):
-    """Determiner, adjective, noun; with an owner ("the teacher's book") the determiner is "the"."""
+    """A determiner, adjective and noun; with an owner ("the teacher's book"), the determiner is "the"."""
 
     noun: tuple
     determiner: str = "-"
@@ -119,16 +119,16 @@ class NounPhrase(NamedTuple):
 
     @property
     def gender(self):
-        """Gender in the singular, otherwise p."""
+        """The noun's gender (m, f or n), or p in the plural."""
         return "p" if self.is_plural else self.noun.gender
 
     @property
     def is_definite(self):
-        """Whether the German object precedes nicht, nie and oft."""
+        """Whether this phrase, as a German object, precedes nicht, nie and oft."""
         return DETERMINERS[self.determiner].inflection != "" and self.determiner not in ("a", "any", "every")
 
     def english(self, case="nom"):
-        """Returns the English words; they are the same in every case."""
+        """Returns the English words, which are the same in every case."""
         noun = self.noun.en_plural if self.is_plural else self.noun.en
         described = f"{self.adjective.en} {noun}" if self.adjective else noun
         if self.owner:
@@ -153,13 +153,13 @@ class NounPhrase(NamedTuple):
         return " ".join(filter(None, words))
 
     def german_after(self, preposition, case):
-        """Returns preposition and words, with the contractions that German requires: im, ins, am, zum, zur."""
+        """Returns the preposition and the phrase, with the contractions that German requires: im, ins, am, zum, zur."""
         words = f"{preposition} {self.german(case)}"
         return re.sub(r"^\w+ \w+", lambda start: _CONTRACTIONS.get(start[0], start[0]), words)
 
 
 class Phrase(NamedTuple):
-    """A part of a clause in both languages: an object, a place, a time, a predicate.
+    """A part of a clause, in both languages: an object, a place, a time or a predicate.
 
     `role` is what a question may ask for; `filler` is the word whose combination with the verb may be held out.
     """
@@ -174,7 +174,7 @@ class Phrase(NamedTuple):
 
 @dataclass
 class Clause:
-    """One meaning.
+    """A clause's meaning, which both languages can express.
 
     Attributes:
         subject: a `NounPhrase` or `Pronoun`.
@@ -182,9 +182,9 @@ class Clause:
         tense: "present", "perfect" or a modal of `MODALS`.
         aspect: the English aspect: "" for the simple form and the present perfect, "progressive", "past".
         phrases: objects, places and predicates in English order.
-        time: a `Phrase`; it comes first when `is_fronted`, otherwise last in English.
+        time: a `Phrase`, which comes first if `is_fronted` and otherwise, in English, last.
         adverb: (English, German) such as ("often", "oft").
-        is_negated: expressed by nicht, or by kein if an object has the determiner "any".
+        is_negated: whether the clause is negated, by nicht, or by kein if an object has the determiner "any".
     """
 
     subject: NounPhrase | Pronoun
@@ -199,7 +199,7 @@ class Clause:
 
 
 def object_phrase(thing, case="acc"):
-    """Returns an object: a `NounPhrase` or a `Pronoun`, in the accusative or the dative ("dat")."""
+    """Returns the `Phrase` of an object, a `NounPhrase` or `Pronoun`, in the accusative or the dative ("dat")."""
     if not isinstance(thing, NounPhrase):
         return Phrase(thing.english(case), thing.german(case), PRONOUN)
     if case == "dat":
@@ -210,7 +210,7 @@ def object_phrase(thing, case="acc"):
 
 
 def place_phrase(place, is_goal=False):
-    """Returns a place where something happens, or where somebody goes, with its prepositions."""
+    """Returns the `Phrase` of a place where something happens or, if `is_goal`, to which somebody goes."""
     noun = place.noun
     if not is_goal:
         return Phrase(f"{noun.at} {place.english()}", place.german_after(noun.wo, "dat"), PLACE, "place", noun.en)
@@ -220,7 +220,7 @@ def place_phrase(place, is_goal=False):
 
 
 def _english_verbs(clause, needs_operator):
-    """Returns (finite verb, the other verbs, whether the finite one is an operator)."""
+    """Returns (finite verb, the other verbs, whether the finite verb is an operator)."""
     verb, person = clause.verb, clause.subject.person
     chain, is_operator = [verb.en], verb.en == "be"
     if clause.tense in MODALS:
@@ -245,10 +245,10 @@ def _english_verbs(clause, needs_operator):
 
 
 def english(clause, question_word=None):
-    """Returns an English clause without capital and full stop.
+    """Expresses a clause in English, without capital and full stop.
 
     Args:
-        clause: what to say.
+        clause: the `Clause` to express.
         question_word: None for a statement or a question about the subject, "" for a yes/no question, otherwise the
             first words of the question.
     """
@@ -281,13 +281,13 @@ def _german_verbs(clause):
 
 
 def german(clause, order="second", first=""):
-    """Returns a German clause without capital and full stop.
+    """Expresses a clause in German, without capital and full stop.
 
     Args:
-        clause: what to say.
-        order: place of the finite verb: "second", "first" (yes/no question, or after a subordinate clause) or "last"
-            (subordinate clause).
-        first: words before the finite verb, or before the subject for "last"; by default a fronted time.
+        clause: the `Clause` to express.
+        order: position of the finite verb: "second", "first" (in a yes/no question, or after a subordinate clause) or
+        "last" (in a subordinate clause).
+        first: words before the finite verb or, for "last", before the subject. A fronted time replaces them.
     """
     finite, end = _german_verbs(clause)
     middle = [(phrase.slot, phrase.de) for phrase in clause.phrases]

@@ -1,4 +1,4 @@
-"""Random sentences of the phrasebook that make sense (people buy cars, soup is hot)."""
+"""Generates random sentences of the phrasebook that make sense (people buy cars, soup is hot)."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from t2t_lite.extras.phrasebook.grammar import (
 
 
 class Sentence(NamedTuple):
-    """A pair, and its combinations that may be held out: "kaufen + apple", "question, perfect + kaufen"."""
+    """A sentence pair, and its combinations that may be held out, such as "kaufen + apple"."""
 
     inputs: str
     targets: str
@@ -40,11 +40,11 @@ class Sentence(NamedTuple):
 
 
 def _weighted(weights):
-    """Returns the names, each repeated by its weight."""
+    """Repeats each name as often as its weight."""
     return tuple(name for name, weight in weights.items() for _ in range(weight))
 
 
-# Groups of verbs: actions, which allow every tense and time, and the others, whose perfect or progressive differs.
+# Groups of verbs: actions, which allow every tense and time, and other verbs, whose perfect or progressive differs.
 _ACTIONS = _weighted({"transitive": 45, "dative": 9, "ditransitive": 10, "activity": 11, "motion": 12, "mishap": 2})
 _CLAUSES = _ACTIONS + _weighted({"state": 10, "quality": 10, "feeling": 4})
 _FRAMES = _weighted({"statement": 30, "question": 11, "wh_question": 16, "report": 14, "reason": 10, "motive": 6})
@@ -65,11 +65,11 @@ _ADVERBS = {
 _PEOPLE = nouns("people")
 _THINGS = tuple(noun for noun, adjectives in _SAID_OF.items() if adjectives and noun not in _PEOPLE)
 _POSSESSIVES = tuple(pronoun.possessive for pronoun in PRONOUNS)
-# "my woman" would be a wife in German, "my tourist" and "my bridge" are odd
+# without possessives: "my woman" would be a wife in German; "my tourist" and "my bridge" are odd
 _NOBODYS = nouns("man woman boy girl tourist waiter settlement place")
-_OWNED = nouns("print clothes thing vehicle device")  # what goes with "the teacher's"
+_OWNED = nouns("print clothes thing vehicle device")  # nouns that fit after "the teacher's"
 
-# style: determiners of a singular, a plural and a mass noun; "own" is a possessive, "-" none
+# style: determiners of a singular, a plural and a mass noun; "own" stands for a possessive, "-" for no determiner
 _STYLES = {
     "subject": ("the the the a own this every", "the the own this two many", "the"),
     "definite": ("the the the own this", "the the own this", "the the own"),
@@ -88,17 +88,17 @@ _QUESTION_WORDS = {
 
 
 class Phrasebook:
-    """Samples sentences; `generator` is a `random.Random`.
+    """Samples random sentences with `generator`, a `random.Random`.
 
-    Each frame's method returns its clauses, the English, the German and the final punctuation mark, or None if the
-    sampled clause does not fit.
+    The method of each frame returns the clauses, the English text, the German text and the final punctuation mark, or
+    None if the sampled clause does not fit the frame.
     """
 
     def __init__(self, generator):
         self._random = generator.random
 
     def sentence(self):
-        """Returns a random `Sentence`."""
+        """Samples a `Sentence`."""
         parts = None
         while parts is None:
             frame = self._choose(_FRAMES)
@@ -135,7 +135,7 @@ class Phrasebook:
         return [clause], english(clause, en or None), german(clause, first=de), "?"
 
     def _report(self):
-        """I know that …; I do not know whether …; do you know why …?"""
+        """Samples a sentence such as "I know that …", "I do not know whether …" or "Do you know why …?"."""
         is_open = self._happens(0.5)
         is_question = is_open and self._happens(0.4)
         verb = _SAYING["know"] if is_open else self._choose(_GROUPS["saying"])
@@ -153,7 +153,7 @@ class Phrasebook:
         return [clause], inputs, targets, "?" if is_question else "."
 
     def _reason(self):
-        """Somebody does not do something because he is tired, or does it although he is."""
+        """Samples a sentence such as "He does not read because he is tired" or "He reads although he is tired"."""
         conjunction = self._choose((("because", "weil"), ("although", "obwohl")))
         groups = ("transitive", "transitive", "activity", "motion")
         main = self._clause(groups, ("present", "can", "want to"), conjunction[0] == "because", timed=0)
@@ -162,7 +162,7 @@ class Phrasebook:
         return self._subordinate(main, conjunction, cause, is_fronted=self._happens(0.4))
 
     def _motive(self):
-        """Somebody buys something because she needs it: the pronoun has the gender of the German noun."""
+        """Samples "She buys a car because she needs it", with a pronoun of the German noun's gender."""
         main = self._clause((), ("present", "perfect", "want to"), 0, timed=0, verb=self._choose(_MOTIVATED))
         thing = main.phrases[0].noun_phrase
         motives = [v for v in _GROUPS["state"] if thing and v.en in main.verb.motives and thing.noun in v.objects]
@@ -174,8 +174,8 @@ class Phrasebook:
         return self._subordinate(main, ("because", "weil"), cause)
 
     def _subordinate(self, main, conjunction, clause, is_fronted=False):
-        """Joins two clauses with the same subject, which is a pronoun in the second one."""
-        if not clause.subject or not main.verb.ing or main.adverb[:1] == ("never",):  # to see: there is no reason
+        """Joins two clauses with the same subject, which is a pronoun in the second clause."""
+        if not clause.subject or not main.verb.ing or main.adverb[:1] == ("never",):  # see and need have no -ing
             return None
         en, de = conjunction
         if is_fronted:
@@ -186,7 +186,7 @@ class Phrasebook:
         return [main, clause], inputs, f"{german(main)}, {german(clause, 'last', de)}", "."
 
     def _ask(self, clause):
-        """Turns the clause into a question; returns its English and German words, "" for the subject, or None."""
+        """Makes a clause a question; returns its English and German question words, or None if it does not fit."""
         part = self._choose(["why", "who", "when", *(phrase.role for phrase in clause.phrases)])
         if (
             not part
@@ -221,7 +221,7 @@ class Phrasebook:
     # Clauses.
 
     def _clause(self, groups=_CLAUSES, tenses=_TENSES, negated=0.15, fronted=0.0, timed=0.45, verb=None):
-        """Returns a `Clause`; `negated`, `fronted` and `timed` are probabilities, `verb` replaces `groups`."""
+        """Samples a `Clause`; `negated`, `fronted` and `timed` are probabilities; `verb` overrides `groups`."""
         group = verb.group if verb else self._choose(groups)
         is_negated = self._happens(negated)
         if group in ("quality", "feeling"):
@@ -245,9 +245,9 @@ class Phrasebook:
         return Clause(subject, _BE, phrases=[predicate], is_negated=is_negated)
 
     def _set_time(self, clause, timed, fronted):
-        """Chooses time, adverb and English aspect."""
+        """Samples the time, the adverb and the English aspect of a clause."""
         is_present = clause.tense == "present"
-        # A time and nicht in one middle field read badly; to see and to need have no progressive.
+        # A time and nicht in one middle field read badly; see and need have no progressive.
         if clause.is_negated or (is_present and not clause.verb.ing):
             return
         if self._happens(timed):
@@ -278,7 +278,7 @@ class Phrasebook:
     # Noun phrases.
 
     def _person(self, style):
-        """Returns a pronoun or a noun phrase for a person or persons."""
+        """Samples a pronoun or a noun phrase for one or more persons."""
         if self._happens(0.35):
             return self._choose(PRONOUNS)
         return self._noun_phrase(self._choose(_PEOPLE), style)
@@ -306,7 +306,7 @@ class Phrasebook:
 
 
 def is_person(subject):
-    """Returns whether a pronoun or noun phrase is a person or persons."""
+    """Returns whether a pronoun or noun phrase stands for one or more persons."""
     return not isinstance(subject, NounPhrase) or subject.noun in _PEOPLE
 
 
@@ -318,9 +318,9 @@ def pronoun_of(subject):
 
 
 def _combinations(frame, clause):
-    """Yields the combinations that a clause is made of."""
+    """Yields the names of the combinations in a clause that may be held out."""
     verb = clause.verb
-    if verb.group in _ACTIONS:  # a verb of few frames would never be seen in one of them
+    if verb.group in _ACTIONS:  # a rarer verb might not be seen in some frame
         yield f"{frame}, {clause.tense} + {verb.de}"
     for phrase in clause.phrases:
         if phrase.filler:
@@ -339,8 +339,8 @@ def _is_odd_question(clause):
 
 
 def _possessives(subject):
-    """Returns possessives to choose from: mostly the one that refers to the subject."""
+    """Returns possessives to sample from, most of which refer to the subject."""
     pronoun = pronoun_of(subject) if subject and is_person(subject) else None
     if pronoun:
         return (pronoun.possessive,) * 9 + _POSSESSIVES
-    return ("my", "your", "our") if subject else _POSSESSIVES  # das Kind: English has his and her
+    return ("my", "your", "our") if subject else _POSSESSIVES  # das Kind would be his or her in English

@@ -1,4 +1,4 @@
-"""The patterns of a model's self-attention as matrices: which positions its layers see."""
+"""Computes a model's self-attention patterns as matrices that show which keys each query sees."""
 
 from typing import Any, NamedTuple
 
@@ -9,18 +9,18 @@ from t2t_lite.errors import UserError
 from t2t_lite.layers.attention_kinds import pattern_name
 from t2t_lite.layers.masks import Visible
 
-_KINDS = {"inputs": "encoder", "targets": "decoder"}  # the kind of self-attention over each feature
+_KINDS = {"inputs": "encoder", "targets": "decoder"}  # the kind of self-attention for each feature
 
 
 class LayerPattern(NamedTuple):
-    """A pattern, and the layers that have it.
+    """A self-attention pattern, and the layers that use it.
 
     Attributes:
         kind: "encoder" or "decoder": see `t2t_lite.models.outputs`.
-        layers: list of int, from 1, the layers with this pattern.
-        name: str, the pattern as `self_attention_type` spells it, with its options: "local_1d(block_length=64)".
-        is_full: bool, whether every position sees all positions, or all earlier ones.
-        visible: bool [T, M + T], whether a query (row) sees a key (column). The first M keys belong to a memory.
+        layers: list of int, the numbers (from 1) of the layers with this pattern.
+        name: str, the pattern's name in `self_attention_type`, with its options: "local_1d(block_length=64)".
+        is_full: bool, whether every position sees all positions, or all earlier positions.
+        visible: bool [T, M + T], whether a query (row) sees a key (column). The first M keys are those of a memory.
     """
 
     kind: str
@@ -36,10 +36,10 @@ class LayerPattern(NamedTuple):
 
 
 def attention_patterns(model, length):
-    """Returns a `LayerPattern` for each pattern among the layers of each stack of a model.
+    """Returns a `LayerPattern` for each self-attention pattern in each stack of a model.
 
     Args:
-        model: a model with `stacks`, see `SequenceModel`; or an `Ensemble`, whose first model is described.
+        model: a model with `stacks`, see `SequenceModel`; or an `Ensemble`, whose first model is used.
         length: int, T, the number of positions.
 
     Raises:
@@ -59,7 +59,7 @@ def attention_patterns(model, length):
                     found[key] = LayerPattern(key[0], [], key[1], pattern.is_full, visible)
                 found[key].layers.append(number)
     if not found:
-        raise UserError(f"The model {type(model).__name__} does not show which positions its layers see.")
+        raise UserError(f"The model {type(model).__name__} does not expose the attention patterns of its layers.")
     return list(found.values())
 
 

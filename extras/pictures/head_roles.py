@@ -1,4 +1,4 @@
-"""Roles of attention heads over a text, as a table and a picture: how sharply, how far and where heads attend."""
+"""Measures how sharply, how far and where attention heads attend, as a table and a picture."""
 
 import dataclasses
 import logging
@@ -18,9 +18,9 @@ from t2t_lite.visualization.sentence_attention import TITLES, attending_features
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-FAR = 5  # positions; at least as far is long-distance
-SHARES = ("previous", "same", "next", "near", "far", "end")  # classes of keys, which do not overlap
-_CLEAR = 0.5  # the share that gives a head a role
+FAR = 5  # positions; from this distance on, a key counts as far
+SHARES = ("previous", "same", "next", "near", "far", "end")  # disjoint classes of keys
+_CLEAR = 0.5  # the smallest share that determines a head's role
 _BATCH_SIZE = 16
 _MOST_TOKENS = 512  # per line; memory grows with its square
 _MEANING = {
@@ -32,15 +32,16 @@ _MEANING = {
 
 @dataclasses.dataclass(frozen=True)
 class HeadRole:
-    """The role of one head, as the mean over all queries of a text.
+    """The role of one attention head, averaged over all queries of a text.
 
     Attributes:
         kind: str: see `t2t_lite.models.outputs`.
         layer, head: int, from 1.
         entropy: float, nats; its exponential is the effective number of keys that a head attends to.
-        distance: float, weighted mean of the positions between query and key, without the "end".
-        shares: {name in `SHARES`: float}, with sum 1. Positions of queries and keys are compared directly, even if they
-            belong to two sentences. A decoder's step has the position of the token that it read last.
+        distance: float, weighted mean distance in positions between query and key, without the "end".
+        shares: {name in `SHARES`: float}, shares that sum to 1. Positions of queries and keys are compared directly,
+        even if they belong to two sentences. A decoder query's position is that of the token that the decoder read
+        last.
     """
 
     kind: str
@@ -52,18 +53,18 @@ class HeadRole:
 
     @property
     def role(self):
-        """The name of a share of at least one half, or "mixed"."""
+        """The name of the share that is at least one half, or "mixed"."""
         name = max(self.shares, key=self.shares.get)
         return name if self.shares[name] >= _CLEAR else "mixed"
 
 
 def head_roles(model, ids, on_progress=None, features=None):
-    """Returns a list of `HeadRole`, for all heads of all layers of all kinds.
+    """Measures all attention heads of a model on encoded sentences; returns a list of `HeadRole`.
 
     Args:
         model: see `t2t_lite.models.outputs`.
-        ids: {feature: list of lists of int}, sentences without padding that end in EOS: "inputs" and "targets" of a
-            translation model; without "targets", only the kinds that do not need them.
+        ids: {feature: list of lists of int}, sentences without padding that end in EOS. A translation model has
+        "inputs" and "targets"; if there are no "targets", only encoder heads are measured.
         on_progress: None, or a function called with the number of sentences of each finished batch.
         features: {feature: rank} of the model's inputs: see `read_attention`.
 
@@ -97,23 +98,24 @@ def head_roles(model, ids, on_progress=None, features=None):
 
 
 def roles_in_files(answerer, path, target_path=None):
-    """Returns a list of `HeadRole`, for all heads of a trained model over the lines of a text file.
+    """Measures all attention heads of a trained model on a text file; returns a list of `HeadRole`.
 
     Args:
         answerer: the result of `t2t_lite.load`, such as a Translator.
-        path: str, UTF-8, one sentence per line; blank lines are skipped, and lines of more than 512 tokens with a
-            warning.
-        target_path: str, a file with the translations; None: the model's own translations, if it translates.
+        path: str, UTF-8, one sentence per line. Blank lines are skipped, as are (with a warning) lines of more than 512
+        tokens.
+        target_path: str, a file with the translations; if None, a translation model's own translations are used.
 
     Raises:
-        UserError: as for `head_roles`; or a file is missing, empty, not UTF-8 or of another length; or there is a
-            `target_path` but the model does not translate.
+        UserError: as for `head_roles`; or a file is missing, empty or not UTF-8; the files have different numbers of
+        lines; or there is a `target_path` but the model does not translate.
     """
     names, paths = text_features(answerer.problem, target_path), [path, target_path][: 1 + bool(target_path)]
     sides = [input_lines(file_path) for file_path in paths]
     if len({*map(len, sides)}) > 1:
         raise UserError(
-            f"{target_path} has {counted(len(sides[1]), 'line')}, but {path} has {len(sides[0])}. Expected as many."
+            f"{target_path} has {counted(len(sides[1]), 'line')}, but {path} has {len(sides[0])}. Expected equal "
+            "numbers."
         )
     sides = list(zip(*[lines for lines in zip(*sides, strict=True) if all(map(str.strip, lines))], strict=True))
     ids = []
@@ -128,7 +130,7 @@ def roles_in_files(answerer, path, target_path=None):
         ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in translations])
     rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
     if num_dropped := len(ids[0]) - len(rows) if ids else 0:
-        _LOGGER.warning(f"{path}: left out {counted(num_dropped, 'line')} of more than {_MOST_TOKENS} tokens.")
+        _LOGGER.warning(f"{path}: skipped {counted(num_dropped, 'line')} with more than {_MOST_TOKENS} tokens.")
     progress = Progress("measuring heads", "sentences", len(rows))
     ids_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):
@@ -143,11 +145,11 @@ def _sorted(totals):
 
 
 def _places(queries, keys, shifted):
-    """Returns (distance [T, S], positions from query to key; end [B, S], whether a key is an end or a beginning).
+    """Returns (distance from query to key [T, S], whether a key is the end or the beginning [B, S]).
 
     Args:
         queries, keys: int32 ids [B, T] and [B, S], padded with 0.
-        shifted: bool, whether keys are the decoder's inputs, with the beginning in column 0.
+        shifted: bool, whether keys are the decoder's inputs, whose column 0 is the beginning.
     """
     columns = np.arange(keys.shape[1])
     distance = columns[None, :] - np.arange(queries.shape[1])[:, None]
@@ -156,7 +158,7 @@ def _places(queries, keys, shifted):
 
 
 def _sums(weights, queries, distance, end):
-    """Returns float64 [heads, 3 + shares]: sums over the queries of 1, of entropy, of distance and of each share.
+    """Sums 1, the entropy, the distance and each share over all queries; returns float64 [heads, 3 + shares].
 
     Args:
         weights: [B, heads, T, S].
@@ -190,7 +192,7 @@ def _role(kind, layer, head, sums):
 
 
 def role_table(roles):
-    """Returns a table of roles as lines of text, with a header."""
+    """Formats roles as a table with a header, a list of lines."""
     rows = [["kind", "layer", "head", "entropy", "distance", *SHARES, "role"]]
     for r in roles:
         shares = [f"{r.shares[name]:.2f}" for name in SHARES]
@@ -199,7 +201,7 @@ def role_table(roles):
 
 
 def draw_head_roles(roles, title=""):
-    """Returns a `Drawing` with a bar for each head, divided into its shares, next to its entropy and distance."""
+    """Draws one bar per head, divided into the head's shares, next to its entropy and distance."""
     kinds = list(dict.fromkeys(role.kind for role in roles))
     columns = {kind: [role for role in roles if role.kind == kind] for kind in kinds}
     row, bar, label, numbers, margin = 18, 200, 112, 104, 14

@@ -1,4 +1,4 @@
-"""--roles measures the role of each head over a text, --patterns draws which positions see which:
+"""t2t-attention --roles, which measures the role of each head, and --patterns, which draws attention patterns:
 
 t2t-attention --output_dir=train --roles=dev.en --roles_target=dev.de --output=roles.svg
 t2t-attention --output_dir=train --patterns --length=64 --output=patterns.png
@@ -13,10 +13,10 @@ from t2t_lite.settings.ranges import PATTERN_LENGTH
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_path("roles", None, "Text file over whose lines the role of each head is measured, instead of --text.")
-    flags.DEFINE_path("roles_target", None, "File with the translations for --roles; default: the model's own.")
-    flags.DEFINE_bool("patterns", False, "Draw which positions see which according to the layers, instead of --text.")
-    flags.DEFINE_integer("length", None, "Positions in --patterns; default: as many as the model was trained on.",
+    flags.DEFINE_path("roles", None, "Text file on which the role of each head is measured, instead of --text.")
+    flags.DEFINE_path("roles_target", None, "Translations of the --roles file; default: the model's own.")
+    flags.DEFINE_bool("patterns", False, "Draw the layers' attention patterns, instead of --text.")
+    flags.DEFINE_integer("length", None, "Number of positions for --patterns; default: as in training.",
                          limits=PATTERN_LENGTH)  # fmt: skip
 
 

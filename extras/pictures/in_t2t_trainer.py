@@ -1,4 +1,4 @@
-"""--summary=OUTPUT_DIR,… draws the curves of runs (curves.png) and the best evaluations of several runs (bars.png)."""
+"""t2t-trainer --summary, which draws curves of runs (curves.png) and their best evaluations (bars.png)."""
 
 from t2t_lite.cli.commands import Mode
 
@@ -6,7 +6,7 @@ from t2t_lite.cli.commands import Mode
 def define_flags(flags):
     """Declares the flag."""
     flags.DEFINE_paths(
-        "summary", [], "Draw the curves of these output_dirs into curves.png in the first one, and stop."
+        "summary", [], "Draw the curves of these output_dirs into curves.png in the first folder, then exit."
     )
 
 

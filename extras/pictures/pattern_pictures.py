@@ -1,4 +1,4 @@
-"""Draws the patterns of a model's self-attention as matrices: which positions see which."""
+"""Draws a model's self-attention patterns as matrices of queries and keys."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from t2t_lite.visualization.sentence_attention import TITLES
 
 _USUAL = 256
 
-_COLUMNS, _SIZE = 3, 4.4  # axes per row, and their size in inches
+_COLUMNS, _SIZE = 3, 4.4  # axes per row, and the size of each in inches
 _SEEN, _HIDDEN, _LATER = (0, 114, 178), (217, 217, 217), (255, 255, 255)
 
 
 def draw_patterns(model, length):
-    """Returns a `Plot` with a matrix for each pattern of a model: rows are queries, columns the keys that they may see.
+    """Draws one matrix per pattern of a model, whose rows are queries and whose columns are keys; returns a `Plot`.
 
     Args:
         model: see `attention_patterns`.
@@ -36,7 +36,7 @@ def draw_patterns(model, length):
         axes.imshow(_colors(pattern), extent=extent)
         if before:
             axes.axvline(-0.5, color=drawing.INK, linewidth=0.8, linestyle=":")
-        key = "key: position that is read" + (", below 0 of the memory" if before else "")
+        key = "key: position that is read" + (", negative in the memory" if before else "")
         axes.set(xlabel=key, ylabel="query: position that reads")
         seen = pattern.visible.sum(1).mean()
         title = f"{TITLES[pattern.kind]}, {_layers(pattern.layers)}\n{pattern.name}"
@@ -50,7 +50,7 @@ def draw_patterns(model, length):
 
 
 def has_patterns(model):
-    """Returns whether some layer of a model does not see just all positions, or all earlier ones."""
+    """Returns whether some layer has a memory or does not see all positions (or all earlier positions)."""
     try:
         return any(not pattern.is_full or pattern.before for pattern in attention_patterns(model, PATTERN_LENGTH.least))
     except UserError:
@@ -58,7 +58,7 @@ def has_patterns(model):
 
 
 def usual_length(run):
-    """Returns the number of positions to draw for a run: as many as it was trained on, within the range of --length.
+    """Returns the number of positions to draw for a run, the length in training clipped to the range of --length.
 
     Args:
         run: `t2t_lite.runs.opening.Run`, or None.
@@ -70,7 +70,7 @@ def usual_length(run):
 
 
 def _layers(numbers):
-    """Returns sorted numbers in words: "layer 2", "layers 1 to 4", "layers 1, 3, 5"."""
+    """Formats sorted layer numbers, such as "layer 2", "layers 1 to 4" or "layers 1, 3, 5"."""
     if len(numbers) == 1:
         return f"layer {numbers[0]}"
     is_run = len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]
@@ -78,7 +78,7 @@ def _layers(numbers):
 
 
 def _colors(pattern):
-    """Returns the colors of the cells of a pattern, uint8 [T, M + T, 3]."""
+    """Returns the colors of a pattern's cells, uint8 [T, M + T, 3]."""
     length, width = pattern.visible.shape
     is_later = np.arange(width) - pattern.before > np.arange(length)[:, None]
     is_later = is_later & (pattern.kind == "decoder")

@@ -1,11 +1,11 @@
-"""Draws the best evaluations of runs as bars, next to the numbers in the paper's table 3."""
+"""Draws the best evaluations of runs as a bar chart, next to the numbers in the paper's table 3."""
 
 import itertools
 import os
 
+from t2t_lite.extras.pictures.curves import draw_curves, points, read_log, short_names
 from t2t_lite.runs.run_config import read_run_config
 from t2t_lite.visualization import drawing
-from t2t_lite.visualization.curves import draw_curves, points, read_log, short_names
 
 # Table 3 of the paper, on newstest2013: (perplexity per piece, BLEU).
 TABLE_3 = {
@@ -25,7 +25,7 @@ _MEASURES = ("perplexity, dev", "BLEU, dev")
 
 
 def best_evaluations(output_dir):
-    """Returns (lowest perplexity, highest BLEU) on the dev set in a run's log; None for what was not measured.
+    """Returns (lowest perplexity, highest BLEU) on the dev set from a run's log; None if not measured.
 
     Raises:
         UserError: the log is missing or empty.
@@ -36,10 +36,10 @@ def best_evaluations(output_dir):
 
 
 def draw_bars(path, output_dirs):
-    """Draws a bar for the best dev perplexity and the best dev BLEU of each run.
+    """Draws bars for the best dev perplexity and the best dev BLEU of each run.
 
-    A run whose set is a row of table 3 is shown next to the paper's number, which is for WMT 2014; on other data, only
-    the differences between rows can be compared.
+    If a run's hparams set is a row of table 3, the paper's number is shown next to the run. The paper's numbers are for
+    WMT 2014; on other data, only the differences between rows can be compared.
 
     Args:
         path: str, path of the picture: .png, .svg or .pdf.
@@ -69,7 +69,7 @@ def draw_bars(path, output_dirs):
 
 
 def draw_summary(output_dirs):
-    """Draws the curves of runs (curves.png), and bars if there are several runs (bars.png), into the first folder.
+    """Writes the runs' curves (curves.png) and, if there are several runs, bars (bars.png) to the first folder.
 
     Returns:
         list of str, the paths of the pictures.
@@ -86,7 +86,7 @@ def draw_summary(output_dirs):
 
 
 def _bars(axes, values, offset, height, color, label):
-    """Draws values [(row, value)] as bars with their numbers."""
+    """Draws values, a list of (row, value), as labelled bars."""
     if values:
         places, lengths = zip(*values, strict=True)
         bars = axes.barh([at + offset for at in places], lengths, height, color=color, label=label)

@@ -5,10 +5,10 @@ from t2t_lite.problems.own_settings import OwnSetting, are_strings, declare_sett
 
 
 class ProtectSetting(OwnSetting):
-    """The kinds of protected texts."""
+    """The setting that lists the kinds of protected texts."""
 
     def checked(self, values):
-        """See `protection.check_kinds`."""
+        """Returns the checked kinds, see `protection.check_kinds`."""
         from t2t_lite.extras.protect.protection import check_kinds
 
         return check_kinds(values)
@@ -29,7 +29,7 @@ declare_settings(
         is_newer=True,
         fits=lambda kinds: are_strings(kinds) and {*kinds} <= {*KINDS},
         problems=("translate_own",),
-        meaning=f"translate_own: kinds of texts that pass through a translation unchanged, {','.join(KINDS)}; symbols "
-        "of the vocabulary stand for them. Default: none.",
+        meaning=f"translate_own: kinds of texts that a translation keeps unchanged, {','.join(KINDS)}. The model sees "
+        "a symbol of the vocabulary instead of such a text. Default: none.",
     )
 )

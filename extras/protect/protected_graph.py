@@ -1,7 +1,8 @@
-"""Protected texts inside a TensorFlow graph: `protected_texts` for a batch of texts, and the signatures of an export.
+"""Protected texts inside a TensorFlow graph: the batch version of `protected_texts`, and an export's signatures.
 
-TensorFlow replaces all matches of a regular expression by the same text. Matches are therefore only marked, by a byte
-that UTF-8 does not use, at which the texts are split: every second part is a match, and parts are looked up and joined.
+TensorFlow can only replace all matches of a regular expression by the same text. The code therefore surrounds each
+match with a byte that UTF-8 does not use, and splits the texts at this byte. Every second part is then a match, whose
+symbol is looked up before the parts are joined.
 """
 
 import typing
@@ -16,13 +17,13 @@ _MARK = b"\xff"
 
 
 class HiddenBatch(typing.NamedTuple):
-    """Texts with symbols.
+    """A batch of texts whose protected texts are replaced by symbols.
 
     Attributes:
         texts: string [batch].
-        slots: int32 [batch, M], the index in `ProtectedTexts.symbols` for each protected text of a text, then -1.
-        found: string [batch, M], the protected texts in order, then "".
-        only: string [batch], the original text if it has only protected texts and spaces, otherwise "".
+        slots: int32 [batch, M], the index in `ProtectedTexts.symbols` for each protected text, padded with -1.
+        found: string [batch, M], the protected texts in order, padded with "".
+        only: string [batch], the original text if it consists of protected texts and spaces only, otherwise "".
     """
 
     texts: tf.Tensor
@@ -31,10 +32,10 @@ class HiddenBatch(typing.NamedTuple):
     only: tf.Tensor
 
     def read(self, is_symbol):
-        """Returns a copy without the protected texts that were not read because the text was truncated.
+        """Returns a copy without the protected texts that the model did not read because the text was truncated.
 
         Args:
-            is_symbol: bool [batch, length], which of the ids that were read are symbols.
+            is_symbol: bool [batch, length], whether each id that the model read is a symbol.
         """
         count = tf.math.count_nonzero(is_symbol, axis=1, dtype=tf.int32)
         is_read = tf.range(tf.shape(self.slots)[1]) < count[:, None]
@@ -42,7 +43,7 @@ class HiddenBatch(typing.NamedTuple):
 
 
 def hide(protection, texts):
-    """See `ProtectedTexts.hide`.
+    """Replaces the protected texts of a batch by symbols, see `ProtectedTexts.hide`.
 
     Args:
         protection: ProtectedTexts.
@@ -65,15 +66,12 @@ def hide(protection, texts):
     has_some = tf.math.unsorted_segment_max(tf.cast(is_match, tf.int32), rows, parts.nrows()) > 0
     is_only = has_some & tf.strings.regex_full_match(tf.strings.reduce_join(rest, axis=-1), BLANK)
     return HiddenBatch(
-        tf.strings.reduce_join(hidden, axis=-1),
-        slots.to_tensor(-1),
-        found.to_tensor(""),
-        tf.where(is_only, texts, ""),
+        tf.strings.reduce_join(hidden, axis=-1), slots.to_tensor(-1), found.to_tensor(""), tf.where(is_only, texts, "")
     )
 
 
 def hide_as(protection, texts, hidden):
-    """See `ProtectedTexts.hide_as`: string [batch] of valid UTF-8, HiddenBatch of the inputs -> string [batch]."""
+    """Applies `ProtectedTexts.hide_as` to valid UTF-8, string [batch], given the inputs' HiddenBatch."""
     parts, is_match = _split(texts, protection.pattern)
     is_there = hidden.slots >= 0
     ranks = _ranks(hidden.found, is_there)
@@ -81,12 +79,12 @@ def hide_as(protection, texts, hidden):
     is_equal = (parts.values[:, None] == tf.gather(hidden.found, rows)) & tf.gather(is_there, rows) & is_match[:, None]
     is_equal &= _running(tf.cast(is_equal, tf.int32), parts) == tf.gather(ranks, rows)
     slot = tf.reduce_max(tf.where(is_equal, tf.gather(hidden.slots, rows), -1), -1)
-    slot = tf.maximum(slot, -1)  # the maximum over no columns is the least integer
+    slot = tf.maximum(slot, -1)  # the maximum over zero columns is the smallest integer
     return tf.strings.reduce_join(parts.with_values(_with_symbols(protection, parts.values, slot)), axis=-1)
 
 
 def restore(protection, outputs, slots, found):
-    """See `ProtectedTexts.restore`.
+    """Puts the protected texts back into a batch of outputs, see `ProtectedTexts.restore`.
 
     Args:
         protection: ProtectedTexts.
@@ -100,13 +98,13 @@ def restore(protection, outputs, slots, found):
     rows, count = parts.value_rowids(), parts.nrows()
     slot = tf.argmax(tf.cast(parts.values[:, None] == tf.constant(protection.symbols), tf.int32), -1, tf.int32)
     is_slot = tf.one_hot(slot, len(protection.symbols), dtype=tf.int32) * tf.cast(is_match, tf.int32)[:, None]
-    rank = tf.reduce_sum(_running(is_slot, parts) * is_slot, -1)  # among the equal symbols of a text, from 1
+    rank = tf.reduce_sum(_running(is_slot, parts) * is_slot, -1)  # rank among equal symbols in the text, from 1
     ranks = _ranks(slots, slots >= 0)
     is_known = (tf.gather(slots, rows) == slot[:, None]) & (tf.gather(ranks, rows) == rank[:, None])
     is_known &= is_match[:, None]
     puts_back = tf.reduce_any(is_known, -1)
     removes = is_match & ~puts_back
-    # A known symbol matches exactly one column; joining no columns gives "".
+    # A known symbol matches exactly one column. If no column matches, joining gives "".
     text = tf.strings.reduce_join(tf.where(is_known, tf.gather(found, rows), ""), axis=-1)
     is_before = tf.concat([removes, [False]], 0)[1:]
     between = tf.where(is_before, tf.strings.regex_replace(parts.values, " $", ""), parts.values)
@@ -123,7 +121,7 @@ def restore(protection, outputs, slots, found):
 
 
 def _split(texts, pattern):
-    """Returns the parts of texts, ragged [batch, (parts)], and a bool for each of the flat parts: is it a match?"""
+    """Returns the parts of texts, ragged [batch, (parts)], and for each flat part whether it is a match."""
     marked = tf.strings.regex_replace(texts, f"({pattern})", _MARK + rb"\1" + _MARK)
     parts = tf.strings.split(marked, _MARK)
     at = tf.ragged.range(parts.row_lengths())
@@ -131,25 +129,25 @@ def _split(texts, pattern):
 
 
 def _with_symbols(protection, values, slot):
-    """Returns string [parts]: symbols for the parts whose slot is not -1, and the other parts without symbols."""
+    """Returns string [parts]: a symbol for each part whose slot is not -1, and the text of the other parts."""
     symbols = tf.gather(tf.constant(protection.symbols), tf.maximum(slot, 0))
     return tf.where(slot >= 0, symbols, tf.strings.regex_replace(values, *BROKEN))
 
 
 def _running(counts, parts):
-    """int32 [parts, n] of ragged parts -> running sums within each row."""
+    """Returns the running sums of int32 [parts, n] within each row of ragged parts."""
     before = tf.gather(tf.cumsum(counts, 0, exclusive=True), parts.row_starts())  # each row has a part
     return tf.cumsum(counts, 0) - tf.gather(before, parts.value_rowids())
 
 
 def _ranks(values, is_there):
-    """[batch, M], bool [batch, M] -> int32 [batch, M]: ranks among the equal values of a row, from 1."""
+    """Returns the rank of each value [batch, M] among equal values in its row, int32 [batch, M] from 1."""
     is_equal = (values[:, :, None] == values[:, None]) & is_there[:, :, None]
     return tf.linalg.diag_part(tf.math.cumsum(tf.cast(is_equal, tf.int32), axis=1))
 
 
 class ProtectedSignatures(TextSignatures):
-    """See `TextSignatures`; the problem's `substitution` is a `Protection`."""
+    """The `TextSignatures` of a problem whose `substitution` is a `Protection`."""
 
     def __init__(self, translator, max_input_length, **search):
         super().__init__(translator, max_input_length, **search)
@@ -161,7 +159,7 @@ class ProtectedSignatures(TextSignatures):
         return {**rows, "unchanged in outputs": ", ".join(self._protection.kinds)}, table
 
     def read_inputs(self, inputs):
-        """Returns `Sources`, blank if there is nothing to translate, and the `HiddenBatch`."""
+        """Returns `Sources`, which are blank if there is nothing to translate, and the `HiddenBatch`."""
         hidden = hide(self._protection, valid(inputs))
         sources = self.readers["inputs"](hidden.texts)
         sources = blanked(sources._replace(is_blank=sources.is_blank | (hidden.only != "")))
@@ -175,10 +173,10 @@ class ProtectedSignatures(TextSignatures):
         return hidden.texts, hide_as(self._protection, valid(targets), hidden)
 
     def texts(self, ids, read, n_best=1):
-        """int32 [batch * n_best, length] -> string [batch * n_best], with the protected texts of the inputs."""
+        """Decodes ids, int32 [batch * n_best, length], to string [batch * n_best] with the inputs' protected texts."""
         slots, found = (tf.repeat(part, n_best, axis=0) for part in (read.slots, read.found))
         return restore(self._protection, super().texts(ids, read, n_best), slots, found)
 
     def unchanged(self, read):
-        """Returns the texts that have only protected texts, string [batch]; "" for the others."""
+        """Returns the inputs that consist of protected texts only, string [batch], and "" for all other inputs."""
         return read.only

@@ -1,10 +1,10 @@
-"""Protected texts: URLs, e-mail addresses, markup tags and placeholders, which pass through a translation unchanged.
+"""Finds protected texts (URLs, e-mail addresses, markup tags, placeholders) and replaces them by symbols and back.
 
 Before a text is encoded, each protected text is replaced by a symbol of the vocabulary: `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`.
-The model moves symbols as it moves words, and each protected text is put back in the place of its symbol. Symbols are
-numbered, as Marian recommends, instead of being put back by position: the target language may order them differently,
-and a symbol that the model leaves out does not shift the others. The numbers start over with the 11th text of a kind;
-texts with the same symbol keep their order. `protected_graph` does the same in a graph.
+The model moves symbols as it moves words, and afterwards each symbol in the output is replaced by its protected text.
+Symbols are numbered, as Marian recommends, so that the target language can reorder them, and a symbol that the model
+drops does not shift the others. The numbers start over with the 11th text of a kind; texts with the same symbol keep
+their order. `protected_graph` does the same in a TensorFlow graph.
 """
 
 import collections
@@ -12,14 +12,15 @@ import itertools
 import re
 import typing
 
-NUMBERS = 10  # symbols of each kind; further texts of a kind share them
+NUMBERS = 10  # number of symbols per kind; additional texts of a kind share them
 LOST_SEPARATOR = " "
-_OPEN, _CLOSE = "⟦", "⟧"  # SentencePiece never normalizes other characters to these
+_OPEN, _CLOSE = "⟦", "⟧"  # SentencePiece does not normalize any other character to these
 
-BROKEN = (_OPEN, f"{_OPEN} ")  # a bracket in other text, and its replacement, which cannot open a symbol
+BROKEN = (_OPEN, f"{_OPEN} ")  # a bracket in other text, and a replacement that cannot open a symbol
 
-# RE2 and Python's `re` agree on these (see `test_protected_texts`): no \s, \d, (?i) or look-around, whose meanings
-# differ. Each runs in linear time: repetitions are bounded, or end at characters that cannot start a match.
+# RE2 and Python's `re` agree on these patterns (see `test_protected_texts`), which avoid \s, \d, (?i) and look-around
+# because the two differ there. Each pattern runs in linear time: its repetitions are bounded, or end at characters that
+# cannot start a match.
 _LETTERS = "0-9A-Za-z\u00c0-\u058f"  # Latin, Greek, Cyrillic, Armenian; other scripts may follow a URL without a space
 _INSIDE = rf"(?:[{_LETTERS}!#$%&*+,./:;=?@_~'-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"
 _LAST = rf"(?:[{_LETTERS}#$%&*+/=@_~-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"  # excludes a full stop after a URL
@@ -35,12 +36,12 @@ KINDS = tuple(PATTERNS)
 
 
 class Hidden(typing.NamedTuple):
-    """A text with symbols.
+    """A text whose protected texts are replaced by symbols.
 
     Attributes:
-        text: str.
+        text: str, the text with symbols.
         texts: list of (symbol, protected text), in order.
-        segments: list of (part of the original, part of `text`), which cover both texts.
+        segments: list of (part of the original, part of `text`), which together cover both texts.
         protection: the `ProtectedTexts` that made the replacements.
     """
 
@@ -51,17 +52,17 @@ class Hidden(typing.NamedTuple):
 
     @property
     def original(self):
-        """The text without symbols."""
+        """The original text, without symbols."""
         return "".join(part for part, _ in self.segments)
 
     @property
     def is_only_protected(self):
-        """Whether there is nothing to translate, because the text has only protected texts and spaces."""
+        """Whether there is nothing to translate because the text consists of protected texts and spaces."""
         symbols = {one for one, _ in self.texts}
         return bool(symbols) and not "".join(part for _, part in self.segments if part not in symbols).strip()
 
     def read(self, pieces):
-        """Returns the part of `texts` whose symbols are among the pieces that were read.
+        """Returns the entries of `texts` whose symbols are among the pieces that the model read.
 
         Args:
             pieces: list of str.
@@ -71,12 +72,12 @@ class Hidden(typing.NamedTuple):
 
 
 class Restored(typing.NamedTuple):
-    """An output with the protected texts of its input, each as often as in the input.
+    """An output in which the protected texts of its input are put back, each as often as in the input.
 
     Attributes:
         text: str.
-        lost: list of str, the texts whose symbols are missing in the output; they were appended to `text`.
-        segments: list of (part of the output, part of `text`), which cover both texts.
+        lost: list of str, the protected texts whose symbols the output lacks; they are appended to `text`.
+        segments: list of (part of the output, part of `text`), which together cover both texts.
     """
 
     text: str
@@ -85,7 +86,7 @@ class Restored(typing.NamedTuple):
 
 
 class ProtectedTexts:
-    """Replaces protected texts by symbols, and puts them back.
+    """Replaces protected texts by symbols, and restores them in outputs.
 
     Args:
         kinds: the names of the kinds to protect, among `KINDS`.
@@ -93,43 +94,43 @@ class ProtectedTexts:
     Attributes:
         kinds: tuple of str, in the order of `KINDS`.
         symbols: list of str, the symbols that the vocabulary needs, `NUMBERS` for each kind.
-        pattern, symbol_pattern: regular expressions for a protected text and for a symbol, for `re` and RE2.
+        pattern, symbol_pattern: regular expressions for a protected text and a symbol, valid in `re` and RE2.
     """
 
     def __init__(self, kinds):
         self.kinds = tuple(kind for kind in KINDS if kind in kinds)
         self.symbols = [symbol(kind, number) for kind in self.kinds for number in range(1, NUMBERS + 1)]
-        # A text that looks like a symbol is itself a protected text, and so remains as it is.
+        # A text that looks like a symbol is itself a protected text, so that it stays unchanged.
         self.patterns = {kind: f"{_symbols_of(kind)}|{PATTERNS[kind]}" for kind in self.kinds}
         self.pattern = "|".join(f"(?:{pattern})" for pattern in self.patterns.values())
         self.symbol_pattern = "|".join(map(_symbols_of, self.kinds))
-        # ASCII: \b means the same as in RE2.
+        # With re.ASCII, \b means the same as in RE2.
         self._pattern = re.compile(self.pattern, re.ASCII)
         self._symbol = re.compile(self.symbol_pattern)
         self._kinds = {kind: re.compile(pattern, re.ASCII) for kind, pattern in self.patterns.items()}
 
     def find(self, text):
-        """Returns [(start, end)] of the protected texts, which do not overlap."""
+        """Returns the spans of the protected texts, [(start, end)], which do not overlap."""
         return [found.span() for found in self._pattern.finditer(text)]
 
     def hide(self, text):
-        """Replaces all protected texts of a text to be translated; returns its `Hidden`."""
+        """Replaces all protected texts in a text to be translated, and returns its `Hidden`."""
         found = self._found(text)
         return self._hidden(text, self._numbered(found, range(len(found)), 0))
 
     def hide_pair(self, inputs, targets, first=0):
-        """Replaces the protected texts of a training pair that both sides have equally often.
+        """Replaces those protected texts of a training pair that occur equally often in inputs and targets.
 
-        A protected text that one side lacks, or has more often, was translated, left out or added. If only one side had
-        its symbol, the model would learn to lose and to invent symbols.
+        Any other protected text was translated, dropped or added. If only one side had its symbol, the model would
+        learn to drop and to invent symbols.
 
         Args:
             inputs, targets: str.
-            first: int, offset of the numbers, modulo `NUMBERS`, so that symbols with large numbers also occur in
-                training.
+            first: int, offset of the symbols' numbers, modulo `NUMBERS`, so that symbols with large numbers also occur
+                in training.
 
         Returns:
-            (inputs, targets, number of replaced texts, number of texts that were left as they are).
+            (inputs, targets, number of replaced texts, number of protected texts that were not replaced).
         """
         of_inputs, of_targets = self._found(inputs), self._found(targets)
         counts = [collections.Counter(text for _, _, text in side) for side in (of_inputs, of_targets)]
@@ -141,25 +142,26 @@ class ProtectedTexts:
         return inputs.text, targets.text, count, len(of_inputs) + len(of_targets) - 2 * count
 
     def hide_as(self, text, texts):
-        """Replaces the protected texts of an input in a target or a prefix by the symbols that the input has for them.
+        """Replaces protected texts in a target or prefix by the symbols that they have in the input.
 
-        The k-th occurrence gets the symbol of the k-th occurrence in the input. Other protected texts stay as they are.
+        The k-th occurrence of a text gets the symbol of its k-th occurrence in the input. Protected texts that the
+        input lacks stay unchanged.
 
         Args:
-            text: str.
-            texts: list of (symbol, protected text).
+            text: str, the target or prefix.
+            texts: list of (symbol, protected text) of the input.
         """
         return self._hidden(text, _matched(self._found(text), texts)).text
 
     def restore(self, output, texts):
-        """Puts the protected texts back into a decoded text; returns a `Restored`.
+        """Puts the protected texts back into a decoded text, and returns a `Restored`.
 
-        The k-th occurrence of a symbol becomes the k-th text with this symbol. Further occurrences are removed, along
-        with a space before them.
+        The k-th occurrence of a symbol becomes the k-th text with this symbol. Any further occurrence is removed, along
+        with a space before it.
 
         Args:
             output: str.
-            texts: list of (symbol, protected text) of its input.
+            texts: list of (symbol, protected text) of the input.
         """
         left = collections.defaultdict(collections.deque)  # symbol -> indices in `texts`
         for at, (one, _) in enumerate(texts):
@@ -183,11 +185,11 @@ class ProtectedTexts:
         return Restored("".join(new for _, new in segments), lost, segments)
 
     def _found(self, text):
-        """Returns [(start, end, text)] for all protected texts."""
+        """Returns [(start, end, text)] for all protected texts in a text."""
         return [(*found.span(), found[0]) for found in self._pattern.finditer(text)]
 
     def _numbered(self, found, chosen, first):
-        """Returns [(start, end, symbol, text)] for the found texts with the indices `chosen`."""
+        """Returns [(start, end, symbol, text)] for the entries of `found` with the indices `chosen`."""
         counts, replaced = collections.Counter(), []
         for at in chosen:
             start, end, text = found[at]
@@ -213,7 +215,7 @@ def symbol(kind, number):
 
 
 def _apart(text):
-    """Splits other text into segments that cannot become symbols, even after normalization: brackets get a space."""
+    """Splits unprotected text into segments, and adds a space to brackets so that they cannot form symbols."""
     return [BROKEN if part == _OPEN else (part, part) for part in re.split(f"({_OPEN})", text)]
 
 
@@ -229,7 +231,7 @@ def _symbols_of(kind):
 
 
 def _matched(found, texts):
-    """Pairs the k-th occurrence of each found text with the k-th (symbol, text) of an input that has this text.
+    """Pairs the k-th occurrence of each found text with the k-th (symbol, text) in `texts` that has the same text.
 
     Returns [(start, end, symbol, text)] for the pairs.
     """
@@ -240,7 +242,7 @@ def _matched(found, texts):
 
 
 def _without_spaces_before(segments):
-    """Removes the spaces at the beginning of the new text."""
+    """Removes the spaces at the beginning of the new text of segments."""
     parts = []
     for at, (old, new) in enumerate(segments):
         kept = new.lstrip(" ")

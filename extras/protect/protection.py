@@ -1,6 +1,6 @@
-"""Applies translate_own's --protect: source texts and sentence pairs with symbols instead of protected texts.
+"""Applies translate_own's --protect to source texts and sentence pairs.
 
-`Protection` is the `substitution` of the problem.
+A `Protection` is the `substitution` of the problem; it replaces protected texts by symbols.
 """
 
 import dataclasses
@@ -18,19 +18,19 @@ from t2t_lite.text.offsets import moved_spans, piece_spans, spans_in_blocks
 
 @dataclasses.dataclass(frozen=True)
 class ProtectedSource(SourceText):
-    """A source text with symbols; `hidden` is its `Hidden`, whose text is `prepared`."""
+    """A source text with symbols instead of protected texts; `hidden.text` equals `prepared`."""
 
     hidden: Hidden = None
     restores = True
 
     @property
     def is_blank(self):
-        """Whether there is nothing to translate, because the text is blank or has only protected texts."""
+        """Whether there is nothing to translate because the text is blank or consists of protected texts."""
         return super().is_blank or self.hidden.is_only_protected
 
     @property
     def unchanged(self):
-        """The output if there is nothing to translate: the text itself if it has only protected texts, or ""."""
+        """The output if there is nothing to translate: the text itself if it consists of protected texts, else ""."""
         return self.hidden.original if self.hidden.is_only_protected else ""
 
     @property
@@ -39,7 +39,7 @@ class ProtectedSource(SourceText):
         return self.hidden.protection.find(self.text)
 
     def target(self, target):
-        """Returns a target, str, with the symbols of this text; ids are returned as they are."""
+        """Returns a target, str, with the symbols of this text; a target of ids is returned unchanged."""
         return self.hidden.protection.hide_as(target, self.hidden.texts) if isinstance(target, str) else target
 
     def spans(self, encoder, ids):
@@ -49,7 +49,7 @@ class ProtectedSource(SourceText):
         return moved_spans(spans, self.hidden.original, self.text)
 
     def restored(self, pieces, output, spans=None):
-        """See `SourceText.restored`; puts back the protected texts that were read, and returns the lost ones."""
+        """See `SourceText.restored`; restores the protected texts that the model read, and returns the lost ones."""
         found = self.hidden.protection.restore(output, self.hidden.read(pieces))
         return found.text, found.lost, spans and spans_in_blocks(spans, blocks(found.segments))
 
@@ -58,7 +58,7 @@ class Protection(ProtectedTexts):
     """The `substitution` of a problem with protected texts: see `t2t_lite.data.source_text`."""
 
     def source_text(self, text, prepared):
-        """Returns the `ProtectedSource` of a text, given the text as the problem has prepared it."""
+        """Returns the `ProtectedSource` of a text, given the text and the problem's prepared form of it."""
         hidden = self.hide(prepared)
         return ProtectedSource(text, hidden.text, hidden=hidden)
 
@@ -68,7 +68,7 @@ class Protection(ProtectedTexts):
 
     @property
     def signatures(self):
-        """The class of an export's signatures."""
+        """The class of the signatures in an export."""
         from t2t_lite.extras.protect.protected_graph import ProtectedSignatures
 
         return ProtectedSignatures
@@ -81,10 +81,10 @@ def protection_of(kinds):
 
 
 def check_kinds(values):
-    """Returns the kinds in `values["protect"]`, in the order of `KINDS`, or None.
+    """Checks the kinds in `values["protect"]`, and returns them in the order of `KINDS`, or None if there are none.
 
     Args:
-        values: the settings: see `OwnCorpus.check_settings`.
+        values: dict, the settings, see `OwnCorpus.check_settings`.
 
     Raises:
         UserError: a kind is unknown, or the vocabulary lacks the symbols or cannot have them.
@@ -97,7 +97,7 @@ def check_kinds(values):
         return None
     flag, symbols = f"--protect={','.join(words)}", ProtectedTexts(words).symbols
     if taken := [one for one in values.get("user_defined_symbols") or () if one in symbols]:
-        raise UserError(f"--user_defined_symbols: {taken[0]} is a symbol of {flag}. Leave it out.")
+        raise UserError(f"--user_defined_symbols: {taken[0]} is a symbol of {flag}. Remove it.")
     if values.get("vocab_type") == VocabType.BYTE_LEVEL_BPE.value:
         raise UserError(
             f"{flag} needs symbols, which --vocab_type={values['vocab_type']} does not have. Remove one of the flags."
@@ -108,18 +108,18 @@ def check_kinds(values):
         is_sentencepiece = vocabulary_files.ending_of(path) == vocabulary_files.SENTENCEPIECE
         if not (is_sentencepiece and has_symbols(files.read_bytes(path), symbols)):
             raise UserError(
-                f"{flag}: the vocabulary {path} lacks its symbols, such as {symbols[0]}. Expected a vocabulary learned "
-                "with the same --protect, or by spm_train with the symbols as --user_defined_symbols; or remove "
-                "--vocab_from to learn one."
+                f"{flag}: the vocabulary {path} lacks symbols such as {symbols[0]}. Remove --vocab_from to learn a "
+                "vocabulary with the symbols. Or give a vocabulary that was learned with the same --protect, or by "
+                "spm_train with the symbols as --user_defined_symbols."
             )
     return [kind for kind in KINDS if kind in words]
 
 
 def hidden_pairs(pairs, protection, is_training, log):
-    """Yields pairs with symbols for the texts that both sides have equally often, and logs the counts at the end.
+    """Yields pairs with symbols for the protected texts that both sides have equally often, and logs the counts.
 
-    Half of the training pairs number their symbols from a random start, so that the model also learns those with large
-    numbers, which few sentences need.
+    In half of the training pairs, the numbers of the symbols start at a random number. Otherwise the model would rarely
+    see symbols with large numbers, since few sentences have so many protected texts.
 
     Args:
         pairs: iterable of {"inputs": str, "targets": str}.
@@ -137,6 +137,6 @@ def hidden_pairs(pairs, protection, is_training, log):
         replaced, left = replaced + of_both, left + of_one
         yield {**pair, "inputs": inputs, "targets": targets}
     log(
-        f"{replaced:,} protected texts have symbols on both sides; {left:,} were left as they are, because the other "
-        "side has them less or more often"
+        f"{replaced:,} protected texts were replaced by symbols on both sides; {left:,} were kept, because the two "
+        "sides do not have them equally often"
     )

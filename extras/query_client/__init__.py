@@ -1,5 +1,5 @@
-"""t2t-query-server: asks a server for translations, over gRPC or REST, and t2t-server for streams.
+"""t2t-query-server: a client that sends texts to a translation server over gRPC or REST, and can stream.
 
-Translates files, typed lines, or texts from Python by TensorFlow Serving or t2t-server, with retries and TLS; texts of
-several sentences are split, and the answers joined. gRPC needs: pip install 't2t_lite[serving]'.
+Translates files, typed lines or texts from Python with TensorFlow Serving or t2t-server. Requests have retries and TLS,
+and texts of several sentences are split and their answers joined. gRPC needs: pip install 't2t_lite[serving]'.
 """

@@ -1,4 +1,4 @@
-"""Where requests go: the address of a server, the files for an encrypted connection, a model; errors of requests."""
+"""The target of a request (server address, TLS files, model), and the errors of requests."""
 
 import dataclasses
 import ipaddress
@@ -12,13 +12,13 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import MOST_BYTES
 from t2t_lite.settings.ranges import MODEL_VERSION, typed_value
 
-LONGEST_ANSWER = MOST_BYTES  # answers are held in memory
+LONGEST_ANSWER = MOST_BYTES  # bytes; answers are kept in memory
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[^\s?#\\]*)?",
     re.IGNORECASE,
 )
-# The path that requests add to a server's address.
+# The path of a request, which users may append to a server's address by mistake.
 _MODEL_PATH = re.compile(r"/v1/models(?:/(?P<name>[^/:]+).*)?$|:(?:predict|classify|regress)$", re.IGNORECASE)
 
 
@@ -27,9 +27,9 @@ class Servable:
     """A model on the server.
 
     Attributes:
-        name: str, its name on the server.
-        version: int, or None for the newest loaded one.
-        label: str, a version's label in the server's model config, or None. Version and label exclude each other.
+        name: str, the model's name on the server.
+        version: int, or None for the newest loaded version.
+        label: str, a version's label in the server's model config, or None. At most one of version and label is given.
     """
 
     name: str
@@ -43,9 +43,7 @@ class Servable:
         if self.version is not None:
             object.__setattr__(self, "version", typed_value("version", self.version, int, MODEL_VERSION))
         if self.version is not None and self.label is not None:
-            raise UserError(
-                f"version {self.version} and label {self.label!r}: expected at most one: a label names a version."
-            )
+            raise UserError(f"version {self.version} and label {self.label!r}: expected at most one of them.")
 
     def __str__(self):
         if self.version is not None:
@@ -55,12 +53,12 @@ class Servable:
 
 @dataclasses.dataclass(frozen=True)
 class Tls:
-    """Files (PEM) for an encrypted connection.
+    """The PEM files for an encrypted connection.
 
     Attributes:
-        ca_file: str, the certificate authorities, one of which must have signed the server's certificate; None: the
-            system's.
-        cert_file: str, the client's certificate, if the server requires one; key_file is its private key.
+        ca_file: str, the certificate authorities, one of which must have signed the server's certificate. If None, the
+            system's authorities are used.
+        cert_file, key_file: str, the client's certificate and its private key if the server requires them, or None.
     """
 
     ca_file: str | None = None
@@ -68,26 +66,26 @@ class Tls:
     key_file: str | None = None
 
     def context(self):
-        """Returns an `ssl.SSLContext`. Raises `UserError` for missing or invalid files."""
+        """Returns an `ssl.SSLContext`. Raises `UserError` if a file is missing or invalid."""
         for path in (self.ca_file, self.cert_file, self.key_file):
             if path is not None and not os.path.isfile(path):
                 raise UserError(f"{path}: no such file. Expected a PEM file.")
         if (self.cert_file is None) != (self.key_file is None):
-            raise UserError("TLS: expected a client's certificate and its private key together, or neither.")
+            raise UserError("TLS: expected both a client certificate and its private key, or neither.")
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
         except ssl.SSLError:
             raise UserError(
-                f"{self.ca_file}: not a certificate. Expected a PEM file of certificate authorities."
+                f"{self.ca_file}: not a certificate. Expected a PEM file with certificate authorities."
             ) from None
         if self.cert_file is not None:
             try:
                 context.load_cert_chain(
                     self.cert_file, self.key_file, password=lambda: ""
-                )  # never prompts on a terminal
+                )  # prevents a prompt on the terminal
             except ssl.SSLError:
                 raise UserError(
-                    f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
+                    f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected two PEM files "
                     "that belong together, and a key without a password."
                 ) from None
         return context
@@ -95,7 +93,7 @@ class Tls:
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """The address of a server; `path` precedes /v1 in REST addresses."""
+    """The address of a server; in REST addresses, `path` precedes /v1."""
 
     protocol: str
     host: str
@@ -105,11 +103,11 @@ class Address:
 
     @classmethod
     def parse(cls, server, protocol=None, encrypted=False):
-        """Parses host:port, or, for REST, http://host:port/path and https://….
+        """Parses host:port, or for REST http://host:port/path or https://….
 
         Args:
             server: str.
-            protocol: one of PROTOCOLS; None: REST for an http address, otherwise gRPC.
+            protocol: one of PROTOCOLS. If None, REST is used for an http address, and otherwise gRPC.
             encrypted: bool, whether to use TLS.
 
         Raises:
@@ -119,7 +117,7 @@ class Address:
             base = server[: at.start()]
             model = f" and --servable_name={at['name']}" if at["name"] else ""
             raise UserError(
-                f"server {shown(server)}: is the address of a request. Expected that of the server, "
+                f"server {shown(server)}: is the address of a request. Expected only the server's address, "
                 f"{base if '://' in base else f'http://{base}'}{model}."
             )
         match = _ADDRESS.fullmatch(server)
@@ -129,7 +127,7 @@ class Address:
         if not host or not 0 < port < 2**16:
             raise UserError(
                 f"server {shown(server)}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), "
-                "or an http:// or https:// address (REST); ports are 1 to 65535."
+                "or an http:// or https:// address (REST), with a port from 1 to 65535."
             )
         path = urllib.parse.quote(valid_unicode(match["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
         if not scheme and path:
@@ -146,22 +144,22 @@ class Address:
 
 
 def _host(text):
-    """Returns a host's name or address in the form that name resolution expects, or None if it is invalid."""
+    """Returns a host name or address in the form that name resolution expects, or None if it is invalid."""
     try:
         if text.startswith("["):
             return str(ipaddress.IPv6Address(text[1:-1]))
         name = text.encode("idna").decode().lower()
-    except ValueError:  # also UnicodeError: a part of the name is empty or too long
+    except ValueError:  # includes UnicodeError: a part of the name is empty or too long
         return None
     return name if re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?", name) else None
 
 
 class ServerError(Failure):
-    """The server did not answer, or answered with an error.
+    """Raised if a server does not answer, or answers with an error.
 
     Attributes:
-        code: str, the name of a gRPC status code, to which HTTP's statuses are mapped; or CERTIFICATE.
-        retry_after: int, seconds after which the server allows the request to be repeated.
+        code: str, "CERTIFICATE", or the name of a gRPC status code, to which HTTP statuses are mapped.
+        retry_after: int, seconds after which the server allows the client to repeat the request.
     """
 
     retry_after = 0
@@ -176,8 +174,8 @@ def server_error(code, details, address, servable, timeout):
 
     Args:
         code: see `ServerError`.
-        details: str, the message of the server, or of the library if the server was not reached.
-        address, servable: where the request went.
+        details: str, the server's message, or the library's message if the server was not reached.
+        address, servable: Address and Servable of the request.
         timeout: float, the request's time limit in seconds.
     """
     details = " ".join(str(details).split())[:300].rstrip(".")
@@ -188,11 +186,11 @@ def server_error(code, details, address, servable, timeout):
         "certificate is for this host.",
         "UNAVAILABLE": f"{address}: no answer over {protocol}: {details or 'unavailable'}. Check host and port; "
         "TensorFlow Serving's are usually 8500 (gRPC) and 8501 (REST).",
-        "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or ask for "
-        "fewer sentences at a time.",
+        "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or send fewer "
+        "sentences per request.",
         "NOT_FOUND": f"{address}: {servable}: not served there: {details}. Check the name and the version.",
-        "UNIMPLEMENTED": f"{address}: not a TensorFlow Serving that speaks {protocol}: {details}. Check the port.",
+        "UNIMPLEMENTED": f"{address}: not TensorFlow Serving's {protocol} port: {details}. Check the port.",
     }
     if code == "UNAVAILABLE" and "closed" in details:
-        messages[code] += " One that closes the connection at once may want TLS, or a client's certificate."
+        messages[code] += " A server that closes the connection immediately may need TLS, or a client certificate."
     return ServerError(code, messages.get(code, message))

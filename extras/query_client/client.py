@@ -1,4 +1,4 @@
-"""A client of TensorFlow Serving for exported models, with batches and retries.
+"""A client for exported models on TensorFlow Serving or t2t-server, with batches and retries.
 
     client = open_client("localhost:8500", Servable("translate"))
     [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
@@ -31,28 +31,28 @@ _LOGGER = logging.getLogger("t2t_lite")
 __all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "ServedAnswer", "Tls", "open_client"]
 
 PROTOCOLS = ("grpc", "rest")
-# Errors that may be temporary; translating has no side effects, so repeating a request is safe.
+# Codes of errors that may be temporary. Repeating a request is safe, because translating has no side effects.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # sent for a missing signature
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # codes for a missing signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
 
 
 class Client:
-    """Translates through a server; thread-safe. `open_client` creates it.
+    """Translates texts with a model on a server. Thread-safe; `open_client` creates it.
 
     Attributes:
-        transport: has `predict(signature, inputs) -> {output: list}`, where inputs are {name: list of str, float or
-            int}, `status() -> [(version, state, message)]` and `signatures() -> {name: {input: type}}`; all of them
-            raise ServerError.
+        transport: an object with the methods `predict(signature, inputs) -> {output: list}`, where inputs are {name:
+            list of str, float or int}, `status() -> [(version, state, message)]` and `signatures() -> {name: {input:
+            type}}`. The methods raise ServerError.
         retries: int, number of times that a failed request is repeated.
-        first_wait: float, seconds before the first retry. The wait doubles each time and varies randomly, so that
-            clients that failed together do not retry together.
+        first_wait: float, seconds before the first retry. The wait doubles each time, and is randomized so that clients
+            that failed together do not retry together.
     """
 
     def __init__(self, transport, retries=3, first_wait=0.5):
         self.transport, self.retries, self.first_wait = transport, retries, first_wait
-        self._wants_sentences = None  # until the server has been asked
+        self._wants_sentences = None  # not yet known
 
     def translate(
         self,
@@ -66,24 +66,26 @@ class Client:
         on_progress=None,
         **others,
     ):
-        """Returns a list of ServedAnswer in the order of texts.
+        """Translates texts, and returns a list of ServedAnswer in the same order.
 
         Args:
             texts: list of str.
-            split_sentences: "always": send the sentences of a text one by one, and join their answers; a score is their
-                sum. "never": send each text as it is. None, or "auto": split texts of several sentences if the export
-                has the signature `sentences`, since its model was trained on single sentences.
-            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's own values.
-            seed: int, instead of alpha if the export samples.
-            batch_size: int, texts per request; texts of similar length are batched together.
+            split_sentences: "always" translates each sentence of a text separately, joins the translations and adds the
+                scores. "never" sends each text unchanged. None or "auto" splits texts if the export has the signature
+                `sentences`, which means that the model was trained on single sentences.
+            alpha, extra_length: float and int, see `SearchOptions`; give both or neither. If None, the values of the
+                export are used.
+            seed: int, which replaces alpha if the export samples.
+            batch_size: int, number of texts per request. Texts of similar length are batched together.
             on_progress: None, or a function called with the number of texts just translated.
 
         Raises:
             ServerError: the server has not answered after all retries.
-            Failure: the answer is not that of an exported model that generates text; `NoTranslations` if the model is
-                of another kind.
-            UserError: an option is out of range, or only one of two options that belong together is given.
-            TypeError: texts is not a list of str, or an argument is unknown: all other options are fixed in the export.
+            Failure: the answer does not have the format of an exported model that generates text. If it has the format
+                of another kind of model, the error is a `NoTranslations`.
+            UserError: an option is out of range, or only one of alpha (or seed) and extra_length is given.
+            TypeError: texts is not a list of str, or an argument is unknown, because all other options are fixed in the
+                export.
         """
         names = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
         check_options(others, names, "translate")
@@ -95,14 +97,14 @@ class Client:
         options = {name: _OPTIONS[name].typed(value) for name, value in options.items() if value is not None}
         if options and (len(options) != 2 or extra_length is None):
             raise UserError(
-                f"{', '.join(options)}: expected alpha and extra_length, or, of an export that samples, seed and "
-                "extra_length: the export's own values are not known here."
+                f"{', '.join(options)}: expected both alpha and extra_length, or for an export that samples, both seed "
+                "and extra_length, because the client does not know the export's values."
             )
         signature = "with_options" if options else "serving_default"
         answers = [None] * len(texts)
         for places in in_batches(texts, batch_size):
             inputs = {"inputs": [texts[i] for i in places]}
-            # One value per text, because a server that batches requests does not accept scalars.
+            # Each text has its own value, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
             outputs = self._called(signature, inputs)
             for i, answer in zip(places, answers_of(outputs, len(places), self._where), strict=True):
@@ -112,15 +114,15 @@ class Client:
         return answers
 
     def n_best(self, texts, *, count=None, split_sentences=None, batch_size=32, on_progress=None):
-        """Returns a list of ServedAnswer with at most `count` hypotheses, in the order of texts.
+        """Translates texts, and returns a list of ServedAnswer with up to `count` hypotheses, in the same order.
 
         Args:
-            texts, split_sentences, batch_size, on_progress: as for `translate`. The k-th hypothesis of a text that is
-                split joins the k-th ones of its sentences.
-            count: int, at most the beam size of the export; None: all hypotheses.
+            texts, split_sentences, batch_size, on_progress: see `translate`. If a text is split, its k-th hypothesis
+                joins the k-th hypotheses of its sentences.
+            count: int, at most the beam size of the export, or None for all hypotheses.
 
         Raises:
-            ServerError, Failure, UserError, TypeError: as `translate`; Failure also if the export has no signature
+            ServerError, Failure, UserError, TypeError: see `translate`; also Failure if the export has no signature
                 `n_best`, and UserError if it has fewer hypotheses.
         """
         texts = check_texts(texts)
@@ -132,49 +134,49 @@ class Client:
         return [n_best_of(row, count, self._where).checked(text) for row, text in zip(rows, texts, strict=True)]
 
     def stream(self, prompt, **options):
-        """Continues a text by the language model of a t2t-server, over REST. A request that fails is not repeated.
+        """Streams the continuation of a text from a t2t-server over REST. A failed request is not repeated.
 
         Args:
             prompt: str.
-            **options: fields of the request, see docs/extras/serving.md: max_tokens, temperature, stop and so on.
+            **options: fields of the request such as max_tokens, temperature and stop, see docs/extras/serving.md.
 
         Yields:
-            str, the parts of the continuation, as they arrive.
+            str, each part of the continuation when it arrives.
 
         Raises:
-            ServerError: the request was refused, or the continuation is not complete.
+            ServerError: the request was refused, or the stream ended before the continuation was complete.
             UserError: the client uses gRPC, or a version was chosen.
         """
         if not hasattr(self.transport, "stream"):
-            raise UserError(f"{self.transport.address}: streams need REST. Expected http://host:port of a t2t-server.")
+            raise UserError(f"{self.transport.address}: streams need REST. Expected a t2t-server's http://host:port.")
         (prompt,) = check_texts([prompt])
         for event in self.transport.stream({"prompt": prompt, **options}):
             yield event["choices"][0]["text"]
 
     def signatures(self):
-        """Returns {name of a signature of the export: {name of an input: its type, such as "string"}}."""
+        """Returns the signatures of the export, {signature: {input: its type, such as "string"}}."""
         return self._retrying(self.transport.signatures)
 
     def predict(self, inputs, *, signature="serving_default", batch_size=32, on_progress=None):
-        """Calls a signature of an export that does not translate, such as an encoder's: see docs/serving.md.
+        """Calls a signature of any export, such as an encoder's (see docs/serving.md), and returns its outputs.
 
         Args:
             inputs: {name: list of str}, all of the same length.
-            signature: str.
-            batch_size, on_progress: as for `translate`.
+            signature: str, the name of the signature.
+            batch_size, on_progress: see `translate`.
 
         Returns:
-            A list of {name of the output: value}, one per text. A value that is a list may be padded.
+            A list of {output: value}, one dict per text. A value that is a list may be padded.
 
         Raises:
             ServerError: the server has not answered after all retries.
-            Failure: the number of answers is wrong.
+            Failure: the server returned a wrong number of answers.
             UserError, TypeError: the inputs are not lists of str of the same length.
         """
         inputs = {name: check_texts(texts, name) for name, texts in inputs.items()}
         if len({*map(len, inputs.values())}) != 1:
             numbers = ", ".join(f"{len(texts)} {name}" for name, texts in inputs.items())
-            raise UserError(f"inputs: {numbers or 'none'}. Expected lists of equally many texts.")
+            raise UserError(f"inputs: {numbers or 'none'}. Expected lists with the same number of texts.")
         joined = ["".join(row) for row in zip(*inputs.values(), strict=True)]
         answers = [None] * len(joined)
         for places in in_batches(joined, batch_size):
@@ -184,8 +186,8 @@ class Client:
                 name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
             ]:
                 raise Failure(
-                    f"{self._where}: {wrong[0]} is not a list of {counted(len(places), 'answer')}. Expected one for "
-                    "each text."
+                    f"{self._where}: {wrong[0]} is not a list of {counted(len(places), 'answer')}. Expected an answer "
+                    "for each text."
                 )
             for at, i in enumerate(places):
                 answers[i] = {name: rows[at] for name, rows in outputs.items()}
@@ -194,7 +196,7 @@ class Client:
         return answers
 
     def status(self):
-        """Returns the model's versions, [(int, a state such as "AVAILABLE", an error or "")]."""
+        """Returns the model's versions, [(version, a state such as "AVAILABLE", error message or "")]."""
         return self._retrying(self.transport.status)
 
     def close(self):
@@ -202,7 +204,7 @@ class Client:
         self.transport.close()
 
     def _has_sentences(self):
-        """Returns whether the export has the signature `sentences`; asks the server only once."""
+        """Returns whether the export has the signature `sentences`. The result of the first call is kept."""
         if self._wants_sentences is None:
             try:
                 self._retrying(lambda: self.transport.predict(SENTENCES, {"inputs": [""]}))
@@ -222,11 +224,11 @@ class Client:
             raise
 
     def check_signature(self, signature, error=None):
-        """Returns the inputs of a signature, as of `signatures`. Raises `Failure` if the export does not have it.
+        """Returns the inputs of a signature, {input: type}. Raises `Failure` if the export lacks the signature.
 
         Args:
             signature: str.
-            error: ServerError of a call, raised if the server does not tell the signatures of the export.
+            error: ServerError of a failed call, which is raised if the signatures cannot be requested.
         """
         try:
             known = self.signatures()
@@ -234,7 +236,7 @@ class Client:
             if error is None:
                 raise
             raise error from None
-        if signature not in known or signature.startswith("__"):  # that signature initializes the model
+        if signature not in known or signature.startswith("__"):  # "__…" initializes the model
             raise Failure(
                 f"{self._where}: no signature {signature}. The export has "
                 f"{', '.join(sorted(name for name in known if not name.startswith('__')))}."
@@ -250,7 +252,7 @@ class Client:
                     raise
                 wait = min(self.first_wait * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
                 wait += min(error.retry_after, _LONGEST_WAIT)
-                _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
+                _LOGGER.warning(f"{error.code}: retrying in {wait:.1f} s ({attempt + 1} of {self.retries}).")
                 time.sleep(wait)
 
     @property
@@ -259,17 +261,17 @@ class Client:
 
 
 def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):
-    """Returns a Client. It connects with the first request.
+    """Returns a Client, which connects with its first request.
 
     Args:
-        server: str, host:port, or an http address for REST.
+        server: str, host:port, or an http(s) address for REST.
         servable: Servable.
-        protocol: "grpc" or "rest"; None: see `Address.parse`.
-        tls: Tls; None: not encrypted, unless the address is https.
-        timeout: float, seconds for one request, from looking up the host to the answer's last byte; each retry has
-            the same limit.
-        retries: int, number of times that a request is repeated if the server was not available (gRPC's UNAVAILABLE,
-            REST's 503) or did not answer in time.
+        protocol: "grpc", "rest" or None, see `Address.parse`.
+        tls: Tls. If None, the connection is only encrypted if the address is https.
+        timeout: float, time limit of a request in seconds, from the host look-up to the answer's last byte. Each retry
+            has the same limit.
+        retries: int, number of times that a request is repeated if the server is unavailable (UNAVAILABLE in gRPC, 503
+            in REST) or does not answer in time.
 
     Raises:
         UserError: an address or a file is invalid, or the packages of `t2t_lite[serving]` for gRPC are missing.

@@ -1,4 +1,4 @@
-"""Requests to TensorFlow Serving over gRPC."""
+"""The transport for requests to TensorFlow Serving over gRPC."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from t2t_lite.errors import Failure, needs
 from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
 from t2t_lite.process.quiet_import import import_tensorflow
 
-# Silences gRPC's log on stderr, since errors have the same content. gRPC reads this when it is imported.
+# Turns off gRPC's log on stderr, because errors have the same content. gRPC reads this variable on import.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 with needs("tensorflow-serving-api", "serving", "gRPC", ", or use REST."):
@@ -27,33 +27,33 @@ with needs("tensorflow-serving-api", "serving", "gRPC", ", or use REST."):
 _OPTIONS = (
     ("grpc.max_receive_message_length", LONGEST_ANSWER),
     ("grpc.enable_http_proxy", 0),
-    # Milliseconds before a channel tries to reconnect. The default is 20 seconds, and the client retries sooner.
+    # Milliseconds before a channel reconnects. The default of 20 seconds is longer than the wait before a retry.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
-# gRPC's text before the cause.
+# The text in gRPC's messages that precedes the cause.
 _PREAMBLE = re.compile(r"failed to connect to all addresses; last error: [A-Z]+: [a-z0-9]+:\S+: ")
 _TYPES = {str: tf.string, float: tf.float32, int: tf.int32}
 _CERTIFICATE_WORDS = ("certificate", "handshake", "ssl_error", "verification")
 
 
 class GrpcTransport:
-    """A gRPC channel to one server, for one model. See `client.Client` for its methods."""
+    """A gRPC channel to a model on a server. See `client.Client` for the methods."""
 
     def __init__(self, address, servable, tls, timeout):
         self.address, self.servable, self._timeout = address, servable, timeout
         if tls is None:
             self._channel = grpc.insecure_channel(str(address), options=_OPTIONS)
         else:
-            tls.context()  # checks the files, about which gRPC reports nothing
+            tls.context()  # checks the files, because gRPC does not report errors in them
             credentials = grpc.ssl_channel_credentials(*map(_read, (tls.ca_file, tls.key_file, tls.cert_file)))
             self._channel = grpc.secure_channel(str(address), credentials, options=_OPTIONS)
         self._predictions = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._models = model_service_pb2_grpc.ModelServiceStub(self._channel)
 
     def predict(self, signature, inputs):
-        """Calls a signature; returns {name of the output: list}."""
+        """Calls a signature, and returns {output: list}."""
         request = predict_pb2.PredictRequest()
         self._fill(request.model_spec)
         request.model_spec.signature_name = signature
@@ -66,7 +66,7 @@ class GrpcTransport:
             raise Failure(f"{self.address}: {self.servable}: the answer is not a tensor: {error}.") from None
 
     def status(self):
-        """Returns [(version, state, message)]."""
+        """Returns the model's versions, [(version, state, message)]."""
         request = get_model_status_pb2.GetModelStatusRequest()
         self._fill(request.model_spec)
         statuses = self._call(self._models.GetModelStatus, request).model_version_status
@@ -74,7 +74,7 @@ class GrpcTransport:
         return [(version.version, states.Name(version.state), version.status.error_message) for version in statuses]
 
     def signatures(self):
-        """Returns {name: {input: type}}."""
+        """Returns the export's signatures, {name: {input: type}}."""
         request, found = get_model_metadata_pb2.GetModelMetadataRequest(), get_model_metadata_pb2.SignatureDefMap()
         self._fill(request.model_spec)
         request.metadata_field.append("signature_def")
@@ -111,7 +111,7 @@ def _type_name(dtype):
 
 def _as_list(tensor):
     array = tf.make_ndarray(tensor)
-    if array.dtype == np.float32:  # as over REST: only as many digits as distinguish it from its neighbors
+    if array.dtype == np.float32:  # shortest digits that identify a float32, as over REST
         array = array.astype(str).astype(float)
     return _as_texts(array.tolist())
 

@@ -1,8 +1,8 @@
-"""Sends lines to a server: from a file, from standard input as they arrive, or typed by a user.
+"""Sends lines to a server, from a file, from standard input, or typed by a user.
 
-Translations are one line each. For an encoder, or a signature that is chosen by its name, a line of output is the JSON
-of the server's answer. If the model reads several texts, such as pairs, or questions and contexts, a line of input has
-them with tabs between them. A language model's continuations are printed part by part, as they arrive.
+Each translation is written as one line. For an encoder, or if a signature is chosen by name, an output line is the JSON
+of the server's answer. If the model reads several texts, such as a question and a context, an input line has them
+separated by tabs. Continuations from a language model are printed part by part, as they arrive.
 """
 
 import logging
@@ -21,11 +21,11 @@ from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # -> SearchOptions
-_PAIRS = (("first", "second"), ("question", "context"))  # inputs of encoders of two texts
-_COLUMNS = (*_PAIRS, ("inputs", "targets"))  # in the order of a line's columns
+_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # name in SearchOptions
+_PAIRS = (("first", "second"), ("question", "context"))  # the inputs of encoders that read two texts
+_COLUMNS = (*_PAIRS, ("inputs", "targets"))  # inputs in the order of a line's columns
 _SETTINGS = (*_SEARCH, "n_best", "return_beams", "write_beam_scores")
-# --decode_hparams of a stream -> names of its request
+# {decode hparam: field of a completion request}
 _SAMPLING = {
     "sampling_temp": "temperature",
     "sampling_keep_top_k": "top_k",
@@ -42,7 +42,7 @@ _STREAM_SETTINGS = ("sampling_method", *_SAMPLING, *_STREAM)
 
 
 def interact(show):
-    """Calls a function of a str with each typed line, until q or the end of input; failures are shown."""
+    """Calls `show` with each typed line until q or the end of input, and prints failures."""
     for line in console.typed_lines(">> ", LONGEST_LINE):
         try:
             show(line)
@@ -51,49 +51,50 @@ def interact(show):
 
 
 class LineQueries:
-    """Sends lines to a server and writes one line for each.
+    """Sends lines to a server, and writes an output line for each input line.
 
     Args:
-        client: result of `query_client.client.open_client`.
-        decode_hparams: str, `name=value,…` of write_beam_scores, of n_best or return_beams, and of extra_length with
-            alpha, or with sampling_seed if the export samples.
-        batch_size: int, sentences per request.
-        split_sentences: as for `Client.translate`.
-        as_json: bool, whether the outputs of a line are a line of JSON, as t2t-decoder writes it.
-        signature: str, the signature to call, whose outputs are JSON; None: the one that fits the settings.
+        client: Client, from `query_client.client.open_client`.
+        decode_hparams: str, `name=value,…` with the names write_beam_scores, n_best or return_beams, and extra_length
+            together with alpha, or with sampling_seed if the export samples.
+        batch_size: int, number of sentences per request.
+        split_sentences: see `Client.translate`.
+        as_json: bool, whether output lines are JSON objects, as t2t-decoder writes them.
+        signature: str, the signature to call, whose outputs are written as JSON. If None, the settings determine the
+            signature.
 
     Raises:
-        UserError: a setting is fixed in the export or contradicts another, or a value is out of range.
+        UserError: a setting is fixed in the export, contradicts another setting, or is out of range.
     """
 
     def __init__(
         self, client, decode_hparams="", batch_size=32, split_sentences=None, *, as_json=False, signature=None
     ):
         assigned = set(parse_assignments(decode_hparams, "--decode_hparams"))
-        # n_best may be as large as the export's beam_size, which is not known here.
+        # n_best is limited by the export's beam_size, which is not known here.
         beam = f",beam_size={BEAM_SIZE.most}" if "n_best" in assigned and "beam_size" not in assigned else ""
         settings = DecodeHParams.parse(decode_hparams + beam)
         if fixed := sorted(assigned - set(_SETTINGS)):
             raise UserError(
-                f"--decode_hparams: {', '.join(fixed)}: fixed in the export. Expected {', '.join(_SETTINGS)}; "
-                "t2t-exporter takes the others."
+                f"--decode_hparams: {', '.join(fixed)}: fixed in the export. Expected {', '.join(_SETTINGS)}. Other "
+                "options are set with t2t-exporter."
             )
         if signature and (assigned or as_json or split_sentences):
             raise UserError(
-                f"--signature_name={signature}: writes all outputs as JSON. Remove --decode_hparams, --n_best_format "
+                f"--signature_name={signature} writes all outputs as JSON. Remove --decode_hparams, --n_best_format "
                 "and --split_sentences."
             )
         self._is_n_best = settings.n_best > 0 or settings.return_beams
         assigned &= {*_SEARCH}
         if assigned and self._is_n_best:
             raise UserError(
-                f"--decode_hparams: {', '.join(sorted(assigned))}: not with n_best or return_beams, whose signature "
-                "has the export's own. Remove one of them."
+                f"--decode_hparams: {', '.join(sorted(assigned))}: fixed in the export for n_best and return_beams. "
+                "Remove these options, or n_best and return_beams."
             )
         if assigned and (len(assigned) != 2 or "extra_length" not in assigned):
             raise UserError(
-                f"--decode_hparams: {', '.join(sorted(assigned))}: expected alpha and extra_length, or, of an export "
-                "that samples, sampling_seed and extra_length: the export's own values are not known here."
+                f"--decode_hparams: {', '.join(sorted(assigned))}: expected both alpha and extra_length, or for an "
+                "export that samples, both sampling_seed and extra_length."
             )
         self._client = client
         names = [_SEARCH[name] for name in assigned]
@@ -102,10 +103,10 @@ class LineQueries:
         if self._is_n_best:
             self._options["count"] = settings.n_best or None
         self._settings, self._as_json, self._signature = settings, as_json, signature
-        self._columns = None  # inputs of the model, once its answers show that it is an encoder
+        self._columns = None  # the model's inputs, once answers show that it is an encoder
 
     def show(self, text):
-        """Prints a text, its translation and the score, or the best translations."""
+        """Prints a text, and its translations with their scores."""
         (answer,) = self._answers([text])
         print(f"Input: {as_field(text)}")
         if self._as_json or isinstance(answer, dict):
@@ -115,7 +116,7 @@ class LineQueries:
                 print(f"Output (score {one.score:.3f}): {as_field(one.text)}", flush=True)
 
     def translate_file(self, path, output):
-        """Translates the lines of a file; `output` is a path, or - for standard output."""
+        """Translates the lines of a file. `output` is a path, or - for standard output."""
         lines = text_files.input_lines(path)
         with text_files.output_file(output) as write:
             progress = Progress("answering", "lines", len(lines))
@@ -125,7 +126,7 @@ class LineQueries:
             print(f"written: {output}", file=sys.stderr)
 
     def translate_stdin(self, output):
-        """Translates standard input; available lines are answered before more are read."""
+        """Translates standard input; writes the answers to available lines before it reads more."""
         with text_files.output_file(output) as write:
             for first, lines in text_files.stdin_lines():
                 write(self._lines(lines, first))
@@ -135,16 +136,16 @@ class LineQueries:
         return "".join(f"{self._output(n, line, answer)}\n" for line, (n, answer) in zip(lines, answers, strict=True))
 
     def _output(self, number, line, answer):
-        """Returns the output of a line, without its end: text, or JSON."""
+        """Returns the output line for an input line, text or JSON, without a line break."""
         if isinstance(answer, dict):
             place = {"line": number, "input": line} if self._as_json else {}
-            return json_text(place | dict(sorted(_unpadded(answer).items())))  # gRPC has no order
+            return json_text(place | dict(sorted(_unpadded(answer).items())))  # sorted, because gRPC has no order
         if self._as_json:
             return text_files.json_line(number, line, answer, _described)
         return text_files.output_line(answer, self._settings)
 
     def _answers(self, texts, first=1, on_progress=None):
-        """Returns a list of `ServedAnswer`, or of {name of the output: value} for an encoder."""
+        """Returns a list of `ServedAnswer`, or of {output: value} for an encoder."""
         if self._signature and self._columns is None:
             self._columns = self._columns_of(self._signature)
         answers = self._translations(texts, on_progress) if self._columns is None else None
@@ -154,16 +155,16 @@ class LineQueries:
             answers = self._client.predict(self._inputs(texts, first), **options)
         for number, answer in enumerate(answers, first):
             if answer.get("truncated") if isinstance(answer, dict) else answer.truncated:
-                _LOGGER.warning(f"line {number}: longer than the export takes; the rest was not read.")
+                _LOGGER.warning(f"line {number}: longer than the export's limit, so it was truncated.")
             if not isinstance(answer, dict) and answer.is_short:
                 _LOGGER.warning(
-                    f"line {number}: the answer is very short, so some of the line may not be translated. "
-                    "--split_sentences=always sends its sentences one by one."
+                    f"line {number}: the answer is very short, so a part of the line may not be translated. "
+                    "--split_sentences=always translates each sentence separately."
                 )
         return answers
 
     def _translations(self, texts, on_progress):
-        """Returns a list of `ServedAnswer`; None if the model turns out to be an encoder."""
+        """Returns a list of `ServedAnswer`, or None if the model turns out to be an encoder."""
         if self._is_n_best:
             return self._client.n_best(texts, on_progress=on_progress, **self._options)
         try:
@@ -178,17 +179,17 @@ class LineQueries:
         return None
 
     def _columns_of(self, signature):
-        """Returns the inputs of a signature in the order of columns. Raises `UserError` if some are numbers."""
+        """Returns a signature's inputs in the order of columns. Raises `UserError` if an input is a number."""
         inputs = self._client.check_signature(signature)
         if numbers := sorted(name for name, kind in inputs.items() if kind != "string"):
             raise UserError(
-                f"--signature_name={signature}: also takes numbers: {', '.join(numbers)}. Expected a signature that "
-                "takes only texts; --decode_hparams sends such numbers."
+                f"--signature_name={signature}: has numeric inputs: {', '.join(numbers)}. Expected a signature with "
+                "only text inputs; --decode_hparams sends such numbers."
             )
         return next((columns for columns in _COLUMNS if {*columns} == {*inputs}), tuple(sorted(inputs)))
 
     def _takes(self, columns, text):
-        """Returns whether the model has these inputs."""
+        """Returns whether the model accepts these inputs."""
         try:
             self._client.predict(dict(zip(columns, ([part] for part in text.split("\t")), strict=False)))
         except ServerError as error:
@@ -198,7 +199,7 @@ class LineQueries:
         return True
 
     def _inputs(self, texts, first):
-        """Returns {input: list of str} of lines. Raises `UserError` for a line with another number of columns."""
+        """Splits lines into {input: list of str}. Raises `UserError` if a line has a wrong number of columns."""
         if len(self._columns) == 1:
             return {self._columns[0]: texts}
         rows = [text.split("\t") for text in texts]
@@ -212,16 +213,16 @@ class LineQueries:
 
 
 def _described(hypothesis):
-    """Returns the JSON object of a hypothesis: a server sends fewer fields than t2t-decoder writes."""
+    """Returns the JSON object of a hypothesis, which has fewer fields than t2t-decoder writes."""
     return {"text": hypothesis.text, "score": round(hypothesis.score, 6)}
 
 
 def _unpadded(answer):
-    """Removes the padding to the longest answer of a request ("", 0 and vectors of 0) from an answer."""
+    """Removes the padding ("", 0 and zero vectors) that makes the answers of a request equally long."""
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
     if (length := answer.get("lengths")) is not None:  # the signatures features and score
         return answer | {name: value[:length] for name, value in lists.items()}
-    if "tokens" in lists:  # the signature of this name
+    if "tokens" in lists:  # the signature "tokens"
         counts = {name: _count(lists.get(name, [])) for name in ("tokens", "input_tokens")}
         return answer | {name: value[: counts[name.replace("ids", "tokens")]] for name, value in lists.items()}
     of_texts = [value for value in lists.values() if _texts(value)]
@@ -244,15 +245,15 @@ def _texts(value):
 
 
 class StreamedQueries:
-    """Sends prompts to a server and prints their continuations.
+    """Sends prompts to a server and prints the streamed continuations.
 
     Args:
-        client: result of `query_client.client.open_client`, over REST.
-        decode_hparams: str, `name=value,…` of sampling, extra_length, stop and the rules against repetition. The export
-            decides about the others.
+        client: Client over REST, from `query_client.client.open_client`.
+        decode_hparams: str, `name=value,…` for sampling, extra_length, stop, and the rules against repetition. All
+            other settings are fixed in the export.
 
     Raises:
-        UserError: another setting, or a value that is out of range.
+        UserError: a setting is not supported, or a value is out of range.
     """
 
     def __init__(self, client, decode_hparams=""):
@@ -266,7 +267,7 @@ class StreamedQueries:
         flag_checks.check(flag_checks.Asked(settings=settings, text=decode_hparams))
         names = {name: key for name, key in (_STREAM | _SAMPLING).items() if name in assigned}
         if "sampling_method" in assigned:
-            names["sampling_temp"] = "temperature"  # a request samples if it has one
+            names["sampling_temp"] = "temperature"  # a request with a temperature samples
         search = vars(settings.search) | {"max_tokens": settings.search.extra_length}
         self._options = {key: search[key] for key in names.values()}
         if "sampling_method" in assigned and not settings.search.sampling:
@@ -274,7 +275,7 @@ class StreamedQueries:
         self._client = client
 
     def run(self, text=None):
-        """Continues a text; without one, each typed line, or each line of standard input."""
+        """Continues `text`, or if it is None, each typed line or each line of standard input."""
         if text is not None:
             return self.show(text)
         return interact(self.show) if console.is_terminal() else self.answer_stdin()
@@ -284,7 +285,7 @@ class StreamedQueries:
         self._print(text, lambda part: part)
 
     def answer_stdin(self):
-        """Prints one line for each line of standard input; control characters and line ends become spaces."""
+        """Prints an output line for each line of standard input; control characters and line breaks become spaces."""
         for _, lines in text_files.stdin_lines():
             for line in lines:
                 self._print(line, as_field)

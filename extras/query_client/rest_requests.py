@@ -1,4 +1,4 @@
-"""Requests to TensorFlow Serving over REST (JSON), with Python's standard library."""
+"""The transport for requests over REST (JSON), based on Python's standard library."""
 
 import contextlib
 import http.client
@@ -13,7 +13,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
 from t2t_lite.files.safe_json import check_schema, parse_json
 
-# HTTP statuses that TensorFlow Serving sends for gRPC's codes; 502 comes from proxies.
+# The gRPC code for each HTTP status of TensorFlow Serving; 502 comes from proxies.
 _CODES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -30,9 +30,9 @@ _STATUS = {"model_version_status": [{"version": str | int, "state": str, "status
 
 
 class RestTransport:
-    """The REST paths of one model on one server. See `client.Client` for its methods.
+    """Calls the REST paths of a model on a server. See `client.Client` for the methods.
 
-    Every request opens a connection, so no request can fail because a proxy has closed an idle connection.
+    Every request opens a new connection. Otherwise it could fail because a proxy has closed an idle connection.
     """
 
     def __init__(self, address, servable, tls, timeout):
@@ -45,28 +45,28 @@ class RestTransport:
             self._path += f"/labels/{urllib.parse.quote(servable.label, safe='')}"
 
     def predict(self, signature, inputs):
-        """Calls a signature; returns {name of the output: list}."""
+        """Calls a signature, and returns {output: list}."""
         body = {"signature_name": signature, "inputs": inputs}
         outputs = self._ask("POST", f"{self._path}:predict", json.dumps(body)).get("outputs")
         return outputs if isinstance(outputs, dict) else {"outputs": outputs}
 
     def status(self):
-        """Returns [(version, state, message)]."""
+        """Returns the model's versions, [(version, state, message)]."""
         answer = self._ask("GET", self._path)
         try:
             check_schema(answer, _STATUS, f"{self.address}: {self.servable}")
             versions = [int(version["version"]) for version in answer["model_version_status"]]
-        except ValueError as error:  # UserError too
-            raise Failure(f"{error} Expected the answer of a TensorFlow Serving.") from None
+        except ValueError as error:  # includes UserError
+            raise Failure(f"{error} Expected an answer of TensorFlow Serving.") from None
         messages = [version.get("status", {}).get("error_message", "") for version in answer["model_version_status"]]
         states = [version["state"] for version in answer["model_version_status"]]
         return list(zip(versions, states, messages, strict=True))
 
     def stream(self, request):
-        """Yields the events of a completion, dicts; the time limit applies to the wait for the next event.
+        """Yields the events of a completion, dicts. The time limit applies to the wait for each event.
 
         Args:
-            request: dict, without "model" and "stream".
+            request: dict, the fields of the request except "model" and "stream".
 
         Raises:
             ServerError: the request was refused, or the stream failed before its end.
@@ -82,13 +82,13 @@ class RestTransport:
                     self._content(*self._read(answer))
                 while (line := answer.readline(LONGEST_ANSWER)) != b"data: [DONE]\n":
                     if not line:
-                        raise self._error("UNAVAILABLE", "the stream ends too early")
+                        raise self._error("UNAVAILABLE", "the stream ended too early")
                     if line.startswith(b"data: "):
                         yield self._event(line.removeprefix(b"data: "))
 
     def _event(self, line):
-        """Returns an event, a dict. Raises ServerError if it is an error."""
-        where = f"{self.address}: not a t2t-server, its event"
+        """Parses an event and returns it, a dict. Raises ServerError if the event is an error."""
+        where = f"{self.address}: not a t2t-server: the event"
         try:
             event = parse_json(line, where, LONGEST_ANSWER, {"choices?": [{"text": str}]})
         except UserError as error:
@@ -98,7 +98,7 @@ class RestTransport:
         return event
 
     def signatures(self):
-        """Returns {name: {input: type}}."""
+        """Returns the export's signatures, {name: {input: type}}."""
         answer = self._ask("GET", f"{self._path}/metadata")
         try:
             every = answer["metadata"]["signature_def"]["signature_def"]
@@ -108,10 +108,10 @@ class RestTransport:
                 for name, specs in inputs.items()
             }
         except (KeyError, TypeError, AttributeError):
-            raise Failure(f"{self.address}: {self.servable}: the answer about the model has no signatures.") from None
+            raise Failure(f"{self.address}: {self.servable}: the model's metadata have no signatures.") from None
 
     def close(self):
-        """Does nothing, since no connection is kept open."""
+        """Does nothing, because no connection is kept open."""
 
     def _ask(self, method, path, body=None):
         """Sends a request and returns the JSON object of the answer, within the time limit of a request."""
@@ -123,8 +123,8 @@ class RestTransport:
             except Exception as error:
                 outcome.append(error)
 
-        # A socket's timeout applies to each step: looking up the host has none, and a server that keeps sending single
-        # bytes would never exceed it.
+        # A socket's timeout is not enough: it does not limit the host look-up, and it applies to each read, so that a
+        # server could send single bytes forever.
         thread = threading.Thread(target=exchange, daemon=True)
         thread.start()
         try:
@@ -137,13 +137,13 @@ class RestTransport:
         return self._content(*answer)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if none arrives."""
-        # The socket is kept in `sockets`, since the connection drops it once the answer has started.
+        """Sends a request, and returns (status, reason, content, Retry-After). Raises ServerError without an answer."""
+        # The socket is kept in `sockets`, because the connection drops it once the answer has started.
         with self._errors():
             connection.connect()
             sockets.append(connection.sock)
             connection.request(method, path, body, _JSON if body else {})
-            with contextlib.closing(connection.getresponse()) as answer:  # it would keep the connection open
+            with contextlib.closing(connection.getresponse()) as answer:  # otherwise the connection stays open
                 return self._read(answer)
 
     def _connection(self):
@@ -162,9 +162,9 @@ class RestTransport:
         except ssl.SSLError as error:
             raise self._error("CERTIFICATE", error) from None
         except (http.client.BadStatusLine, http.client.LineTooLong) as error:
-            if isinstance(error, OSError):  # a connection that was closed
+            if isinstance(error, OSError):  # the connection was closed
                 raise self._error("UNAVAILABLE", error) from None
-            raise self._error("UNIMPLEMENTED", "it does not answer in HTTP") from None
+            raise self._error("UNIMPLEMENTED", "the server does not answer in HTTP") from None
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's size is not a number
             raise self._error("UNAVAILABLE", getattr(error, "strerror", None) or error) from None
 
@@ -172,17 +172,17 @@ class RestTransport:
         too_long = (answer.length or 0) > LONGEST_ANSWER
         if too_long or len(data := answer.read(LONGEST_ANSWER + 1)) > LONGEST_ANSWER:
             raise Failure(
-                f"{self.address}: {self.servable}: an answer of more than {LONGEST_ANSWER:,} bytes. Send fewer "
-                "sentences at a time."
+                f"{self.address}: {self.servable}: the answer has more than {LONGEST_ANSWER:,} bytes. Send fewer "
+                "sentences per request."
             )
         if answer.length:
-            raise self._error("UNAVAILABLE", f"the answer ends {answer.length:,} bytes too early")
+            raise self._error("UNAVAILABLE", f"the answer ended {answer.length:,} bytes too early")
         return answer.status, answer.reason, data, answer.headers.get("Retry-After", "")
 
     def _content(self, status, reason, data, retry_after):
-        """Returns the JSON object in an answer. Raises ServerError if it is an error."""
+        """Returns the JSON object in an answer. Raises ServerError if the answer is an error."""
         try:
-            content = parse_json(data, f"{self.address}: not a TensorFlow Serving, its answer", LONGEST_ANSWER, dict)
+            content = parse_json(data, f"{self.address}: not TensorFlow Serving: the answer", LONGEST_ANSWER, dict)
         except UserError as error:
             if status == 200:
                 raise Failure(str(error)) from None
@@ -190,7 +190,7 @@ class RestTransport:
         if status != 200:
             code, details = _CODES.get(status, f"HTTP {status}"), _message(content.get("error"))
             error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
-            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # it may be a date
+            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # may also be a date
             raise error
         return content
 
@@ -199,12 +199,12 @@ class RestTransport:
 
 
 def _message(error):
-    """Returns the message of an error, in the format of TensorFlow Serving or of OpenAI's API, or None."""
+    """Returns the message of an error in the format of TensorFlow Serving or OpenAI's API, or None."""
     return error.get("message") if isinstance(error, dict) else error
 
 
 def _break_off(sockets):
-    """Closes sockets, and wakes threads that are waiting for them."""
+    """Closes sockets, and wakes up threads that wait for them."""
     for connected in sockets:
         with contextlib.suppress(OSError):
             connected.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Translates by querying a server, TensorFlow Serving or t2t-server, that has loaded an export of t2t-exporter.
+"""Translates by querying a TensorFlow Serving or t2t-server that has loaded an export of t2t-exporter.
 
     t2t-query-server --server=localhost:8500 --servable_name=translate --inputs_once="The red house."
     t2t-query-server --server=localhost:8500 --servable_name=translate        # interactive; q quits
@@ -10,7 +10,7 @@
     t2t-query-server --server=localhost:8500 --servable_name=encoder --signature_name=features < texts > features.jsonl
     t2t-query-server --server=localhost:8500 --servable_name=translate --status
 
-Every line of a file or of standard input gives one line of output, in order; an empty line stays empty. See
+Each line of a file or of standard input gives one output line, in the same order; an empty line stays empty. See
 docs/extras/query_client.md.
 """
 
@@ -22,7 +22,7 @@ from t2t_lite.cli import console
 from t2t_lite.cli.commands import Mode, check_mode, require
 from t2t_lite.settings.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
 
-_TEXT = "the server gets plain text, and the vocabulary is part of the export"
+_TEXT = "the client sends plain text, and the export contains the vocabulary"
 _CLOUD = "Google Cloud ML Engine is not supported"
 _ANSWERS = ("batch_size", "split_sentences", "n_best_format", "signature_name")
 
@@ -40,62 +40,60 @@ def define_flags(flags):
     flags.DEFINE_string("server", None, "host:port of the server, or http(s)://host:port/path for REST.")
     flags.DEFINE_string("servable_name", None, "The model's name on the server.")
     flags.DEFINE_integer(
-        "model_version", None, "The model's version. Default: the newest that is loaded.", limits=MODEL_VERSION
+        "model_version", None, "The model's version. Default: the newest loaded version.", limits=MODEL_VERSION
     )
     flags.DEFINE_string("version_label", None, "The label of a version in the server's model config, such as stable.")
     flags.DEFINE_enum(
-        "protocol", None, ["grpc", "rest"], "Protocol. Default: REST for an http address, otherwise gRPC."
+        "protocol", None, ["grpc", "rest"], "The protocol. Default: REST for an http address, otherwise gRPC."
     )
-    flags.DEFINE_string("inputs_once", None, "Translate this text, and stop.")
+    flags.DEFINE_string("inputs_once", None, "Translate this text and exit.")
     flags.DEFINE_path("inputs_file", None, "Translate the lines of this file.")
     flags.DEFINE_path(
-        "outputs_file", None, "Write to this file when everything is translated. Default: standard output."
+        "outputs_file", None, "Write to this file once everything is translated. Default: standard output."
     )
     flags.DEFINE_bool(
-        "stream", False, "Continue a text by t2t-server's language model, over REST, and print each part as it arrives."
+        "stream", False, "Continue a text with t2t-server's language model over REST, and print parts as they arrive."
     )
     flags.DEFINE_bool(
-        "status", False, "Print the model's versions and their states; exit status 0 if one is available."
+        "status", False, "Print the model's versions and their states. The exit status is 0 if a version is available."
     )
-    flags.DEFINE_integer("batch_size", 32, "Sentences per request.", limits=DECODE_BATCH)
+    flags.DEFINE_integer("batch_size", 32, "Number of sentences per request.", limits=DECODE_BATCH)
     flags.DEFINE_enum(
         "split_sentences",
         None,
         SPLIT_SENTENCES,
-        "Send a line's sentences one by one. Default: auto, where the export's model was trained on single sentences.",
+        "Whether to translate each sentence of a line separately. Default: auto, which does so if the model was "
+        "trained on single sentences.",
     )
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "alpha=0.6,extra_length=50, or sampling_seed=1,extra_length=50 where the export samples: both together replace "
-        "the export's values. n_best=4, or return_beams=true for all: the best outputs of a line. "
-        "write_beam_scores=true: a tab and the score after each output. All other options are fixed in the export.",
+        "alpha=0.6,extra_length=50, or sampling_seed=1,extra_length=50 if the export samples, replace the export's "
+        "values. n_best=4 writes the 4 best outputs of a line, and return_beams=true all of them. "
+        "write_beam_scores=true writes a tab and the score after each output. Other options are fixed in the export.",
     )
-    formats = "text: outputs of a line are separated by tabs; json: one JSON object per line, as of t2t-decoder."
+    formats = "text: a line's outputs are separated by tabs. json: each line is a JSON object, as from t2t-decoder."
     flags.DEFINE_enum("n_best_format", "text", ["text", "json"], formats)
     flags.DEFINE_string(
         "signature_name",
         None,
-        "Call this signature, such as features, tokens or score, and write its outputs as JSON. Several texts in a "
-        "line are separated by tabs. Default: translations, or an encoder's answers.",
+        "Call this signature, such as features, tokens or score, and write its outputs as JSON. If it reads several "
+        "texts, a line has them separated by tabs. Default: the signature for translations or an encoder's answers.",
     )
     flags.DEFINE_float(
-        "timeout_secs",
-        10,
-        "Seconds for one request, from its first step to the answer's last byte.",
-        limits=REQUEST_TIMEOUT,
+        "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=REQUEST_TIMEOUT
     )
     flags.DEFINE_integer(
         "retries",
         3,
-        "How often a request is repeated that found no server or no answer in time; the waits double, starting at half "
-        "a second.",
+        "Maximum number of times that a request without an answer is repeated. The wait starts at half a second and "
+        "doubles each time.",
         limits=RETRIES,
     )
-    flags.DEFINE_bool("tls", False, "Encrypt the connection. Each of the next three flags implies it.")
-    flags.DEFINE_path("tls_ca_file", None, "PEM file of the trusted certificate authorities. Default: the system's.")
-    flags.DEFINE_path("tls_cert_file", None, "PEM file of the client's certificate, if the server requires one.")
-    flags.DEFINE_path("tls_key_file", None, "PEM file of its private key.")
+    flags.DEFINE_bool("tls", False, "Encrypt the connection. Any of the next three flags implies --tls.")
+    flags.DEFINE_path("tls_ca_file", None, "PEM file of trusted certificate authorities. Default: the system's.")
+    flags.DEFINE_path("tls_cert_file", None, "PEM file of the client's certificate if the server requires it.")
+    flags.DEFINE_path("tls_key_file", None, "PEM file of the client's private key.")
     for name in ("problem", "data_dir", "t2t_usr_dir"):
         flags.no_effect(name, _TEXT)
     for name in ("cloud_mlengine_model_name", "cloud_mlengine_model_version"):

@@ -1,9 +1,9 @@
-"""`qa_own`: questions about the user's own texts, answered by a span of the text.
+"""`qa_own`: answers questions about the user's own texts with a span of the text.
 
     t2t-datagen --problem=qa_own --train_files=train.json --dev_files=dev.json --vocab_size=8000 --data_dir=D
 
-A file has the format of SQuAD 1.1. `D/qa_own.json` stores everything that was asked for, so that later commands need
-only `--data_dir=D`.
+Files are in the format of SQuAD 1.1. `D/qa_own.json` stores all settings, so that later commands need only
+`--data_dir=D`.
 """
 
 import numbers
@@ -26,36 +26,37 @@ _SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
 
 
 class SpanProblem(Text2TextProblem):
-    """From a question and its context to the span of the answer. Subclasses write `generate_samples`.
+    """Maps a question and its context to the span of the answer. Subclasses define `generate_samples`.
 
-    Samples are {"inputs": str, "context": str, "answer": (start, end)}: the question, its context, and the characters
-    of the answer in it. A context that is too long for one row is read in `windows`, and each window that
-    contains the whole answer is a record: its ids are the `inputs`, and the `targets` are the positions, from 1, of the
-    first and the last id with a character of the answer. Samples without such a window are skipped and counted.
+    Samples are {"inputs": str, "context": str, "answer": (start, end)}: the question, its context, and the character
+    offsets of the answer in the context. A context that is too long for one row is split into `windows`. Each window
+    that contains the whole answer becomes a record: its ids are the `inputs`, and the `targets` are the positions,
+    counted from 1, of the first and the last id that overlap the answer. Samples without such a window are skipped and
+    counted.
 
     Attributes:
         sequence_length: int, the maximum length of a row in ids.
-        doc_stride: int, ids of the context from the start of a window to the start of the next one.
+        doc_stride: int, number of context ids between the starts of two successive windows.
     """
 
     text_features = ("inputs",)
     task = "spans"
     eval_decode_metric = None
     targets_are_places = True
-    sequence_length = 383  # BERT's 384, with the position before the row
+    sequence_length = 383  # BERT's 384, less one for the position before the row
     doc_stride = DOC_STRIDE
 
     def texts(self, sample):
-        """See `Text2TextProblem.texts`."""
+        """Returns the question and the context: see `Text2TextProblem.texts`."""
         return [sample.get("inputs"), sample.get("context")]
 
     @property
     def expected_sample(self):
-        """See `Text2TextProblem.expected_sample`."""
+        """A description of a sample for error messages: see `Text2TextProblem.expected_sample`."""
         return '"inputs": str, "context": str, "answer": (start, end)'
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabulary for the inputs, and a `PositionEncoder`."""
+        """Returns {"inputs": the vocabulary, "targets": a `PositionEncoder`}."""
         return {**super().feature_encoders(data_dir), "targets": PositionEncoder(self.sequence_length)}
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
@@ -76,17 +77,17 @@ class SpanProblem(Text2TextProblem):
         return self.sequence_length
 
     def generation_settings(self):
-        """See `Problem.generation_settings`; adds the length and the stride of windows."""
+        """Adds the length and the stride of windows: see `Problem.generation_settings`."""
         rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}
         return {**super().generation_settings(), **rows}
 
 
 def squad_samples(path, removed, on_bad_line=None):
-    """Yields the samples of a file in SQuAD's format, each with its most frequent answer.
+    """Yields the samples of a file in SQuAD's format; a sample has the question's most frequent answer.
 
     Args:
         path: str.
-        removed: Counter of what is skipped; questions without an answer (SQuAD 2.0) are added to it.
+        removed: Counter of skipped samples by reason, which counts questions without an answer (SQuAD 2.0).
         on_bad_line: see `read_squad`.
     """
     for question in read_squad(path, on_bad_line=on_bad_line):
@@ -101,14 +102,14 @@ def _checked_answer(name, sample):
         case (numbers.Integral() as start, numbers.Integral() as end) if 0 <= start < end <= len(sample["context"]):
             return int(start), int(end)
     raise UserError(
-        f"{name}: generate_samples yielded the answer {shown(sample.get('answer'))}. Expected (start, end), characters "
-        f"of the context, which has {len(sample['context']):,}."
+        f"{name}: generate_samples yielded the answer {shown(sample.get('answer'))}. Expected (start, end), offsets "
+        f"into the context, which has {len(sample['context']):,} characters."
     )
 
 
 @registry.register_problem
 class QaOwn(OwnCorpus, SpanProblem):
-    """Questions, contexts and answers from the files that `configure` was given."""
+    """Question answering on the user's own files, which are in SQuAD's format."""
 
     example_flags = "--train_files=train.json --dev_files=dev.json"
     expected_lines = "files in SQuAD's format"
@@ -119,7 +120,7 @@ class QaOwn(OwnCorpus, SpanProblem):
     )  # fmt: skip
 
     sequence_length = kept("sequence_length", "The maximum length of a row in ids.")
-    doc_stride = kept("doc_stride", "The number of ids from the start of a window to the start of the next one.")
+    doc_stride = kept("doc_stride", "The number of context ids between the starts of two successive windows.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
@@ -129,12 +130,12 @@ class QaOwn(OwnCorpus, SpanProblem):
 
 @register_problem
 class Squad(PublishedFiles, SpanProblem):
-    """SQuAD 1.1; answers are parts of paragraphs, while tensor2tensor's model generates them."""
+    """SQuAD 1.1, with answers as spans of the paragraphs; tensor2tensor's models generate answers instead."""
 
     text_files = files_of_splits("{}-v1.1.json", "train", "dev")
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the two files, then learns the vocabulary."""
+        """Finds or downloads the two files of SQuAD, then learns the vocabulary."""
         downloads.provide([[f"{_SQUAD}/{name}", ("text", name)] for name in self.text_files.values()], tmp_dir)
         SpanProblem.prepare_generation(self, data_dir, tmp_dir)
 

@@ -1,4 +1,4 @@
-"""The settings of `qa_own`, and what the shared settings of problems on the user's own files mean for it."""
+"""Declares the settings of `qa_own`, and describes the shared settings of problems on the user's own files for it."""
 
 from t2t_lite.problems.own_settings import OwnSetting, declare_settings, explain_settings
 from t2t_lite.settings import ranges
@@ -11,6 +11,6 @@ declare_settings(
         None,
         ranges.SEQUENCE_LENGTH,
         is_required=True,
-        meaning="qa_own: ids from the start of a row to the start of the next row of a long context, 128.",
+        meaning="qa_own: context ids between the starts of two successive windows of a long context, 128.",
     )
 )

@@ -1,4 +1,4 @@
-"""The task of finding the answer to a question in its context."""
+"""The task spans: finds the answer to a question in its context."""
 
 import dataclasses
 import functools
@@ -25,21 +25,21 @@ from t2t_lite.text.vocabulary import EOS_ID
 _LOGGER = logging.getLogger("t2t_lite")
 LONGEST_ANSWER = 30  # pieces, as in BERT's run_squad.py
 NEVER = -1e9  # score of spans that cannot be an answer
-_LONGEST = 2048  # default of the most ids of a question and its context in an export
+_LONGEST = 2048  # default limit of an export on the ids of a question plus its context
 _MOST = 2**16
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """The answer to one question, a part of its context.
+    """The answer to a question: a part of its context.
 
     Attributes:
         text: str, context[start:end].
-        start, end: int, characters of the context.
-        probability: float, among all parts of the context that may be the answer.
-        hypotheses: tuple of `Answer` without hypotheses, the most probable first; the first one is this answer.
-        truncated: bool, whether the question was longer than the model reads, and was truncated. The context is always
-            read to its end.
+        start, end: int, character offsets in the context.
+        probability: float, relative to all parts of the context that could be the answer.
+        hypotheses: tuple of `Answer` objects that have no hypotheses, the most probable (which is this answer) first.
+        truncated: bool, whether the question was truncated because it was too long for the model. The context is always
+        read to its end.
     """
 
     text: str
@@ -51,19 +51,19 @@ class Answer:
 
 
 def part_scores(logits, inputs, places, size, spans=None):
-    """Scores each part of some contexts as an answer, in the best of the rows that contain it; also in a graph.
+    """Scores each part of the contexts as an answer, by the best row that contains the part; works in a graph.
 
     Args:
         logits: float32 [rows, 2, 1 + width], for the first and the last position of the answer, counted from 1.
-        inputs: int32 [rows, width], a question and a part of its context, each ending in 1; padded with 0.
-        places: int [rows], the index of the first context id of each row among the ids of all contexts.
-        size: int scalar, the number of ids of all contexts.
-        spans: int [size, 2], the characters that each of these ids stands for; answers neither begin nor end with an
-            id that stands for no character. None: not known.
+        inputs: int32 [rows, width]; each row has a question and a part of its context, both ending in 1, padded with 0.
+        places: int [rows], the index of each row's first context id among the ids of all contexts.
+        size: int scalar, the number of ids in all contexts.
+        spans: int [size, 2], the characters that each of these ids stands for, or None if not known. Answers neither
+        begin nor end with an id that stands for no character.
 
     Returns:
-        float32 [size, LONGEST_ANSWER]: for the first id of a part and the number of ids after it, the sum of the logits
-        for its first and its last position; `NEVER` if no row contains the part.
+        float32 [size, LONGEST_ANSWER]: entry [i, n] scores the part that begins at id i and continues for n more ids.
+        It is the sum of the logits for the part's first and last position, or `NEVER` if no row contains the part.
     """
     ends = tf.cast(inputs == EOS_ID, tf.int32)
     is_context = (tf.cumsum(ends, axis=1) == 1) & (inputs != EOS_ID) & (inputs != 0)
@@ -72,7 +72,7 @@ def part_scores(logits, inputs, places, size, spans=None):
     last = tf.pad(last, [[0, 0], [0, LONGEST_ANSWER - 1]], constant_values=NEVER)
     sums = first[:, :, None] + tf.stack([last[:, more : more + width] for more in range(LONGEST_ANSWER)], 2)
     at = tf.cast(places, tf.int32)[:, None] + tf.range(width) - _begins(inputs)[:, None]
-    at = tf.where(is_context, at, -1)  # -1 counts for no part
+    at = tf.where(is_context, at, -1)  # segment sums ignore -1
     best = tf.math.unsorted_segment_max(tf.reshape(sums, [-1, LONGEST_ANSWER]), tf.reshape(at, [-1]), size)
     may_be = best > NEVER / 2
     if spans is not None:
@@ -83,13 +83,13 @@ def part_scores(logits, inputs, places, size, spans=None):
 
 
 def _begins(inputs):
-    """Returns int32 [rows], the position, from 0, of the first context id of each row."""
+    """Returns the position of each row's first context id, counted from 0, int32 [rows]."""
     is_question = tf.cumsum(tf.cast(inputs == EOS_ID, tf.int32), axis=1) == 0
     return 1 + tf.reduce_sum(tf.cast(is_question, tf.int32), 1)
 
 
 def best_spans(logits, inputs):
-    """Returns int32 [rows, 2], the first and last position, counted from 1, of the best answer in each row."""
+    """Returns the first and last position of the best answer in each row, counted from 1, int32 [rows, 2]."""
     rows, width = tf.unstack(tf.shape(inputs))
     scores = part_scores(logits, inputs, width * tf.range(rows) + _begins(inputs), rows * width)
     best = tf.argmax(tf.reshape(scores, [rows, width * LONGEST_ANSWER]), axis=-1, output_type=tf.int32)
@@ -99,9 +99,10 @@ def best_spans(logits, inputs):
 
 @registry.register_task("spans")
 class SpansTask(EncoderTask):
-    """Answers questions. `scores` are logits for the first and the last position, float32 [rows, 2, 1 + S].
+    """Answers questions about a context with one of its spans.
 
-    A text is a tuple of a question and its context. A long context is read in overlapping windows.
+    A text is a tuple of a question and its context. A long context is read in overlapping windows. `scores` are logits
+    for the first and the last position of the answer, float32 [rows, 2, 1 + S].
     """
 
     eval_metrics = ("exact_match", "squad_f1")
@@ -125,18 +126,18 @@ class SpansTask(EncoderTask):
         return getattr(self.problem, "doc_stride", DOC_STRIDE)
 
     def read(self, text, longest):
-        """Returns the Reading of a question and its context; its source is (context, windows)."""
+        """Returns the Reading of a question and its context; the reading's source is (context, windows)."""
         question, context = self.texts(text)
         found = windows(self.encoder, question, context, self._row(longest), self._stride)
         truncated = len(encode_beginning(self.encoder, question, LONGEST_QUESTION)) > LONGEST_QUESTION
         return Reading([window.ids for window in found], truncated, (context, found))
 
     def scores(self, logits):
-        """See `EncoderTask`."""
+        """Returns the logits unchanged: see `EncoderTask`."""
         return logits
 
     def answer(self, reading, scores, n_best):
-        """Returns an `Answer`; each part of the context counts in its best window."""
+        """Returns an `Answer`; each part of the context is scored by the best window that contains it."""
         context, found = reading.source
         size = found[-1].start + len(found[-1].spans)
         spans = np.zeros([size, 2], np.int32)  # characters of each piece
@@ -167,11 +168,11 @@ class SpansTask(EncoderTask):
         return tf.function(functools.partial(part_scores), input_signature=signature, autograph=False)
 
     def choose(self, logits, inputs):
-        """See `EncoderTask`; the first and last position of the answer."""
+        """Chooses the first and last position of the answer: see `EncoderTask`."""
         return best_spans(logits, inputs)
 
     def compared(self, inputs, targets, chosen):
-        """See `EncoderTask`; the chosen and the expected text."""
+        """Returns the chosen and the expected text: see `EncoderTask`."""
         decode = self.encoders["inputs"].decode
         return [decode(inputs[first - 1 : last].tolist()) for first, last in (chosen, targets)]
 
@@ -182,29 +183,29 @@ class SpansTask(EncoderTask):
 
     @classmethod
     def shown(cls, answer):
-        """See `EncoderTask`."""
+        """Returns the answer and its hypotheses with their probabilities: see `EncoderTask`."""
         return answer.text, [[(one.text, one.probability) for one in answer.hypotheses]]
 
     @classmethod
     def file_reader(cls, ending, problem, folder):
-        """See `EncoderTask`; reads questions in SQuAD's format."""
+        """Returns the reader for questions in SQuAD's format (.json): see `EncoderTask`."""
         return _questions if ending == "json" else None
 
     @classmethod
     def references(cls, path, layout):
-        """See `EncoderTask`; keys are the ids of the questions, and any of several answers to a question is right."""
+        """Reads the gold answers, several of which may be right, and question ids as keys: see `EncoderTask`."""
         questions = list(read_squad(path))
-        # An empty text is the right answer to a question without one (SQuAD 2.0), as in the official scores.
+        # As in the official scores, "" is the right answer to a question that has no answer (SQuAD 2.0).
         golds = [[question.context[start:end] for start, end in question.answers] or [""] for question in questions]
         return golds, [question.id for question in questions]
 
     @classmethod
     def predictions(cls, path, reference):
-        """See `EncoderTask`; reads a JSON object {id: answer}. Missing answers count as wrong."""
+        """Reads a JSON object {id: answer}, in which missing answers count as wrong: see `EncoderTask`."""
         answers = parse_json("\n".join(read_lines(path)), path, schema={str: str})
         missing = [key for key in reference.keys if key not in answers]
         if len(missing) == len(reference.keys):
-            raise UserError(f"{path}: answers none of the questions in {reference.path}. Expected {{id: answer, …}}.")
+            raise UserError(f"{path}: does not answer any question in {reference.path}. Expected {{id: answer, …}}.")
         if missing:
             _LOGGER.warning(
                 f"{path}: lacks the answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
@@ -215,41 +216,42 @@ class SpansTask(EncoderTask):
         return found
 
     def export_length(self, max_input_length, most):
-        """See `EncoderTask`; the length of a question and its whole context, of one or more rows. None: 2,048."""
+        """Returns the limit on the ids of a question plus its whole context, 2,048 by default: see `EncoderTask`."""
         if not has_offsets(self.encoder):
             raise UserError(
-                f"A SavedModel cannot locate the pieces of a {type(self.encoder).__name__} in a text. Expected "
-                "SentencePiece, byte-level BPE, WordPiece or bytes; or answer questions in Python, by t2t_lite.load."
+                f"A SavedModel cannot compute character offsets with a {type(self.encoder).__name__}. Expected "
+                "SentencePiece, byte-level BPE, WordPiece or bytes; or answer questions in Python with t2t_lite.load."
             )
         found = _LONGEST if max_input_length is None else max_input_length
         return typed_value("max_input_length", found, int, Range(min(LONGEST_QUESTION, self._row(most) - 3) + 3, _MOST))
 
     @functools.cached_property
     def _encode_with_offsets(self):
-        # A single function, because it contains the whole file of the vocabulary as a constant.
+        # Traced only once, because the function contains the whole vocabulary file as a constant.
         encode = functools.partial(encode_with_offsets, self.encoder)
         return tf.function(encode, input_signature=[texts_spec()], autograph=False)
 
     def encode_texts(self, texts):
-        """See `EncoderTask`."""
+        """Encodes texts in a graph: see `EncoderTask`."""
         return self._encode_with_offsets(valid(texts))[0]
 
     def features_length(self, longest, most):
-        """See `EncoderTask`; the length of a row."""
+        """Returns the maximum length of a row: see `EncoderTask`."""
         return longest_input(None, most)
 
     def answers(self, predictor, texts, longest):
-        """See `EncoderTask`.
+        """Answers questions in a graph: see `EncoderTask`.
 
         Returns:
-            {"answers": string, parts of the contexts; "starts" and "ends": int32, their characters; "probabilities":
-            float32, among all parts that may be the answer; "truncated": bool, whether the question or the context was
-            truncated}, all [batch]. An answer has at most 30 pieces; for an empty context it is "".
+            {"answers": string, parts of the contexts; "starts" and "ends": int32, their character offsets;
+            "probabilities": float32, relative to all parts that could be the answer; "truncated": bool, whether the
+            question or the context was truncated}, all [batch]. An answer has at most 30 pieces; the answer from an
+            empty context is "".
         """
         row = self._row(predictor.max_input_length)
         longest_question = min(LONGEST_QUESTION, row - 3)
         (question, is_cut), (context, is_context_cut) = (
-            beginnings(valid(one), most, strips=False)  # keeps the offsets of the whole text
+            beginnings(valid(one), most, strips=False)  # so that offsets refer to the whole text
             for one, most in zip(texts, (longest_question, longest), strict=True)
         )
         count = tf.size(question)
@@ -282,9 +284,9 @@ class SpansTask(EncoderTask):
         }
 
     def card(self):
-        """See `EncoderTask`."""
+        """Describes the outputs of an export for its model card: see `EncoderTask`."""
         outputs = "`answers` string, `starts` and `ends` int32, `probabilities` float32, [batch]"
-        return {"answers": f"parts of the contexts, of at most {LONGEST_ANSWER} pieces"}, outputs
+        return {"answers": f"parts of the contexts with at most {LONGEST_ANSWER} pieces"}, outputs
 
 
 def _questions(path):
@@ -296,16 +298,17 @@ def _questions(path):
 
 
 def _windows(asked, ids, kept, row, stride):
-    """Splits questions and contexts into rows in a graph: see `windows.windows`.
+    """Splits questions and contexts into rows, like `windows.windows`, but in a graph.
 
     Args:
         asked, ids: int32 ragged [batch, (length)], questions and contexts.
-        kept: int64 [batch], how many ids of each context are read.
+        kept: int64 [batch], the number of ids that are read from each context.
         row: int, maximum length of a row in ids.
-        stride: int, ids from the start of a window to the start of the next one.
+        stride: int, ids from the start of one window to the start of the next.
 
     Returns:
-        (int32 [windows, width], the rows; int64 [windows], the index in `ids.values` where each part begins).
+        (rows, starts): rows is int32 [windows, width]; starts, int64 [windows], is the index in `ids.values` at which
+        each row's part of the context begins.
     """
     room = row - 2 - asked.row_lengths()
     last = tf.maximum(kept - room, 0)

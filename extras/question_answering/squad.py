@@ -1,4 +1,4 @@
-"""SQuAD's files (Rajpurkar et al. 2016, 2018), and its metrics for answers (evaluate-v1.1.py).
+"""Reads files in SQuAD's format (Rajpurkar et al. 2016, 2018) and computes its metrics (evaluate-v1.1.py).
 
 Answers in scripts without spaces are compared by characters instead of words, as in MLQA (Lewis et al. 2020,
 mlqa_evaluation_v1.py).
@@ -24,9 +24,9 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-@functools.lru_cache(2**16)  # references recur at each evaluation
+@functools.lru_cache(2**16)  # each evaluation reuses the same references
 def words_of(answer):
-    """Returns the words to compare, a tuple of str in lower case, without punctuation and English articles."""
+    """Splits an answer into lower-case words, a tuple of str, without punctuation and English articles."""
     return tuple(_ARTICLES.sub(" ", answer.lower().translate(_WITHOUT_PUNCTUATION)).split())
 
 
@@ -37,14 +37,15 @@ def characters_as_words(answer):
 
 
 def is_match(answer, golds):
-    """Returns whether an answer has the words of one of the gold answers, in the same order."""
+    """Returns whether an answer has the same words, in the same order, as one of the gold answers."""
     return words_of(answer) in map(words_of, golds)
 
 
 def word_f1(answer, golds):
-    """Returns the F1 of the words of an answer, in any order, against the most similar gold answer.
+    """Returns the F1 of an answer's words, in any order, against the most similar gold answer.
 
-    An answer without words matches the gold answer "" of a question that the context does not answer (SQuAD 2.0).
+    An answer without words matches the gold answer "", which marks a question that the context does not answer (SQuAD
+    2.0).
     """
     return max(_f1(words_of(answer), words_of(gold)) if gold else float(not words_of(answer)) for gold in golds)
 
@@ -56,9 +57,9 @@ def _f1(answer, gold):
 
 
 def _of_golds(compare):
-    """Turns a comparison of one answer into a function of many; the gold answer of each is a str or a list of str.
+    """Vectorizes a comparison over lists of answers; each answer's gold answer is a str or a list of str.
 
-    `compare` takes an answer and a list of gold answers.
+    `compare` takes one answer and its list of gold answers.
     """
 
     def rows(predicted, expected):
@@ -69,7 +70,7 @@ def _of_golds(compare):
 
 
 def _squad_f1(predicted, expected):
-    """Returns the F1 of each answer, by words; by characters if the gold answers are in scripts without spaces."""
+    """Returns each answer's F1 over words, or over characters if the gold answers are in scripts without spaces."""
     golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
     if lacks_spaces([gold for of_one in golds for gold in of_one]):
         predicted = [*map(characters_as_words, predicted)]
@@ -77,24 +78,21 @@ def _squad_f1(predicted, expected):
     return _of_golds(word_f1)(predicted, golds)
 
 
-OF_SPANS = {
-    "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
-    "squad_f1": AnswerMetric(_squad_f1, np.mean),
-}
+OF_SPANS = {"exact_match": AnswerMetric(_of_golds(is_match), np.mean), "squad_f1": AnswerMetric(_squad_f1, np.mean)}
 
 
-_HALVES = re.compile("[\ud800-\udfff]")  # unpaired surrogates, which JSON can escape but UTF-8 cannot encode
+_HALVES = re.compile("[\ud800-\udfff]")  # unpaired surrogates, which JSON can represent but UTF-8 cannot
 
 
 class Question(NamedTuple):
-    """A question of a SQuAD file.
+    """A question from a SQuAD file.
 
     Attributes:
         id: str.
         question, context: str.
         answers: list of (start, end), the character spans of correct answers in the context, without surrounding
             spaces; [] in SQuAD 2.0 if the context does not answer the question.
-        place: str, the file and the id.
+        place: str, the file and the question's id, for messages.
     """
 
     id: str
@@ -105,24 +103,25 @@ class Question(NamedTuple):
 
     @property
     def answer(self):
-        """The most frequent answer, or the first of several."""
+        """The most frequent answer; ties go to the first."""
         texts = [self.context[start:end] for start, end in self.answers]
         return self.answers[texts.index(max(texts, key=texts.count))]
 
 
 def read_squad(path, with_answers=True, on_bad_line=None):
-    """Yields the `Question`s of a file in the format of SQuAD 1.1 or 2.0.
+    """Yields the questions, as `Question`, of a file in the format of SQuAD 1.1 or 2.0.
 
     Args:
         path: path of the file, which may be compressed.
-        with_answers: bool, whether answers are read; otherwise they may be missing.
-        on_bad_line: None, or a function called with a message about each unreadable question, which is skipped: it has
-            no answer, an answer is not at its offset in the context, or its text has bytes that are not UTF-8.
+        with_answers: bool, whether answers are read; if False, they may be missing.
+        on_bad_line: None, or a function called with a message about each bad question, which is skipped. A question is
+        bad if it has no answer, an answer is not at its offset in the context, or its text has bytes that are not
+        UTF-8.
 
     Raises:
-        UserError: as for `plain_text.read_text`, or the file is not such JSON, a question has no answer and is not
-            marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context; the message says where
-            it is.
+        UserError: as for `plain_text.read_text`, or the JSON is not in SQuAD's format, a question has no answer and is
+        not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. For a wrong offset, the
+        message contains the right one.
     """
     errors = "strict" if on_bad_line is None else "replace"
     try:
@@ -143,7 +142,7 @@ def read_squad(path, with_answers=True, on_bad_line=None):
             for entry in paragraph["qas"]:
                 place = f"{path}, question {shown(_id(entry['id']))}"
                 if _id(entry["id"]) in names:
-                    raise UserError(f"{place}: its id occurs twice. Expected a different id for each question.")
+                    raise UserError(f"{place}: two questions have this id. Expected a different id for each question.")
                 names.add(_id(entry["id"]))
                 try:
                     question = _question(entry, context, place, with_answers, errors)
@@ -171,12 +170,12 @@ def _question(entry, context, place, with_answers, errors):
 
 
 def _text(value):
-    """Returns a JSON string with U+FFFD for unpaired surrogates. Raises `TypeError` for other values."""
+    """Replaces unpaired surrogates in a JSON string by U+FFFD. Raises `TypeError` if the value is not a string."""
     return _HALVES.sub("\ufffd", value)
 
 
 def _id(value):
-    """Returns an id as a str; some files number the questions. Raises `TypeError` for other values."""
+    """Returns an id as a str, because some files use numbers as ids. Raises `TypeError` for other values."""
     return str(value) if type(value) is int else _text(value)
 
 
@@ -184,19 +183,19 @@ def _span(context, start, text, place):
     if not text.strip() or type(start) is not int or start < 0 or context[start : start + len(text)] != text:
         raise UserError(
             f"{place}: the answer {shown(text)} is not in its context at character {shown(start)}. "
-            f"{_where(context, start, text)} Expected the position of its first character, counted from 0."
+            f"{_where(context, start, text)} Expected the offset of its first character, counted from 0."
         )
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())
 
 
 def _where(context, start, text):
-    """Returns a sentence that says where an answer is."""
+    """Returns a sentence for messages with the position of an answer in its context."""
     if not text.strip():
         return "It is blank."
     places = [match.start() for match in re.finditer(re.escape(text), context)]
     if not places:
-        return "It is nowhere in the context."
+        return "It does not occur in the context."
     nearest = min(places, key=lambda place: abs(place - start)) if type(start) is int else places[0]
     elsewhere = f", and {counted(len(places) - 1, 'time')} elsewhere" if len(places) > 1 else ""
     return f"It is at character {nearest:,}{elsewhere}."

@@ -1,4 +1,4 @@
-"""Rows of a question and its context: overlapping windows of a long context, and positions in a row as ids."""
+"""Splits long contexts into overlapping windows, and encodes positions in a row as ids."""
 
 import functools
 import hashlib
@@ -10,18 +10,18 @@ from t2t_lite.text.offsets import encode_with_offsets
 from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
-LONGEST_QUESTION = 64  # ids, as in BERT's run_squad.py; longer ones are truncated
+LONGEST_QUESTION = 64  # ids, as in BERT's run_squad.py; longer questions are truncated
 DOC_STRIDE = 128
 
 
 class Window(NamedTuple):
-    """A row: a question, 1, a part of its context, 1.
+    """One row of ids: a question, 1, a part of its context, 1.
 
     Attributes:
         ids: list of int.
-        before: int, number of ids in the row before the part of the context.
-        spans: list of (start, end), the characters of the whole context that each id of the part stands for.
-        start: int, number of ids in the context before the part.
+        before: int, number of ids in the row before its part of the context.
+        spans: list of (start, end), one per id of the part: the characters in the whole context that the id stands for.
+        start: int, number of context ids before the part.
         is_last: bool, whether this is the last part of the context.
     """
 
@@ -32,9 +32,9 @@ class Window(NamedTuple):
     is_last: bool
 
     def at(self, start, end):
-        """Returns the positions, from 1, of the first and the last id that stand for characters in [start, end).
+        """Returns the positions, counted from 1, of the first and the last id that overlap the characters [start, end).
 
-        Returns None if no id does, or if the characters extend beyond the window.
+        Returns None if no id overlaps these characters, or if the characters extend beyond the window.
         """
         inside = [i for i, (a, b) in enumerate(self.spans) if a < end and b > start]
         if not inside:
@@ -52,10 +52,11 @@ def windows(encoder, question, context, longest, stride):
         encoder: TextEncoder.
         question, context: str.
         longest: int, maximum length of a row in ids.
-        stride: int, ids from the start of a window to the start of the next one; windows leave no gaps.
+        stride: int, ids from the start of one window to the start of the next. The stride is reduced if windows would
+        have gaps between them.
 
     Raises:
-        UserError: a row has no room for a context.
+        UserError: the question leaves no room for a context in a row.
     """
     question_ids = [*encode_beginning(encoder, question, LONGEST_QUESTION)[:LONGEST_QUESTION], EOS_ID]
     ids, spans = _encoded(encoder, context)
@@ -65,7 +66,7 @@ def windows(encoder, question, context, longest, stride):
             f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in a row of {longest}."
         )
     last = max(0, len(ids) - room)
-    starts = [*range(0, last, min(stride, room)), last]  # the last window is full as well
+    starts = [*range(0, last, min(stride, room)), last]  # the last window is also full
     return [
         Window([*question_ids, *ids[at : at + room], EOS_ID], len(question_ids), spans[at : at + room], at, at == last)
         for at in starts
@@ -74,15 +75,15 @@ def windows(encoder, question, context, longest, stride):
 
 @functools.lru_cache(maxsize=4)
 def _encoded(encoder, context):
-    """See `encode_with_offsets`; cached, because questions about one context follow one another."""
+    """Caches `encode_with_offsets`, because successive questions are often about the same context."""
     return encode_with_offsets(encoder, context)
 
 
 class PositionEncoder:
-    """Encodes positions in a row, counted from 1; 0 is padding: "3 5" <-> [3, 5].
+    """Encodes positions in a row, such as "3 5" as [3, 5]; positions count from 1, and 0 is padding.
 
     Args:
-        longest: int, the last position.
+        longest: int, the largest position.
     """
 
     unknown_id = None
@@ -92,11 +93,11 @@ class PositionEncoder:
 
     @property
     def fingerprint(self):
-        """SHA-256 (hex) of the last position."""
+        """The SHA-256 of the largest position, in hex."""
         return hashlib.sha256(f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
 
     def encode(self, text):
-        """Returns the ids of numbers separated by spaces. Raises `UserError` for anything else."""
+        """Encodes numbers separated by spaces. Raises `UserError` for anything else."""
         words = text.split()
         for word in words:
             if not re.fullmatch(r"[0-9]{1,9}", word) or not 1 <= int(word) < self.vocab_size:

@@ -1,5 +1,5 @@
-"""t2t-quickstart: the whole job in one command, on the phrasebook or on the user's files, within given minutes.
+"""t2t-quickstart, which runs all steps from data to export, on the phrasebook or on the user's files.
 
-For the first hour: generates, trains, averages, translates, scores and exports by the commands that a user would type,
-and prints each command. Without files it needs the problem of `extras/phrasebook`.
+For the first hour with the package: generates data, trains, averages, translates, scores and exports with the commands
+that a user would type, and prints each command. If no files are given, it needs `extras/phrasebook`.
 """

@@ -1,4 +1,4 @@
-"""Runs installed commands one after the other, chooses their flags for a corpus, a machine and a time, and reports."""
+"""Runs installed commands, chooses their flags for a corpus, a machine and a time limit, and prints results."""
 
 import itertools
 import os
@@ -20,31 +20,31 @@ from t2t_lite.process.quiet_import import import_tensorflow
 SCRIPTS = os.path.dirname(sys.executable)
 _FOLDERS = (SCRIPTS, sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))
 _AGAIN = "Run it again to continue."
-MANY_PAIRS = 20_000  # with more, a CPU's time is better spent on more steps than on the logits of more pieces
+MANY_PAIRS = 20_000  # with more pairs, a CPU's time is better spent on more steps than on a larger vocabulary
 _CPU_VOCABULARY = 8_000
-CPU_SET, _WARMUP = "transformer_cpu", 400  # the set, and its learning_rate_warmup_steps
+CPU_SET, _WARMUP = "transformer_cpu", 400  # the hparams set for CPUs, and its learning_rate_warmup_steps
 _GPU_PAIRS = 200_000  # enough to train the paper's base model on a GPU
-_DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # the dropout for fewer pairs than that; 0.1 for more
-_MOST_PASSES = 40  # over the corpus; more passes would only memorize it
+_DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # (number of pairs, dropout for fewer pairs); otherwise 0.1
+_MOST_PASSES = 40  # over the corpus; further passes would only memorize it
 _FEWEST_STEPS = 100
 EVALUATIONS = 8
-_SHARE_OF_STEPS = 0.9  # of the training time; evaluations and checkpoints take the rest
+_SHARE_OF_STEPS = 0.9  # of the training time; the rest is for evaluations and checkpoints
 _SCHEMA = {"request": dict, "vocab_size?": int, "hparams_set": str, "hparams": str, "train_steps?": int}
 
 
 def step(title):
-    """Prints the title of the commands that follow."""
+    """Prints a title for the commands that follow."""
     print(f"\n== {title}", flush=True)
 
 
 def run(*words, is_captured=False):
     """Prints and runs a command; with `is_captured`, returns its output after printing it.
 
-    Commands come from this Python's environment. The first signal to stop is passed on, and the command may
-    finish: the trainer saves a checkpoint. A second signal stops both at once.
+    Commands are looked up first in this Python's environment. The first stop signal is forwarded, so that the command
+    can finish (the trainer saves a checkpoint). A second signal stops both processes immediately.
 
     Raises:
-        UserError: the command refused its input, and has said why.
+        UserError: the command rejected its input and has printed why.
         Failure: the command failed or was stopped.
     """
     print(f"$ {shlex.join(words)}", flush=True)
@@ -53,7 +53,8 @@ def run(*words, is_captured=False):
     child = None
     ask = lambda: child and child.send_signal(signal.SIGTERM)  # noqa: E731
     with stop_on_signal(then=ask, at_second=ask) as stopped:
-        # A new process group: otherwise a terminal would also send it Ctrl-C, and two signals stop it at once.
+        # In a new process group, because a terminal would otherwise also send Ctrl-C to the child, and a second signal
+        # stops the child immediately.
         child = subprocess.Popen(words, env=env, stdout=output, text=True, process_group=0)
         printed, _ = child.communicate()
     if is_captured:
@@ -62,14 +63,14 @@ def run(*words, is_captured=False):
         print(f"quickstart: stopped. {_AGAIN}", file=sys.stderr)
         raise KeyboardInterrupt
     if child.returncode == 2:
-        raise UserError(f"stopped at {words[0]}; its message above says what to change. {_AGAIN}")
+        raise UserError(f"stopped at {words[0]}; see its message above. {_AGAIN}")
     if child.returncode:
         raise Failure(f"stopped at {words[0]} with exit status {child.returncode}. {_AGAIN}")
     return printed
 
 
 def is_newer(path, source):
-    """Returns whether a file exists and is not older than another one; prints that it does."""
+    """Returns whether a file exists and is not older than `source`; if so, prints that it already exists."""
     made = os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(source)
     if made:
         print(f"{path} already exists.", flush=True)
@@ -77,20 +78,20 @@ def is_newer(path, source):
 
 
 def export(model, export_dir, checkpoint):
-    """Exports the model of a folder to `<export_dir>/1`, unless an export there is newer than a file of the model."""
+    """Exports a folder's model to `<export_dir>/1`, unless an export there is newer than the file `checkpoint`."""
     if not is_newer(os.path.join(export_dir, "1", "saved_model.pb"), checkpoint):
         shutil.rmtree(export_dir, ignore_errors=True)
         run("t2t-exporter", f"--output_dir={model}", f"--export_dir={export_dir}")
 
 
 class Plan(typing.NamedTuple):
-    """The settings that t2t-quickstart has chosen.
+    """The settings that t2t-quickstart chooses for a run.
 
     Attributes:
-        request: dict of the user's flags.
-        vocab_size: int; None: t2t-datagen chooses.
+        request: dict with the user's flags.
+        vocab_size: int, or None to let t2t-datagen choose.
         hparams_set, hparams: str, flags of t2t-trainer.
-        train_steps: int; None before the speed has been measured.
+        train_steps: int, or None before the speed has been measured.
     """
 
     request: dict
@@ -101,11 +102,11 @@ class Plan(typing.NamedTuple):
 
 
 def choose(request, pairs, has_gpu):
-    """Chooses the settings for a corpus; returns a `Plan` without steps.
+    """Chooses the settings for a corpus; returns a `Plan` without `train_steps`.
 
     Args:
-        request: dict of the user's flags.
-        pairs: iterable of the training pairs; at most 200,000 are read.
+        request: dict with the user's flags.
+        pairs: iterable of the training pairs, of which at most 200,000 are read.
         has_gpu: bool.
     """
     limits = [MANY_PAIRS, _GPU_PAIRS, *(limit for limit, _ in _DROPOUTS)]
@@ -118,26 +119,26 @@ def choose(request, pairs, has_gpu):
 
 
 def hparams_for(plan, steps):
-    """Returns --hparams of t2t-trainer for a number of steps; a fifth of a short training is warm-up."""
+    """Returns t2t-trainer's --hparams for a number of steps; in a short training, a fifth of the steps is warm-up."""
     if plan.hparams_set == CPU_SET and steps < 5 * _WARMUP:
         return f"{plan.hparams},learning_rate_warmup_steps={steps // 5}"
     return plan.hparams
 
 
 def steps_for(seconds, seconds_per_step, passes_per_step):
-    """Returns as many steps as fit in the time, but at most 40 passes over the corpus and at least 100 steps.
+    """Returns how many steps fit into the time, limited to 40 passes over the corpus but at least 100 steps.
 
     Args:
-        seconds: float, for training, evaluations and checkpoints.
-        seconds_per_step: float, as measured.
-        passes_per_step: float, share of the corpus per step.
+        seconds: float, the time for training, evaluations and checkpoints.
+        seconds_per_step: float, the measured time per step.
+        passes_per_step: float, the share of the corpus that one step processes.
     """
     affordable = int(seconds * _SHARE_OF_STEPS / seconds_per_step)
     return max(_FEWEST_STEPS, min(affordable, int(_MOST_PASSES / passes_per_step)))
 
 
 def read_plan(output_dir, request):
-    """Returns the `Plan` of a folder; None for a new folder.
+    """Reads the `Plan` of a folder; returns None for a new folder.
 
     Raises:
         UserError: the plan was made for other flags.
@@ -156,7 +157,7 @@ def read_plan(output_dir, request):
 
 
 def write_plan(output_dir, plan):
-    """Writes a `Plan` into the folder, without the settings that have not been chosen yet."""
+    """Writes a `Plan` to the folder, without settings that are None."""
     files.make_folder(output_dir)
     files.write_json(_path(output_dir), {name: value for name, value in plan._asdict().items() if value is not None})
 
@@ -170,11 +171,11 @@ def _text(value):
 
 
 def write_texts(problem, data_dir, split, paths):
-    """Writes the inputs and the targets of a split, one text per line, and prints the paths.
+    """Writes the inputs and the targets of a split as text files, one text per line, and prints their paths.
 
     Args:
-        problem: Problem with texts as inputs and targets.
-        data_dir: str, its data folder.
+        problem: Problem whose inputs and targets are texts.
+        data_dir: str, the problem's data folder.
         split: "dev" or "test".
         paths: (path of the inputs, path of the targets).
     """
@@ -191,10 +192,10 @@ def write_texts(problem, data_dir, split, paths):
 
 
 def print_translations(paths):
-    """Prints the first, the middle and the last line of each file.
+    """Prints the first, the middle and the last line of parallel files.
 
     Args:
-        paths: {title: path} of files of equal length.
+        paths: {title: path} of files with equal numbers of lines.
     """
     step("Three translations")
     texts = {}
@@ -210,6 +211,6 @@ def print_translations(paths):
 
 
 def print_score(split, printed):
-    """Prints BLEU as the last line: `quickstart: test BLEU 83.21 (signature)`; `printed` is t2t-bleu's output."""
+    """Prints BLEU from `printed`, the output of t2t-bleu, as `quickstart: test BLEU 83.21 (signature)`."""
     score = re.search(r"^sacreBLEU = (.*)$", printed, re.MULTILINE)
     print(f"quickstart: {split} BLEU {score[1]}")

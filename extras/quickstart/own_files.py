@@ -1,4 +1,4 @@
-"""The quickstart on the user's own pairs: a model as good as the time allows, its translations and its export."""
+"""The quickstart on the user's own pairs: trains a model within a time limit, translates and exports."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ _PROBLEM = "translate_own"
 _PROBE_STEPS = 30
 _FEW_PASSES = 10
 _LOGGER = logging.getLogger("t2t_lite")
-_LATER_STARTS = 3  # trainer, decoder and exporter each take about as long to start as the probe
+_LATER_STARTS = 3  # trainer, decoder and exporter each take about as long as the probe to start
 _NEXT = """\
 == What next
 serve it          t2t-server --export_dir={export} --port=8501
@@ -35,16 +35,16 @@ curves            t2t-trainer --summary={train}
 
 
 def run_own_files(output_dir, train_files, dev_files, minutes):
-    """Does the whole job in a folder; existing results are used again.
+    """Runs all steps in a folder, reusing existing results.
 
     Args:
         output_dir: str.
-        train_files: list of paths, as in t2t-datagen's flag of this name.
-        dev_files: likewise; []: training pairs are held out.
-        minutes: int, about how long everything may take.
+        train_files: list of paths, as for the same flag of t2t-datagen.
+        dev_files: list of paths; if [], some training pairs are held out.
+        minutes: int, about how long all steps together may take.
 
     Raises:
-        UserError: the files cannot be read, or the folder was made with other flags.
+        UserError: the files cannot be read, or the folder was created with other flags.
         UserError, Failure: a command stopped: see `commands.run`.
     """
     start = time.monotonic()
@@ -91,7 +91,7 @@ def _train(plan, data, output_dir, steps, *flags):
 
 
 def _measure_steps(plan, data, probe, start):
-    """Returns the number of steps that fit in the remaining time, estimated from a few steps."""
+    """Runs a few steps to measure the speed; returns how many steps fit into the remaining time."""
     before = time.monotonic()
     _train(plan, data, probe, _PROBE_STEPS, "--schedule=train", "--log_step_count_steps=10")
     now = time.monotonic()
@@ -114,7 +114,7 @@ def _measure_steps(plan, data, probe, start):
     if passes < _FEW_PASSES:
         minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
         _LOGGER.warning(
-            f"{passes:.1f} passes are few; {_FEW_PASSES} would give a much better model. They take "
+            f"{passes:.1f} passes are few; {_FEW_PASSES} passes would give a much better model. They need "
             f"--minutes={round(minutes, -1):.0f} and another --output_dir."
         )
     return steps

@@ -1,4 +1,4 @@
-"""The quickstart on the embedded phrasebook, from data to a SavedModel that answers."""
+"""The quickstart on the embedded phrasebook, from generating data to calling a SavedModel."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _PROBLEM = "translate_ende_phrasebook"
 _AVERAGED = 5  # checkpoints, as in section 6.1 of the paper
 _ASK = """\
 import tensorflow as tf
-import tensorflow_text  # the export holds its SentencePiece op, as TensorFlow Serving does
+import tensorflow_text  # provides the SentencePiece op of the export; TensorFlow Serving includes it
 
 translate = tf.saved_model.load("{export}").signatures["serving_default"]
 answer = translate(inputs=tf.constant(["{text}"]))
@@ -40,12 +40,12 @@ the paper's data  t2t-datagen --problem=translate_ende_wmt37k --data_dir=data --
 
 
 def run_phrasebook(output_dir, train_steps, steps_between):
-    """Does the whole job in a folder; existing results are used again.
+    """Runs all steps in a folder, reusing existing results.
 
     Args:
         output_dir: str.
-        train_steps: int, steps of training.
-        steps_between: int, steps between checkpoints, the last five of which are averaged.
+        train_steps: int, number of training steps.
+        steps_between: int, number of steps between checkpoints; the last five checkpoints are averaged.
 
     Raises:
         UserError, Failure: a command stopped: see `commands.run`.
@@ -90,7 +90,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
 
 
 def _ask(output_dir, export_dir, source):
-    """Asks the SavedModel in a new process, by a script that is printed."""
+    """Translates a line with the SavedModel in a new process, by a script that is also printed."""
     step("The SavedModel's answer, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
         values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}

@@ -1,11 +1,12 @@
-"""Does the whole job: data, a small Transformer, translations, BLEU, a SavedModel.
+"""Runs all steps in one command: data, a small Transformer, translations, BLEU, a SavedModel.
 
     t2t-quickstart                               # on the embedded phrasebook: about ten minutes on two CPU cores
     t2t-quickstart --train_files=a.en,a.de --minutes=30
 
-The second command takes your own pairs, in any format of t2t-datagen's translate_own, and chooses vocabulary,
-hyperparameters and steps for these pairs, this machine and the time. Both print the commands that they run, and write
-to --output_dir. Existing results are used again, so a stopped run can continue; delete the folder to start over.
+The second command uses your own pairs, in any format that t2t-datagen's translate_own accepts. It chooses the
+vocabulary, the hyperparameters and the number of steps for these pairs, this machine and the time limit. Both commands
+print the commands that they run, and write to --output_dir. Existing results are reused, so a stopped run can continue;
+delete the folder to start over.
 """
 
 import os
@@ -29,28 +30,28 @@ _MODES = {
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
-    flags.DEFINE_paths("train_files", [], "Your own pairs to learn from, as t2t-datagen takes them: a.en,a.de.")
-    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 of the training pairs, at most a tenth.")
-    flags.DEFINE_integer("minutes", 30, "With --train_files: about how long the whole job may take.", limits=_MINUTES)
-    flags.DEFINE_integer("train_steps", 1500, "Steps of training on the phrasebook.", limits=_STEPS)
+    flags.DEFINE_paths("train_files", [], "Your own training pairs, as for t2t-datagen: a.en,a.de.")
+    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 training pairs, or a tenth if fewer.")
+    flags.DEFINE_integer("minutes", 30, "With --train_files: about how long all steps may take.", limits=_MINUTES)
+    flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
-        "local_eval_frequency", 150, "Steps between checkpoints, the last five of which are averaged.", limits=_STEPS
+        "local_eval_frequency", 150, "Steps between checkpoints; the last five are averaged.", limits=_STEPS
     )
 
 
 def check(flags):
-    """Raises `UserError` if there is no folder, or if another export in it would be replaced."""
+    """Raises `UserError` if flags do not fit together, or an export that is not from a quickstart would be replaced."""
     if not flags.train_files and "phrasebook" not in extras():
         raise UserError(
-            "without --train_files it trains on the phrasebook, an extra that is not installed here. Use your own "
+            "without --train_files, t2t-quickstart needs the extra phrasebook, which is not installed. Use your own "
             "pairs: --train_files=a.en,a.de"
         )
     check_mode(flags, _MODES["own" if flags.train_files else "phrasebook"], _MODES)
     export, train = (os.path.join(_output_dir(flags), name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
         raise UserError(
-            f"--output_dir={_output_dir(flags)}: has export/, but not the train/ that it comes from. Name a new "
-            "folder, or one that t2t-quickstart has made."
+            f"--output_dir={_output_dir(flags)}: has export/, but not the corresponding train/. Name a new "
+            "folder, or a folder that t2t-quickstart created."
         )
 
 
@@ -61,7 +62,7 @@ def _output_dir(flags):
 
 
 def run(flags):
-    """Runs the commands, one after the other."""
+    """Runs the quickstart on the user's pairs or on the phrasebook."""
     if flags.train_files:
         import_tensorflow()
         from t2t_lite.extras.quickstart.own_files import run_own_files

@@ -20,7 +20,7 @@ class Body(typing.NamedTuple):
     Attributes:
         data: bytes, decompressed.
         kind: str, its Content-Type in lower case, without parameters.
-        is_abandoned: function that returns whether the client has gone.
+        is_abandoned: function that returns whether the client has disconnected.
     """
 
     data: bytes

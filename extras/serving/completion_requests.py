@@ -15,12 +15,12 @@ _READ = {
     "model": str, "prompt": str | list, "stream": bool, "stop": str | list, "n": float, "best_of": float, "echo": bool,
     "logprobs": float, **dict.fromkeys(_NUMBERS, float),
 }  # fmt: skip
-# Clients send these, although they change nothing.
+# Parameters that clients send although they have no effect here.
 _UNREAD = {
     "suffix": str, "logit_bias": dict, "presence_penalty": float, "frequency_penalty": float, "user": str,
     "stream_options": dict,
 }  # fmt: skip
-# The only values that can be served.
+# The only supported values of these parameters.
 _NEUTRAL = {"suffix": [""], "logit_bias": [{}], "presence_penalty": [0], "frequency_penalty": [0]}
 NAMES = tuple(_READ | _UNREAD)
 
@@ -66,7 +66,7 @@ class CompletionRequest:
             most_texts: int, the most continuations of a request.
 
         Raises:
-            Refusal: a name is unknown, or a value has a wrong type or cannot be served.
+            Refusal: a name is unknown, or a value has the wrong type or is not supported.
         """
         given = {name: value for name, value in request.items() if value is not None}
         try:
@@ -84,23 +84,23 @@ class CompletionRequest:
         except UserError as error:
             raise Refusal(str(error)) from None
         if given.get("best_of", count) != count:
-            raise Refusal(f"best_of: only {count}, the value of n, is served. Remove it.")
+            raise Refusal(f"best_of: only {count}, the value of n, is supported. Remove it.")
         if len(prompts) * count > most_texts:
             raise Refusal(f"prompt: {len(prompts)} with n={count} give more than {most_texts} texts. Send fewer.")
         for name in ("echo", "logprobs"):
             if is_streamed and given.get(name, False) is not False:
-                raise Refusal(f"{name}: not served with stream. Remove one of them.")
+                raise Refusal(f"{name}: not supported with stream. Remove one of them.")
         return cls(prompts, is_streamed, max_tokens, options, count, has_echo, num_logprobs)
 
 
 def _check(name, value):
-    """Raises `Refusal` or `UserError` for an unknown name, a value of a wrong type, or a value that is not served."""
+    """Raises `Refusal` or `UserError` if a name is unknown, or a value has the wrong type or is not supported."""
     kinds = _READ | _UNREAD
     if name not in kinds:
         raise Refusal(f"{name[:200]}: unknown. {nearest(name[:200], _READ) or ''}".rstrip())
     check_schema(value, kinds[name], name)
     if name in _NEUTRAL and value not in _NEUTRAL[name]:
-        raise Refusal(f"{name}: only {_NEUTRAL[name][0]!r} is served. Remove it.")
+        raise Refusal(f"{name}: only {_NEUTRAL[name][0]!r} is supported. Remove it.")
 
 
 def _prompts(given):

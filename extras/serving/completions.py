@@ -1,4 +1,4 @@
-"""Completions of prompts, whole or as server-sent events, in the JSON of OpenAI's API: docs/extras/serving.md."""
+"""Serves completions, whole or as server-sent events, in the format of OpenAI's API (docs/extras/serving.md)."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ PATH = "/v1/completions"
 HEADERS = [
     ("Content-Type", "text/event-stream; charset=utf-8"),
     ("Cache-Control", "no-store"),
-    ("X-Accel-Buffering", "no"),  # else nginx holds parts back
+    ("X-Accel-Buffering", "no"),  # otherwise nginx buffers the events
 ]
 _LAST_SECONDS = 20.0  # grace period for open streams when the server stops
 _DONE = b"data: [DONE]\n\n"
@@ -30,36 +30,36 @@ _KINDS = {"INVALID_ARGUMENT": "invalid_request_error", "NOT_FOUND": "invalid_req
 
 
 class Completions:
-    """The places of a server for texts that are generated part by part.
+    """Limits how many completions a server generates at the same time.
 
-    When a client leaves, its place is free at once, even while a step of its text is being computed or traced.
+    When a client disconnects, its slot is free immediately, even while a step of its text is being computed or traced.
 
     Args:
-        most: int, the number of places.
+        most: int, the maximum number of open completions.
     """
 
     def __init__(self, most):
         self._most, self._lock = most, threading.Lock()
-        # For each completion that is not closed: the function that returns whether its client has gone.
+        # One function per unclosed completion, which returns whether its client has disconnected.
         self._abandonments = []
-        self._end = float("inf")  # time.monotonic() at which open completions are ended
+        self._end = float("inf")  # time.monotonic() at which open completions must end
 
     @property
     def num_open(self):
-        """The number of places that are taken."""
+        """The number of open completions whose clients are still connected."""
         return sum(not is_abandoned() for is_abandoned in self._abandonments)
 
     def open(self, generator, request, name, is_abandoned):
-        """Returns a Completion, which has to be closed. Raises `Refusal`.
+        """Returns a Completion, which the caller must close. Raises `Refusal` if too many are open.
 
         Args:
             generator: ServedGenerator.
             request: CompletionRequest.
             name: str, the model's name.
-            is_abandoned: function that returns whether there is nobody to read the answer; called by any thread.
+            is_abandoned: function that returns whether the client has disconnected. Any thread may call it.
         """
         with self._lock:
-            # The model may still be busy with texts whose clients have gone, and each takes memory.
+            # The model may still be busy with texts of disconnected clients, and each of these texts takes memory.
             if self.num_open >= self._most or len(self._abandonments) >= 2 * self._most:
                 raise Refusal(f"all {self._most} streams of the server are in use", "UNAVAILABLE")
             self._abandonments.append(is_abandoned)
@@ -77,7 +77,7 @@ class Completions:
         return Completion(generator, request, prompts, name, is_abandoned, release, has_ended)
 
     def end(self):
-        """Ends open completions, unless they finish soon."""
+        """Ends open completions after a grace period."""
         self._end = time.monotonic() + _LAST_SECONDS
 
 
@@ -89,9 +89,9 @@ class Completion:
         request: CompletionRequest.
         prompts: list of `ServedPrompt`, the request's.
         name: str, the model's name.
-        is_abandoned: function that returns whether there is nobody to read the answer.
+        is_abandoned: function that returns whether the client has disconnected.
         on_close: function that is called once, by `close`.
-        must_end: function that returns whether the server stops now.
+        must_end: function that returns whether generation must stop now because the server is stopping.
     """
 
     def __init__(self, generator, request, prompts, name, is_abandoned, on_close, must_end):
@@ -103,7 +103,7 @@ class Completion:
         self._num_tokens = [0, 0]  # of prompts and of continuations
 
     def whole(self):
-        """Generates all texts; returns the answer, a dict. Raises `Refusal` if the client has gone."""
+        """Generates all texts; returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
         found = self._next_ids() if self._asks_next_id() else list(map(self._generated, self._places()))
         if self._is_aborted:
             raise Refusal("the server is stopping", "UNAVAILABLE")
@@ -115,7 +115,7 @@ class Completion:
         }  # fmt: skip
 
     def events(self):
-        """Yields the events, bytes, as their texts become known. Raises `Refusal` if the client has gone."""
+        """Yields the events, bytes, as their texts become known. Raises `Refusal` if the client has disconnected."""
         for index, place in enumerate(self._places()):
             for part in self._parts(*place[:2]):
                 yield _event(self._head | {"choices": [_choice(index, part)]})
@@ -130,7 +130,7 @@ class Completion:
         yield _DONE
 
     def close(self):
-        """Frees the place, and the state that the model keeps for the text."""
+        """Frees the slot and the model's state for this text."""
         on_close, self._on_close = self._on_close, lambda: None
         on_close()
         if self._stream:
@@ -162,7 +162,7 @@ class Completion:
 
     def _check_client(self):
         if self._is_abandoned():
-            raise Refusal("the client has gone", "CANCELLED")
+            raise Refusal("the client has disconnected", "CANCELLED")
 
     def _generated(self, place):
         """Generates a text; returns its `_Continuation`."""
@@ -254,21 +254,21 @@ class _Continuation:
 
 
 class EventStream:
-    """The body of an answer (PEP 3333): an iterator of bytes, which the server closes when it ends or before.
+    """The body of a streamed answer (PEP 3333): an iterator of bytes, which the server closes at the end or earlier.
 
     Args:
-        completion: Completion, which is closed together with the body.
-        on_end: function that is called once, with the name of a gRPC code.
+        completion: Completion, which `close` also closes.
+        on_end: function that is called once, at the end, with the name of a gRPC code.
 
     Raises:
-        Exception: the first event could not be made; then the completion is closed.
+        Exception: the first event failed. The completion has then been closed.
     """
 
     def __init__(self, completion, on_end):
         self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
         self._events = completion.events()
         try:
-            self._first = [next(self._events)]  # before the status is sent, so that an error can still have its own
+            self._first = [next(self._events)]  # before the HTTP status is sent, so that an error can set it
         except BaseException:
             completion.close()
             raise
@@ -293,7 +293,7 @@ class EventStream:
         return event
 
     def close(self):
-        """Ends the stream."""
+        """Closes the completion and reports the gRPC code."""
         self._completion.close()
         on_end, self._on_end = self._on_end, lambda code: None
         on_end(self._code)
@@ -327,5 +327,5 @@ def _choice(index, text, reason=None):
 
 
 def _event(value):
-    """Returns a server-sent event, bytes. Characters that some clients take for line ends are escaped."""
+    """Returns a server-sent event, bytes. Characters that some clients treat as line breaks are escaped."""
     return f"data: {json.dumps(value, ensure_ascii=False).translate(_LINE_ENDS)}\n\n".encode()

@@ -1,6 +1,6 @@
-"""Serves a WSGI application by waitress until SIGTERM or Ctrl-C, then answers the requests that have arrived.
+"""Serves a WSGI application with waitress until SIGTERM or Ctrl-C, then finishes the pending requests.
 
-Connections have time limits and a maximum number, and notice clients that have left.
+The number of connections is limited, each has time limits, and disconnected clients are detected.
 """
 
 import contextlib
@@ -21,44 +21,44 @@ with needs("waitress", "web", "a server"):
     from waitress.channel import HTTPChannel
 
 _LOGGER = logging.getLogger("t2t_lite")
-_LONGEST_DRAIN = 60.0  # seconds; a client that does not read its answer must not delay the end of the server
-IDLE_SECONDS = 60.0  # limit without a request, or with an answer that the client does not read
-_REQUEST_SECONDS, _BYTES_PER_SECOND = 20.0, 500  # limit for a request's head, plus a second per 500 bytes of its body
-_NEW_SECONDS = 1.0  # in which a new connection counts as busy
-_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # connections that were refused, until their clients have read why
+_LONGEST_DRAIN = 60.0  # seconds; a client that does not read its answer must not delay the server's shutdown
+IDLE_SECONDS = 60.0  # time limit without a request, or while the client does not read the answer
+_REQUEST_SECONDS, _BYTES_PER_SECOND = 20.0, 500  # time limit for a request, plus a second per 500 bytes of body
+_NEW_SECONDS = 1.0  # seconds for which a new connection counts as busy
+_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # refused connections, kept until their clients have read why
 
 
 class Connection(HTTPChannel):
-    """A client's connection. waitress calls its methods in the main thread, except for `service` and `write_soon`.
+    """A client's connection. waitress calls all methods except `service` and `write_soon` in the main thread.
 
-    A client that has closed its side counts as gone, so that its requests need not be computed; an answer is sent
-    nevertheless, since the client may still read.
+    A client that has closed its sending side counts as disconnected, so that its requests need not be computed. If
+    there is an answer, it is still sent, because the client may still read.
     """
 
-    _has_ended = False  # the client's side
-    _begin, _bytes = 0.0, 0  # start time and bytes so far of the arriving request
-    refused_at = None  # time at which `refuse` answered
+    _has_ended = False  # whether the client has closed its sending side
+    _begin, _bytes = 0.0, 0  # start time of the arriving request, and its bytes so far
+    refused_at = None  # time at which `refuse` sent its answer
 
     def __init__(self, server, sock, addr, adj, map=None):
         super().__init__(server, sock, addr, adj, map)
         make_room(server.active_channels.values(), self, server.most_connections)
 
     def check_client_disconnected(self):
-        """Returns whether nobody waits for the answer: `waitress.client_disconnected` of the WSGI environment."""
+        """Returns whether the client has disconnected: `waitress.client_disconnected` in the WSGI environment."""
         return self._has_ended or not self.connected
 
     def readable(self):
-        """Tells waitress to wait for data."""
+        """Returns whether waitress should wait for data from the client."""
         return not self._has_ended and (self.refused_at is not None or super().readable())
 
     def writable(self):
-        """Tells waitress to wait until data can be sent, or the connection can be closed."""
+        """Returns whether waitress should wait until it can send data or close the connection."""
         if self._has_ended and not self.requests:
             self.close_when_flushed = True
         return super().writable()
 
     def handle_read(self):
-        """Reads a part of a request."""
+        """Receives data of a request."""
         try:
             data = self.socket.recv(self.adj.recv_bytes)
         except BlockingIOError:
@@ -80,7 +80,7 @@ class Connection(HTTPChannel):
                 self._begin, self._bytes = time.time(), 0
 
     def write_soon(self, data):
-        """Accepts a part of an answer, in another thread."""
+        """Queues a part of an answer; called in a worker thread."""
         self.last_activity = time.time()
         return super().write_soon(data)
 
@@ -95,14 +95,14 @@ class Connection(HTTPChannel):
         return self.refused_at is None and (self.is_answered or self.request is not None)
 
     def refuse(self, message, code):
-        """Answers instead of the application, and closes the connection when the client has read the answer."""
+        """Sends an error instead of the application's answer, and closes the connection once the client has read it."""
         body = json.dumps({"error": message}).encode()
         lines = [f"HTTP/1.1 {http_status(code)}", "Connection: close", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}"] + [f"Retry-After: {RETRY_AFTER}"] * (code == "UNAVAILABLE")
         self.refused_at, self.request = time.time(), None
         with contextlib.suppress(OSError):
             self.socket.send("".join(f"{line}\r\n" for line in [*lines, ""]).encode() + body)
-            self.socket.shutdown(socket.SHUT_WR)  # closing with unread data would discard what was sent
+            self.socket.shutdown(socket.SHUT_WR)  # closing while data is unread would discard the answer
 
     def check_time(self, now):
         """Closes the connection if a request arrives too slowly, an answer is not read, or no request arrives."""
@@ -120,9 +120,10 @@ class Connection(HTTPChannel):
             self.handle_close()
 
     def precedence(self, now):
-        """Returns a sort key: connections with the lowest are closed first to make room. None: must stay open.
+        """Returns a sort key, or None if the connection must stay open. The lowest key is closed first to make room.
 
-        Connections that have long been idle come first. A new one may look idle before its request is read.
+        The connections that have been idle longest come first. A new connection counts as busy for a moment, because
+        its request may not have been read yet.
         """
         if self.requests:
             return None
@@ -132,12 +133,12 @@ class Connection(HTTPChannel):
 
 
 def make_room(connections, newest, most):
-    """If there are too many connections, closes the longest idle or slowest one, or else refuses the newest.
+    """If there are too many connections, closes the longest idle or slowest one, or refuses the newest.
 
     Args:
         connections: iterable of Connection.
         newest: the newly accepted Connection.
-        most: int, the maximum number.
+        most: int, the maximum number of connections.
     """
     connections = [connection for connection in connections if not connection.will_close]
     lingering = [connection for connection in connections if connection.refused_at is not None]
@@ -152,7 +153,7 @@ def make_room(connections, newest, most):
     if victim is None:
         newest.refuse("all connections of the server are in use", "UNAVAILABLE")
     elif victim.is_busy and not victim.is_answered:
-        victim.refuse("the server needs the connection for others", "UNAVAILABLE")
+        victim.refuse("the server needs the connection for other clients", "UNAVAILABLE")
     else:
         victim.will_close = True
 
@@ -161,8 +162,8 @@ def open_listener(host, port):
     """Returns a listening socket. Raises `UserError` if the port is in use or the host is not this machine.
 
     Args:
-        host: str, name or address.
-        port: int; 0: any free port.
+        host: str, a host name or address.
+        port: int. If 0, any free port is chosen.
     """
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -173,7 +174,7 @@ def open_listener(host, port):
             why = "no such host"
         raise UserError(
             f"--host={host} --port={port}: cannot listen there: {why}. Choose another port, or stop the program that "
-            "uses this one."
+            "uses this port."
         ) from None
 
 
@@ -192,33 +193,33 @@ def serve(
     on_stop=lambda: None,
     on_last=lambda: None,
 ):
-    """Serves until the process gets a signal, see `stop_on_signal`. Must be called in the main thread.
+    """Serves until the process receives a signal (see `stop_on_signal`). Must be called in the main thread.
 
     After the signal, connections are accepted for another `drain_seconds`. Then only requests that have begun to arrive
-    are answered. A second signal ends the process at once.
+    are answered. A second signal ends the process immediately.
 
     Args:
-        application: WSGI callable. waitress itself answers requests that are not HTTP.
-        listener: a listening socket, which is closed at the end.
-        longest_body: int. The application itself refuses longer bodies, so that its clients can read the reason;
-            waitress closes the connection if a body is four times as long.
-        most_connections: int. A further connection replaces the longest idle one, or one whose request arrives slowly;
-            if all are being answered, it is refused with 503.
-        drain_seconds: float, time for load balancers to notice that this server stops.
+        application: WSGI callable. waitress itself answers requests that are not valid HTTP.
+        listener: a listening socket; it is closed at the end.
+        longest_body: int, maximum bytes of a body. The application itself refuses longer bodies, so that clients can
+            read the reason; waitress closes the connection if a body is more than four times as long.
+        most_connections: int. An additional connection replaces the connection that has been idle longest, or one whose
+            request arrives slowly. If all connections are being answered, the additional one is refused with 503.
+        drain_seconds: float, time for load balancers to notice that this server is stopping.
         on_stop: function called at the signal.
-        on_last: function called when no further requests are accepted.
+        on_last: function called when requests are no longer accepted.
     """
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # waiting requests are normal
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns about waiting requests, which are normal
     sockets = {}
     server = waitress.create_server(
         application,
         map=sockets,
         sockets=[listener],
-        threads=most_connections,  # one per connection: most of them only wait for a batch
-        connection_limit=2 * most_connections + 100,  # never reached, since waitress would accept none: see `make_room`
+        threads=most_connections,  # one per connection, because most threads only wait for a batch
+        connection_limit=2 * most_connections + 100,  # never reached: see `make_room`
         channel_timeout=2**30,  # never reached: see `check_time`
-        channel_request_lookahead=1,  # detects a client that leaves while it is answered
-        recv_bytes=2**18,  # at a time, since all connections are polled each time
+        channel_request_lookahead=1,  # detects a client that disconnects while it is answered
+        recv_bytes=2**18,  # large, because each read polls all connections
         max_request_body_size=4 * longest_body,
         asyncore_use_poll=True,
         log_socket_errors=False,
@@ -230,7 +231,7 @@ def serve(
         _loop(server, sockets, stopped.is_set)
         on_stop()
         if drain_seconds:
-            _LOGGER.info(f"Stopping; requests are accepted for another {drain_seconds:g} s.")
+            _LOGGER.info(f"Stopping. Requests are accepted for another {drain_seconds:g} s.")
             end = time.monotonic() + drain_seconds
             _loop(server, sockets, lambda: time.monotonic() >= end)
         connections = server.active_channels
@@ -239,24 +240,25 @@ def serve(
         )
         wasyncore.dispatcher.close(
             server
-        )  # only the listener: `server.close` would also end the wake-up calls of threads
+        )  # closes only the listener: `server.close` would also disable wake-ups by threads
         on_last()
         end = time.monotonic() + _LONGEST_DRAIN
 
         def is_done():
             for connection in connections.values():
-                connection.will_close = connection.will_close or not connection.is_busy  # accept no further request
+                connection.will_close = connection.will_close or not connection.is_busy  # no further request
             return not connections or time.monotonic() >= end
 
         _loop(server, sockets, is_done)
         if connections:
-            _LOGGER.warning(f"Requests that were not answered within {_LONGEST_DRAIN:g} s: {len(connections)}.")
+            _LOGGER.warning(f"Connections not finished within {_LONGEST_DRAIN:g} s: {len(connections)}.")
     wasyncore.close_all(sockets)
 
 
 def _accept_waiting(server, accept):
-    """Accepts several waiting connections at once: one per poll would be slow when many arrive."""
-    # Few compared to the open connections, so that none is closed to make room before its request has been read.
+    """Accepts several waiting connections per poll, because a single one would be slow when many arrive."""
+    # The number is small compared to the open connections, so that no connection is closed to make room before its
+    # request has been read.
     for _ in range(max(1, server.most_connections // 8)):
         num_channels = len(server.active_channels)
         accept()
@@ -265,7 +267,7 @@ def _accept_waiting(server, accept):
 
 
 def _loop(server, sockets, is_done):
-    """Runs waitress' loop until `is_done()`."""
+    """Runs waitress' event loop until `is_done()`, and checks time limits every second."""
     checked = 0.0
     while not is_done():
         wasyncore.loop(timeout=0.1 if not server.accepting else 1, use_poll=True, map=sockets, count=1)

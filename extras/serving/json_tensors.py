@@ -1,7 +1,7 @@
-"""Tensors in the JSON of TensorFlow Serving's REST API: requests in row and column format, and their answers.
+"""Converts between tensors and the JSON of TensorFlow Serving's REST API, in row and column format.
 
-Formats and error messages are those of TensorFlow Serving's json_tensor.cc. JSON is stricter here: NaN, Infinity,
-invalid UTF-8, half a surrogate pair, a repeated name and anything after the object are errors.
+Formats and error messages follow TensorFlow Serving's json_tensor.cc, but JSON is parsed more strictly: NaN, Infinity,
+invalid UTF-8, an unpaired surrogate, a repeated name and text after the object are errors.
 """
 
 import base64
@@ -13,14 +13,14 @@ import numpy as np
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.files.safe_json import strict_json
 
-_NAMES = {"float32": "float", "float64": "double"}  # other types have the same name in TensorFlow and in its C++
-_MOST_SHOWN = 256  # characters of a value in a message
+_NAMES = {"float32": "float", "float64": "double"}  # all other types have the same name in Python and C++
+_MOST_SHOWN = 256  # maximum number of characters of a value in a message
 _NUMBERS_AT_ONCE = 10_000
 _MOST_AXES = 32  # NumPy has at most 64
 
 
 def parse_body(body):
-    """Returns the object in a request's body, bytes. Raises `Refusal`."""
+    """Returns the JSON object in a request's body, bytes. Raises `Refusal` if the body is invalid."""
     if not body:
         raise Refusal("JSON Parse error: The document is empty")
     try:
@@ -40,11 +40,11 @@ def parse_body(body):
 
 
 def tensors_of(request, specs):
-    """Returns {input: array}, and whether the request is in row format. Texts are bytes, in arrays of objects.
+    """Returns ({input: array}, whether the request is in row format). Texts become object arrays of bytes.
 
     Args:
-        request: dict of `parse_body`, with "instances" (row format) or "inputs" (column format).
-        specs: {input: tf.TensorSpec} of the signature.
+        request: dict from `parse_body`, with "instances" (row format) or "inputs" (column format).
+        specs: {input: tf.TensorSpec}, the inputs of the signature.
 
     Raises:
         Refusal: the format, a type or a shape is wrong.
@@ -63,7 +63,7 @@ def tensors_of(request, specs):
 
 
 def rows_of(request, specs):
-    """Returns the apparent number of rows that `tensors_of` would read; 1 if unknown."""
+    """Estimates the number of rows that `tensors_of` would read; 1 if unknown."""
     values = request.get("instances", request.get("inputs"))
     is_named = "instances" not in request and _is_object(values)
     columns = [values.get(name) for name in specs] if is_named else [values]
@@ -71,7 +71,7 @@ def rows_of(request, specs):
 
 
 def body_of(outputs, is_row):
-    """Returns the answer's body, bytes, for {output: array}; the first axis is the batch."""
+    """Returns the body of an answer, bytes, for {output: array} whose first axis is the batch."""
     columns = {name: _plain(name, value) for name, value in outputs.items()}
     if len(columns) == 1:
         (answer,) = columns.values()
@@ -83,12 +83,12 @@ def body_of(outputs, is_row):
 
 
 def to_json(value):
-    """Returns a JSON text in UTF-8."""
-    return _json(value, levels=4).encode("utf-8", "backslashreplace")  # \ud800 is JSON's escape, too
+    """Returns a value as JSON, encoded in UTF-8."""
+    return _json(value, levels=4).encode("utf-8", "backslashreplace")  # \ud800 is also valid JSON
 
 
 def _json(value, levels):
-    """Returns `json.dumps(value)`, computed row by row because `json` blocks all other threads during a call."""
+    """Returns `json.dumps(value)`, computed row by row because one call of `json` blocks all other threads."""
     if levels and isinstance(value, dict):
         return f"{{{', '.join(f'{_json(name, 0)}: {_json(item, levels - 1)}' for name, item in value.items())}}}"
     if levels and isinstance(value, list) and value and isinstance(value[0], list | dict):
@@ -146,7 +146,7 @@ def _from_columns(columns, dtypes):
 
 
 def _tensor(value, dtype):
-    """Returns the array of a JSON value; nested lists are its axes."""
+    """Returns a JSON value as an array, whose axes are nested lists."""
     shape, item = [], value
     while isinstance(item, list):
         shape.append(len(item))
@@ -177,7 +177,7 @@ def _collect(value, level, shape, dtype, values):
 
 
 def _scalar(value, dtype):
-    """Returns a JSON value as an element of an array of `dtype`: bytes, bool, int or float."""
+    """Returns a JSON value as bytes, bool, int or float for an array of `dtype`. Raises `Refusal`."""
     if dtype == "string" and isinstance(value, str):
         return value.encode()
     if dtype == "string" and isinstance(value, dict):
@@ -185,7 +185,7 @@ def _scalar(value, dtype):
             raise _invalid(value, "not formatted correctly for base64 data")
         try:
             return base64.b64decode(value["b64"], validate=True)
-        except (binascii.Error, ValueError):  # ValueError: it is not ASCII
+        except (binascii.Error, ValueError):  # ValueError: the text is not ASCII
             raise Refusal("Unable to base64 decode") from None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     is_right = (
@@ -204,7 +204,7 @@ def _scalar(value, dtype):
 
 
 def _plain(name, tensor):
-    """Returns the JSON value of an array. A float32 gets only as many digits as distinguish it from its neighbors."""
+    """Returns an array as a JSON value. A float32 has only as many digits as distinguish it from its neighbors."""
     if tensor.dtype == object:
         return _map(_bytes_object if name.endswith("_bytes") else _text, tensor.tolist())
     if tensor.dtype == np.float32:
@@ -250,8 +250,8 @@ def _invalid(value, what):
 
 
 def _beginning(value):
-    """Returns the beginning of a value as JSON, without encoding all of a large value."""
-    text, encoder = "", json.JSONEncoder()  # ASCII: a value may hold half a surrogate pair
+    """Returns the beginning of a value's JSON, without encoding all of a large value."""
+    text, encoder = "", json.JSONEncoder()  # ASCII, because a value may contain an unpaired surrogate
     for part in encoder.iterencode(value):
         text += part[:_MOST_SHOWN]
         if len(text) > _MOST_SHOWN:

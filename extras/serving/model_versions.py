@@ -1,4 +1,4 @@
-"""The newest version of an export, which a server keeps loaded.
+"""Keeps the newest version of an export loaded for a server.
 
 <export_dir>/1/saved_model.pb, variables/ …
 <export_dir>/2/…
@@ -22,38 +22,39 @@ from t2t_lite.files.file_system import list_names, status, walk
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = re.compile(r"\d{1,18}")
-_LONGEST_END = 60.0  # seconds; a version that takes longer to load must not delay the server
+_LONGEST_END = 60.0  # seconds; loading a version must not delay the shutdown for longer
 
 
 class ModelVersions:
-    """Loads the newest version and provides it to requests; thread-safe, except for `refresh`.
+    """Loads the newest version of an export and provides it to requests. Thread-safe, except for `refresh`.
 
-    A replaced version gets no new requests. It is freed when its last request is answered, since nothing else refers to
-    it then.
+    A replaced version receives no new requests. It is freed when its last request has been answered, because nothing
+    refers to it any more.
 
     Args:
         name: str, the model's name in messages.
-        folder: str, the export_dir.
-        load: function of a path that returns a ServedExport, ready for requests, or raises a `UserError` that says what
-            to do. None: `load_export`.
+        folder: str, the folder of the numbered exports (`export_dir`).
+        load: function of a path that returns a ServedExport, ready for requests, or raises a `UserError`. If None,
+            `load_export` is used.
     """
 
     def __init__(self, name, folder, load=None):
         self.name, self.folder = name, folder
         self._load = load or load_export
         self._served = None  # (version, ServedExport)
-        self._states = {}  # {version: (state, gRPC's code, message)}
+        self._states = {}  # {version: (state, gRPC code, message)}
         self._freed = []
 
     def refresh(self):
-        """Loads the newest version, unless it is loaded, and drops the previous one.
+        """Loads the newest version unless it is already loaded, and drops the previous version.
 
         Raises:
-            UserError: the folder has no version, or the newest cannot be loaded. The previous one is still served.
+            UserError: the folder has no version, or the newest version cannot be loaded. The previous version is still
+                served.
         """
         paths = self._paths()
         if not paths:
-            raise UserError(f"{self.folder}: no exports there. Expected folders 1, 2, … as t2t-exporter writes them.")
+            raise UserError(f"{self.folder}: contains no exports. Expected numbered folders 1, 2, … from t2t-exporter.")
         newest, retired = max(paths), self._served
         if retired and retired[0] == newest:
             return
@@ -65,10 +66,10 @@ class ModelVersions:
         self._served = newest, export
 
     def watch(self, seconds, stop):
-        """Refreshes whenever a file of the exports has changed, until the event `stop` is set."""
-        fingerprint = ()  # differs from all others: files may have changed since the last `refresh`
+        """Calls `refresh` whenever a file of the exports has changed, until the event `stop` is set."""
+        fingerprint = ()  # unequal to all others, because files may have changed since `refresh`
         while not stop.wait(seconds):
-            if self._freed:  # a loaded SavedModel has many reference cycles
+            if self._freed:  # reference cycles keep a SavedModel in memory until collected
                 self._freed.clear()
                 gc.collect()
             try:
@@ -77,15 +78,15 @@ class ModelVersions:
                 fingerprint, version = current, self._served[0]
                 self.refresh()
             except (UserError, Failure) as error:
-                # A failure may pass although no file changes.
+                # A failure may be temporary, so loading is tried again although no file changes.
                 fingerprint = None if isinstance(error, Failure) else fingerprint
-                _LOGGER.warning(f"{error} The loaded version is still served: {self.name}, {self._served[0]}.")
+                _LOGGER.warning(f"{error} {self.name}, version {self._served[0]}, is still served.")
             else:
                 if version != self._served[0]:
                     _LOGGER.info(f"Now serving {self}.")
 
     def find(self, version=None):
-        """Returns (version, ServedExport); `version` is the newest one's number, or None. Raises `Refusal`."""
+        """Returns the loaded (version, ServedExport). Raises `Refusal` if `version` is another version."""
         served = self._served
         if served is None or version not in (None, served[0]):
             request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
@@ -93,26 +94,26 @@ class ModelVersions:
         return served
 
     def states(self, version=None):
-        """Returns [(version, state, gRPC's code, message)], newest first. Raises `Refusal`."""
+        """Returns [(version, state, gRPC code, message)], newest first. Raises `Refusal` for an unknown version."""
         states = dict(self._states)
         if version is not None and version not in states:
             raise Refusal(f"Could not find version {version} of model {self.name}", "NOT_FOUND")
         return [(number, *states[number]) for number in sorted(states, reverse=True) if version in (None, number)]
 
     def is_available(self):
-        """Returns whether a version can be used."""
+        """Returns whether a version is loaded."""
         return self._served is not None
 
     def __str__(self):
         return f"{self.name}, version {self._served[0]}"
 
     def _end(self, number):
-        if self._states[number][0] == "UNLOADING":  # otherwise it has been loaded again, or that has failed
+        if self._states[number][0] == "UNLOADING":  # otherwise it was loaded again, or loading it again failed
             self._states[number] = ("END", "OK", "")
         self._freed.append(number)
 
     def _paths(self):
-        """Returns {version: path}."""
+        """Returns {version: path} of the exports in the folder."""
         with translated(self.folder):
             names = list_names(self.folder)
             paths = {int(name): os.path.join(self.folder, name) for name in names if _NAME.fullmatch(name)}
@@ -126,12 +127,12 @@ class ModelVersions:
             self._states[number] = ("END", "INTERNAL", str(error))
             raise
         except Exception as error:  # damaged files raise many kinds of errors
-            message = f"{path}: cannot be loaded: {first_line(error)}. Export it again, or remove this folder."
+            message = f"{path}: cannot be loaded: {first_line(error)}. Export the model again, or remove this folder."
             self._states[number] = ("END", "INTERNAL", message)
             raise UserError(message) from error
 
     def _fingerprint(self):
-        """Returns a value that differs when a file has changed, or None while the folder cannot be read."""
+        """Returns a value that changes whenever a file changes, or None while the folder cannot be read."""
         try:
             folders = [folder for export in self._paths().values() for folder in walk(export)]
             files = [os.path.join(folder, name) for folder, _, names in folders for name in names]
@@ -142,7 +143,7 @@ class ModelVersions:
 
 def load_export(path):
     """Returns the ServedExport of a path, ready for requests."""
-    from t2t_lite.extras.serving.served_export import ServedExport  # imports TensorFlow, which looking for one does not
+    from t2t_lite.extras.serving.served_export import ServedExport  # imports TensorFlow
 
     export = ServedExport(path)
     export.warm_up()
@@ -151,10 +152,10 @@ def load_export(path):
 
 @contextlib.contextmanager
 def watching(versions, seconds):
-    """Context manager in which a thread calls `versions.watch`.
+    """Context manager that runs `versions.watch` in a thread.
 
-    The thread ends with the context: Python ends remaining threads by an exception that TensorFlow's C++ code does not
-    pass on, so that a server that was asked to stop would abort.
+    The thread ends with the context. Otherwise Python would end it at exit by an exception that TensorFlow's C++ code
+    does not pass on, so that the server would abort instead of stopping.
     """
     stop = threading.Event()
     thread = threading.Thread(target=versions.watch, args=(seconds, stop), daemon=True)

@@ -1,4 +1,4 @@
-"""Errors that a server sends as answers, as in TensorFlow Serving's REST API."""
+"""Errors that a server sends to its clients, as in TensorFlow Serving's REST API."""
 
 import http
 
@@ -12,7 +12,7 @@ _STATUSES = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
     "UNIMPLEMENTED": 501,
-    "CANCELLED": 503,  # usually nobody reads it
+    "CANCELLED": 503,  # usually not read by anybody
     "REQUEST_TIMEOUT": 408,
     "UNSUPPORTED_MEDIA_TYPE": 415,
 }
@@ -21,11 +21,11 @@ FAILED = "the server failed; its log has the details"
 
 
 class Refusal(Exception):
-    """The reason why a request cannot be answered.
+    """Raised if a request cannot be answered; the client receives the message.
 
     Attributes:
         code: str, the name of a gRPC status code.
-        message: str, for the caller.
+        message: str, the reason, for the client.
     """
 
     def __init__(self, message, code="INVALID_ARGUMENT"):

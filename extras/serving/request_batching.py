@@ -1,4 +1,4 @@
-"""Computes concurrent requests in one call of a signature, and splits texts of several sentences into rows."""
+"""Batches concurrent requests into one call of a signature, and splits texts into sentences."""
 
 import collections
 import math
@@ -10,33 +10,34 @@ import numpy as np
 from t2t_lite.corpora.sentences import join_texts, sentence_parts
 from t2t_lite.extras.serving.refusals import Refusal
 
-# The signatures whose texts are split: see `served_export.Signature`.
+# For each setting, the attribute of `served_export.Signature` that decides whether texts are split.
 _ATTRIBUTES = {"auto": "wants_sentences", "always": "is_of_texts"}
-PATIENCE = 0.5  # seconds, the interval at which a waiting request checks whether it is abandoned
+PATIENCE = 0.5  # seconds between two checks whether a waiting request's client has disconnected
 
 
 class Batcher:
     """Calls signatures from a few worker threads.
 
-    A free thread takes the oldest request at once, together with requests of the same signature and shapes that have
-    arrived meanwhile. A request with more rows than fit into a call is computed one call at a time: the rest goes to
-    the end of the queue, so that short requests need not wait for long ones. Under load, a thread first gives the
-    callers that have just been answered `wait` seconds to ask again. Otherwise two groups of callers would alternate
-    with half-full batches.
+    A free thread immediately takes the oldest request, and with it all waiting requests of the same signature and
+    shapes. A request with more rows than fit into a call is split: after each call, its remaining rows go to the end of
+    the queue, so that short requests need not wait for long ones. Under load, a thread first waits `wait` seconds for
+    new requests from the callers that have just been answered. Otherwise two groups of callers would alternate with
+    half-full batches.
 
     Args:
-        most_rows: int, rows of a call. A larger request is split if its rows are independent.
+        most_rows: int, maximum number of rows in a call. A larger request is split if its rows are independent.
         num_threads: int.
-        wait: float, seconds without a new request after which a batch is full enough.
-        on_batch: None, or a function called with (rows, seconds that each request waited, seconds of the call).
-        most_waiting: int, the most rows that may wait; a single request may have more. None: any number.
+        wait: float, seconds without a new request after which a partly filled batch is computed.
+        on_batch: None, or a function called after each call with (rows, list of the seconds that each request waited,
+            seconds of the call).
+        most_waiting: int, maximum number of waiting rows; a single request may have more. If None, there is no limit.
     """
 
     def __init__(self, most_rows, num_threads, wait=0.003, on_batch=None, most_waiting=None):
         self._most_rows, self._wait = most_rows, wait
         self._most_waiting = math.inf if most_waiting is None else most_waiting
         self._on_batch = on_batch or (lambda rows, waits, seconds: None)
-        self._requests = collections.deque()  # those with rows that no thread has taken, in the order of their turns
+        self._requests = collections.deque()  # requests with rows that no thread has taken, oldest turn first
         self._changed = threading.Condition()
         for _ in range(num_threads):
             threading.Thread(target=self._work, daemon=True).start()
@@ -47,16 +48,17 @@ class Batcher:
         return len(self._requests)
 
     def run(self, signature, inputs, is_abandoned=lambda: False):
-        """Returns the outputs of a signature, {name: array}, when they are computed.
+        """Waits until the outputs of a signature are computed, and returns them as {name: array}.
 
         Args:
             signature: Signature.
             inputs: {name: array}.
-            is_abandoned: function that returns whether the client has gone. It is called while the request waits; rows
-                that no thread has taken by then are not computed.
+            is_abandoned: function that returns whether the client has disconnected, called while the request waits.
+                Rows that no thread has taken by then are not computed.
 
         Raises:
-            Refusal: the request is too long and cannot be split, too many rows wait, or it is abandoned.
+            Refusal: the request is too long and cannot be split, too many rows are waiting, or the client has
+                disconnected.
             Exception: any error of the call.
         """
         request = _Request(signature, inputs)
@@ -75,20 +77,20 @@ class Batcher:
         return request.outputs()
 
     def _drop(self, request):
-        """Ends a request that still has rows in the queue."""
+        """Cancels a request if it still has rows in the queue."""
         with self._changed:
             if request in self._requests:
                 self._requests.remove(request)
-                request.fail(Refusal("the client has gone", "CANCELLED"))
+                request.fail(Refusal("the client has disconnected", "CANCELLED"))
 
     def _work(self):
         while True:
             batch = self._take()
             self._answer(batch)
-            del batch  # it would keep an export alive that is no longer served
+            del batch  # a reference would keep a replaced export in memory
 
     def _take(self):
-        """Waits for requests; returns the rows of the next call, a list of `_Part`."""
+        """Waits for requests, and returns the parts for the next call, a list of `_Part`."""
         with self._changed:
             if self._requests:
                 self._await_more()
@@ -106,7 +108,7 @@ class Batcher:
             return batch
 
     def _await_more(self):
-        """Returns when enough rows for a full batch wait, or no request has arrived for a while."""
+        """Waits until a full batch of rows is queued, or no request has arrived for a while."""
         while (count := len(self._requests)) and sum(request.left for request in self._requests) < self._most_rows:
             if not self._changed.wait(self._wait) and len(self._requests) == count:
                 return
@@ -117,7 +119,7 @@ class Batcher:
             outputs = batch[0].request.signature(_joined([part.inputs for part in batch]))
         except Exception as error:
             if len(batch) > 1:
-                for part in batch:  # one by one, so that the other requests still get their answers
+                for part in batch:  # separately, so that one request's error does not affect the others
                     self._answer([part])
                 return
             with self._changed:
@@ -135,7 +137,7 @@ class Batcher:
 
 
 class _Part:
-    """Rows of a request that are computed in one call; `first` is the index of the first one in the request."""
+    """The rows of a request that are computed in one call; `first` is the index of the first row."""
 
     def __init__(self, request, first, rows, inputs):
         self.request, self.first, self.rows, self.inputs = request, first, rows, inputs
@@ -146,8 +148,8 @@ class _Request:
 
     Attributes:
         rows: int, the number of its rows.
-        left: int, the number of rows that no thread has taken.
-        key: requests with equal keys can share a call; None: the request is computed alone.
+        left: int, the number of rows that no thread has taken yet.
+        key: requests with equal keys can share a call. If None, the request is computed alone.
     """
 
     def __init__(self, signature, inputs):
@@ -162,7 +164,7 @@ class _Request:
         self._unanswered, self._lock = self.rows, threading.Lock()
 
     def take(self, most_rows):
-        """Returns the next rows, a `_Part`; all of them if the request is computed alone."""
+        """Returns the next rows as a `_Part`, or all rows if the request is computed alone."""
         first, rows = self.rows - self.left, self.left if self.key is None else min(self.left, most_rows)
         self.left -= rows
         inputs = self._inputs
@@ -171,7 +173,7 @@ class _Request:
         return _Part(self, first, rows, inputs)
 
     def add(self, part, outputs):
-        """Keeps the outputs of a part."""
+        """Stores the outputs of a part."""
         with self._lock:
             self._outputs[part.first] = outputs
             self._unanswered -= part.rows
@@ -189,19 +191,20 @@ class _Request:
 
 
 def _joined(parts):
-    """[{name: array}] -> {name: array}, along the first axis."""
+    """Concatenates dicts {name: array} along the first axis."""
     if len(parts) == 1:
         return parts[0]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 class SentenceBatcher:
-    """Runs requests like a `Batcher`, but turns texts of several sentences into several rows.
+    """A `Batcher` that computes each sentence of a text as a separate row.
 
     Args:
         batcher: Batcher.
-        split_sentences: one of `SPLIT_SENTENCES`, or None for "auto": if the model was trained on single sentences.
-        most_rows: int, maximum number of sentences of a request.
+        split_sentences: one of `SPLIT_SENTENCES`. None means "auto": texts are split if the model was trained on single
+            sentences.
+        most_rows: int, maximum number of sentences in a request.
     """
 
     def __init__(self, batcher, split_sentences, most_rows):

@@ -1,7 +1,6 @@
 """TensorFlow Serving's REST API for an export, and others, as a WSGI application: docs/extras/serving.md.
 
-Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_handler.cc, so that its clients notice no
-difference.
+Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler.cc, so that its clients work unchanged.
 """
 
 import contextlib
@@ -28,23 +27,23 @@ _PATHS = {
     "GET": re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?:/(?P<call>metadata))?", re.IGNORECASE),
 }
 _NAMES = {"classify": "Classification", "regress": "Regression"}
-_AUTHORITY = re.compile(r"^https?://[^/?]*", re.IGNORECASE)  # a request's target may be a whole address (RFC 9112)
+_AUTHORITY = re.compile(r"^https?://[^/?]*", re.IGNORECASE)  # a request's target may be an absolute URL (RFC 9112)
 MODELS_PATH = "/v1/models"  # TensorFlow Serving's server answers it by an error, OpenAI's by a list
 METRICS_PATH = "/monitoring/prometheus/metrics"
 HEALTH_PATH = "/health"
 
 
 class RestServer:
-    """The application.
+    """The WSGI application that answers the requests of `t2t-server`.
 
     Args:
         versions: ModelVersions.
         batcher: Batcher.
         metrics: ServerMetrics.
-        most_rows: int, maximum number of rows of a request.
-        longest_body: int, maximum number of bytes of a request, as sent and decompressed.
-        origins: list of str, such as https://example.org, whose pages may read answers in a browser; "*": all origins.
-        most_streams: int, maximum number of completions at a time; 0: completions are not served.
+        most_rows: int, maximum number of rows in a request.
+        longest_body: int, maximum number of bytes in a request's body, both as sent and after decompression.
+        origins: list of origins such as https://example.org whose pages may read answers in a browser; "*" allows all.
+        most_streams: int, maximum number of completions at the same time. If 0, completions are not served.
         apis: list of Api, which answer further paths.
     """
 
@@ -55,11 +54,11 @@ class RestServer:
         self._apis = {path: api for api in apis for path in api.paths}
         self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
         self._is_stopping = False
-        # One request is parsed at a time: its objects may take many times the memory of its text.
+        # Only one request is parsed at a time, because its objects may take many times the memory of its text.
         self._parsing = threading.Lock()
 
     def __call__(self, environ, start_response):
-        """Answers a request (PEP 3333)."""
+        """Answers a request as a WSGI application (PEP 3333)."""
         start, method = time.perf_counter(), environ["REQUEST_METHOD"]
         is_head, method = method == "HEAD", "GET" if method == "HEAD" else method
         path = _AUTHORITY.sub("", environ["REQUEST_URI"]).partition("?")[0] or start_page.PATH
@@ -107,11 +106,11 @@ class RestServer:
         return [] if is_head else [answer]
 
     def stop(self):
-        """Makes /health report that the server is stopping; requests are still answered."""
+        """Makes /health report that the server is stopping. Requests are still answered."""
         self._is_stopping = True
 
     def end_streams(self):
-        """Ends completions that do not finish soon; called when no further requests are accepted."""
+        """Ends completions after a grace period; called when requests are no longer accepted."""
         if self._completions:
             self._completions.end()
 
@@ -130,7 +129,7 @@ class RestServer:
         return headers
 
     def _paths(self):
-        """Returns the methods and paths, a list of str such as "GET /health"."""
+        """Returns the methods and paths of the server as a list, such as ["GET /health"]."""
         model = start_page.model_path(self._versions.name)
         streams = [f"POST {completions.PATH}"] * (self._completions is not None)
         others = (start_page.PATH, model, f"{model}/metadata", MODELS_PATH, HEALTH_PATH, METRICS_PATH)
@@ -215,7 +214,7 @@ class RestServer:
                 raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
             signature = export.signatures[signature_name]
             rows = rows_of(request, signature.inputs)
-            if rows > self._most_rows:  # before they become arrays, which takes far longer than parsing
+            if rows > self._most_rows:  # before conversion to arrays, which is slower than parsing
                 raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
             inputs, is_row = tensors_of(request, signature.inputs)
             del request
@@ -224,7 +223,7 @@ class RestServer:
         return body_of(outputs, is_row)
 
     def _complete(self, environ, start):
-        """Returns the body of a completion, bytes or an EventStream."""
+        """Returns the body of a completion: bytes, or an EventStream."""
         if not self._completions:
             raise Refusal(f"{completions.PATH}: not served. Start the server with --max_streams=16.", "NOT_FOUND")
         with self._parsing:
@@ -251,7 +250,7 @@ class RestServer:
         return answer
 
     def _request(self, environ, start):
-        """Returns the JSON object in a request's body."""
+        """Returns the JSON object in a request's body. Raises `Refusal`."""
         _check_patience(environ, start)
         return parse_body(self._body(environ))
 
@@ -264,9 +263,9 @@ class RestServer:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         coding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
         if coding not in ("", "identity", "gzip", "x-gzip"):
-            raise Refusal(f"Content-Encoding: {coding[:200]}: expected gzip, or none", "UNSUPPORTED_MEDIA_TYPE")
+            raise Refusal(f"Content-Encoding: {coding[:200]}: expected gzip or no encoding", "UNSUPPORTED_MEDIA_TYPE")
         if length > self._longest_body:
-            raise self._too_long(f"of {length:,} bytes")
+            raise self._too_long(f"has {length:,} bytes")
         if "gzip" not in coding:
             return environ["wsgi.input"].read(length)
         try:
@@ -274,12 +273,12 @@ class RestServer:
         except (OSError, EOFError, zlib.error) as error:
             raise Refusal(f"the body cannot be decompressed: {error}") from None
         if len(body) > self._longest_body:
-            raise self._too_long("that is decompressed")
+            raise self._too_long("is too long when decompressed")
         return body
 
     def _too_long(self, body):
         return Refusal(
-            f"a body {body} is longer than this server takes, {self._longest_body:,}: send fewer texts at a time",
+            f"the body {body}; this server accepts {self._longest_body:,} bytes. Send fewer texts per request",
             "PAYLOAD_TOO_LARGE",
         )
 
@@ -291,14 +290,14 @@ class RestServer:
 
 
 def _abandonment(environ):
-    """Returns a function that returns whether the client has gone."""
+    """Returns a function that returns whether the client has disconnected."""
     return environ.get("waitress.client_disconnected", lambda: False)
 
 
 def _check_patience(environ, start):
-    """Raises `Refusal` if the client has gone while its request waited."""
+    """Raises `Refusal` if the client has disconnected while its request waited."""
     if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
-        raise Refusal("the client has gone", "CANCELLED")
+        raise Refusal("the client has disconnected", "CANCELLED")
 
 
 def _version(digits):

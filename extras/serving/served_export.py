@@ -1,4 +1,4 @@
-"""An export that is loaded for serving: signatures from arrays to arrays, without the Keras model, and their errors."""
+"""Loads an export for serving: its signatures as functions of arrays, without the Keras model."""
 
 import contextlib
 import os
@@ -18,15 +18,15 @@ _OF_TEXTS, _OUTPUTS = {"serving_default", "with_options"}, {"outputs", "scores",
 
 
 class ServedExport:
-    """A SavedModel, as t2t-exporter writes it.
+    """A loaded SavedModel that t2t-exporter wrote.
 
     Args:
-        path: str, its folder.
+        path: str, the folder of the SavedModel.
 
     Attributes:
         signatures: {name: Signature}.
-        signature_def: dict, the signatures in the JSON of TensorFlow Serving's metadata call.
-        generator: ServedGenerator, if the server streams, or None.
+        signature_def: dict, the signatures as JSON, as in TensorFlow Serving's metadata call.
+        generator: ServedGenerator if the server streams texts, else None.
         created: int, when it was written, in seconds since 1970.
     """
 
@@ -41,7 +41,7 @@ class ServedExport:
         self.signature_def = {
             name: json_format.MessageToDict(proto, **names) for name, proto in graph.signature_def.items()
         }
-        self._model = tf.saved_model.load(plain_folder(path))  # the signatures do not hold its variables
+        self._model = tf.saved_model.load(plain_folder(path))  # the signatures do not keep the variables alive
         self.signatures = {name: Signature(function) for name, function in self._model.signatures.items()}
         for name in _OF_TEXTS & self.signatures.keys():
             signature = self.signatures[name]
@@ -49,7 +49,7 @@ class ServedExport:
             signature.wants_sentences = signature.is_of_texts and SENTENCES in self.signatures
 
     def warm_up(self):
-        """Calls every signature once, with one row: the first call also optimizes the graph."""
+        """Calls every signature once with one row, because the first call also optimizes the graph."""
         for signature in self.signatures.values():
             signature(
                 {
@@ -60,17 +60,18 @@ class ServedExport:
 
 
 class Signature:
-    """A function of an export.
+    """A function of an export, from arrays to arrays.
 
     Args:
-        function: one of the `signatures` of a loaded SavedModel.
+        function: an entry of `signatures` of a loaded SavedModel.
 
     Attributes:
         inputs: {name: tf.TensorSpec}.
-        rows_are_independent: bool, whether requests can be computed together: the first axis of all outputs is the
-            batch, and the others are fixed. Otherwise rows would be padded to the longest row of other requests.
-        is_of_texts: bool, whether it answers texts by texts, and all its outputs can be joined.
-        wants_sentences: bool, whether it does, and its model was trained on single sentences.
+        rows_are_independent: bool, whether requests can be computed together. This is so if the first axis of every
+            output is the batch and the other axes are fixed. Otherwise rows would be padded to the longest row of other
+            requests.
+        is_of_texts: bool, whether the function maps texts to texts, and the outputs of sentences can be joined.
+        wants_sentences: bool, whether `is_of_texts` is true and the model was trained on single sentences.
     """
 
     is_of_texts = wants_sentences = False
@@ -84,14 +85,14 @@ class Signature:
         )
 
     def __call__(self, inputs):
-        """{name: array} -> {name: array}; texts are bytes in arrays of objects. Raises `tf.errors.OpError`."""
+        """Maps {input: array} to {output: array}. Texts are bytes in object arrays. Raises `tf.errors.OpError`."""
         tensors = {name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()}
         return {name: np.asarray(value.numpy()) for name, value in self._function(**tensors).items()}
 
 
 @contextlib.contextmanager
 def model_errors():
-    """Context manager for calls of a model: errors that its inputs may cause become `Refusal`."""
+    """Context manager for calls of a model that turns errors caused by inputs into `Refusal`."""
     try:
         yield
     except tf.errors.InvalidArgumentError as error:
@@ -101,7 +102,7 @@ def model_errors():
 
 
 def _reason(error):
-    """Returns the line of TensorFlow's message that describes the error, without its location in the graph."""
+    """Returns the line of TensorFlow's message that describes the error, without the location in the graph."""
     heads = ("Graph execution error", "Detected at", "<stack traces", "\t")
     lines = [line for line in error.message.splitlines() if line and not line.startswith(heads)]
     return lines[0] if lines else "the model refused the inputs"

@@ -1,7 +1,7 @@
-"""The language model of an export, whose texts a server streams.
+"""Streams texts from the language model of an export.
 
-A SavedModel's signatures return whole texts. Streams therefore come from the Keras model, which is also part of an
-export: step by step, with the same weights.
+A SavedModel's signatures return only whole texts. Streams therefore use the Keras model with the same weights, which is
+also part of an export, and run it step by step.
 """
 
 import threading
@@ -20,13 +20,13 @@ from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.rows import longest_text
 from t2t_lite.text.vocabulary import EOS_ID
 
-MOST_TOKENS = 512  # limit of a request, unless the export's own is larger; as for the signature `with_options`
+MOST_TOKENS = 512  # limit per request unless the export's is larger, as in `with_options`
 _SHORTEN = "Shorten it, or let t2t-exporter fix a larger --decode_hparams=max_input_size=N."
-_MOST_TRACED = 64  # number of combinations of settings whose traced steps are kept
+_MOST_TRACED = 64  # maximum number of combinations of settings whose traced steps are kept
 
 
 def load_with_generator(path):
-    """Returns the ServedExport of a path with a `generator`, ready for requests. Raises `UserError`."""
+    """Loads the export at a path, and returns its ServedExport with a `generator`. Raises `UserError`."""
     generator = ServedGenerator(path)
     export = load_export(path)
     export.generator = generator
@@ -56,9 +56,9 @@ class ServedGenerator:
         path: str, the export's folder.
 
     Attributes:
-        options: SearchOptions, those of the export, but with one beam.
-        most_tokens: int, the most ids that a request may ask for.
-        longest_prompt: int, the most ids of a prompt that are read.
+        options: SearchOptions, the export's options, but with one beam.
+        most_tokens: int, the maximum number of ids that a request may ask for.
+        longest_prompt: int, the maximum number of ids of a prompt that are read.
         token_texts: TokenTexts.
 
     Raises:
@@ -70,8 +70,8 @@ class ServedGenerator:
         problem = find_run(path).problem
         if (task := registry.task_of(problem)).answered_by != Generator.task.answered_by:
             raise UserError(
-                f"{path}: --max_streams: only language models answer part by part, and the task of "
-                f"{problem.full_name} is {task.name}. Remove the flag."
+                f"{path}: --max_streams is only for language models, but the task of {problem.full_name} is "
+                f"{task.name}. Remove the flag."
             )
         self._generator = Generator.load(path)
         self.options = SearchOptions(**{**facts["search"], "beam_size": 1})
@@ -84,11 +84,11 @@ class ServedGenerator:
             pass  # traces the first steps
 
     def stream(self, prompt, max_tokens, options):
-        """Returns a GenerationStream.
+        """Returns a GenerationStream that continues a prompt.
 
         Args:
-            prompt: str or list of ids; only its last pieces are read, as many as the export's signatures read.
-            max_tokens: int, the most ids of the continuation.
+            prompt: str or list of ids, of which only the last are read, up to the limit of the export's signatures.
+            max_tokens: int, the maximum number of ids in the continuation.
             options: SearchOptions.
         """
         longest = longest_text(self.longest_prompt) if isinstance(prompt, str) else self.longest_prompt
@@ -146,7 +146,7 @@ class ServedGenerator:
         return "" if i == EOS_ID else continuation(self._encoder, ids, [i])
 
     def _limit_traces(self, width, options):
-        """Forgets all traced steps if there are too many: anyone may send any settings."""
+        """Drops all traced steps if there are too many, because clients may send any combination of settings."""
         names = ("sampling", "top_k", "no_repeat_ngram_size")
         rules = options["top_p"] < 1, options["repetition_penalty"] != 1
         traced = (width, bucket_width(options["max_new_tokens"]), *map(options.get, names), *rules)

@@ -1,4 +1,4 @@
-"""The metrics of a server in the format of Prometheus, under the names of TensorFlow Serving."""
+"""The metrics of a server in Prometheus format, with TensorFlow Serving's names."""
 
 from t2t_lite.errors import needs
 
@@ -9,7 +9,7 @@ _PREFIX = ":tensorflow:serving:"
 _MICROSECONDS = [float(f"{10 * 1.8**number:g}") for number in range(33)]  # rounded as in TensorFlow Serving
 _ROWS = [2**number for number in range(15)]
 
-prometheus_client.disable_created_metrics()  # TensorFlow Serving has no creation times
+prometheus_client.disable_created_metrics()  # TensorFlow Serving does not export creation times
 
 
 class ServerMetrics:
@@ -30,22 +30,22 @@ class ServerMetrics:
         )
 
     def add_request(self, name, code):
-        """Counts a request to the model `name`, by the gRPC code with which it ended."""
+        """Counts a request to the model `name` under its resulting gRPC code."""
         self._requests.labels(name, code).inc()
 
     def add_latency(self, name, call, seconds):
-        """Adds the time of a request to the model `name`."""
+        """Records the duration of a request to the model `name`."""
         self._latency.labels(name, call, "REST").observe(1e6 * seconds)
 
     def add_batch(self, name, rows, waits, seconds):
-        """Adds a call of the model `name`: its rows, the seconds that each request waited, and its own seconds."""
+        """Records a call of the model `name`: its rows, the seconds that each request waited, and its duration."""
         self._batch_size.labels(name).observe(rows)
         self._runtime.labels(name, "Predict", "TF2").observe(1e6 * seconds)
         for wait in waits:
             self._queuing.labels("batch_threads").observe(1e6 * wait)
 
     def page(self):
-        """Returns the page that Prometheus reads, a str."""
+        """Returns the page of metrics for Prometheus, a str."""
         page = prometheus_client.generate_latest(self._registry).decode()
         return page.replace(":request_count_total", ":request_count")  # TensorFlow Serving's name has no suffix
 

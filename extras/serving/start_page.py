@@ -1,4 +1,4 @@
-"""Answers GET /: in a browser by a page to try the model, for other clients by the server's paths as JSON."""
+"""Answers GET / with a page to try the model in a browser, or with a JSON list of the server's paths."""
 
 import pathlib
 import urllib.parse
@@ -9,7 +9,7 @@ PATH = "/"
 _PAGE = pathlib.Path(__file__).with_name("static") / "index.html"
 _KIND = "text/html; charset=utf-8"
 _HEADERS = [
-    # The page is one file that loads only JSON of this server.
+    # The page is a single file that loads only JSON from this server.
     (
         "Content-Security-Policy",
         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
@@ -23,12 +23,12 @@ _HEADERS = [
 
 
 def answer(accept, name, paths):
-    """Returns (body, Content-Type, further headers).
+    """Returns the answer to GET /, (body, Content-Type, other headers).
 
     Args:
-        accept: str, the request's header Accept.
+        accept: str, the request's Accept header.
         name: str, the model's name.
-        paths: list of str, as "GET /health".
+        paths: list of str such as "GET /health".
     """
     if "text/html" in accept.lower():
         return _PAGE.read_bytes(), _KIND, _HEADERS
@@ -36,5 +36,5 @@ def answer(accept, name, paths):
 
 
 def model_path(name):
-    """Returns the path of a model."""
+    """Returns the REST path of a model."""
     return f"/v1/models/{urllib.parse.quote(name, safe='')}"

@@ -4,12 +4,12 @@
     t2t-server --export_dir=export --port=8501
     t2t-query-server --server=http://localhost:8501 --servable_name=translate --inputs_once="The red house."
     curl -d '{"inputs": ["The red house."]}' http://localhost:8501/v1/models/translate:predict
-    # or open http://localhost:8501 in a browser: a page with a form
-    t2t-server --export_dir=stories --max_streams=16           # a language model that answers part by part
+    # or open http://localhost:8501 in a browser to use a form
+    t2t-server --export_dir=stories --max_streams=16           # a language model that streams
     curl -N -d '{"prompt": "Once upon", "stream": true}' http://localhost:8501/v1/completions
 
-The newest version is served; a newer one is loaded as soon as it appears. SIGTERM or Ctrl-C stops the server once it
-has answered pending requests. docs/extras/serving.md has the paths, and what differs from TensorFlow Serving.
+The server always serves the newest version, and loads a new version as soon as it appears. After SIGTERM or Ctrl-C, it
+answers pending requests and stops. docs/extras/serving.md lists the paths and the differences from TensorFlow Serving.
 """
 
 import logging
@@ -28,59 +28,60 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_path("export_dir", None, "Folder of the numbered exports, as t2t-exporter writes it.")
-    flags.DEFINE_integer("port", 8501, "Port to listen on; 0: any free port.", 0, 2**16 - 1)
+    flags.DEFINE_path("export_dir", None, "Folder of the numbered exports from t2t-exporter.")
+    flags.DEFINE_integer("port", 8501, "Port to listen on. 0: any free port.", 0, 2**16 - 1)
     flags.DEFINE_string(
-        "host", "127.0.0.1", "Address to listen on. The server has no password: 0.0.0.0 opens it to everyone."
+        "host", "127.0.0.1", "Address to listen on. The server has no password, so 0.0.0.0 opens it to everyone."
     )
     flags.DEFINE_string("servable_name", "translate", "The model's name in the paths.")
     flags.DEFINE_integer("max_batch_size", 1024, "Maximum number of texts in a request.", limits=DECODE_BATCH)
     flags.DEFINE_integer(
         "max_execution_batch_size",
         32,
-        "Maximum number of texts computed together, from several requests. A long text delays the others.",
+        "Maximum number of texts from several requests computed together. A long text delays the whole batch.",
         limits=DECODE_BATCH,
     )
     flags.DEFINE_integer(
-        "num_batch_threads", None, "Batches computed at the same time. Default: the number of CPU cores.", 1, 256
+        "num_batch_threads", None, "Number of batches computed at the same time. Default: number of CPU cores.", 1, 256
     )
     flags.DEFINE_enum(
         "split_sentences",
         None,
         SPLIT_SENTENCES,
-        "Translate a text's sentences one by one. Default: auto, where the model was trained on single sentences.",
+        "Whether to translate each sentence of a text separately. Default: auto, which does so if the model was "
+        "trained on single sentences.",
     )
     flags.DEFINE_integer(
         "max_enqueued_batches",
         64,
-        "Batches that may wait, of --max_execution_batch_size texts each; further requests are answered with 503.",
+        "Maximum number of waiting batches of --max_execution_batch_size texts. Further requests are refused with 503.",
         1,
         10**6,
     )
     flags.DEFINE_integer(
         "max_streams",
         0,
-        "Texts of a language model that are generated at the same time, piece by piece, for POST /v1/completions; "
-        "further requests are answered with 503. 0: none. Streams need the model a second time in memory.",
+        "Maximum number of texts that a language model generates at the same time for POST /v1/completions. Further "
+        "requests are refused with 503. 0: no completions. Streaming loads the model a second time into memory.",
         0,
         256,
     )
-    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, if you stream texts of your own problem or model.")
-    flags.DEFINE_integer("max_body_bytes", 2**24, "Bytes of the longest request, also when decompressed.", 2**10, 2**30)
+    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, if you stream with your own problem or model.")
+    flags.DEFINE_integer("max_body_bytes", 2**24, "Maximum bytes of a request, also decompressed.", 2**10, 2**30)
     flags.DEFINE_list(
         "allow_origin",
         [],
-        "Origins such as https://example.org whose pages may ask this server in a browser; *: all pages.",
+        "Origins such as https://example.org whose web pages may call this server from a browser. *: all origins.",
     )
     flags.DEFINE_float(
         "drain_secs",
         0,
-        "Seconds after SIGTERM in which requests are still accepted, while /health answers 503: time for a load "
-        "balancer to choose another server.",
+        "Seconds after SIGTERM during which requests are still accepted while /health answers 503, so that a load "
+        "balancer can choose another server.",
         0,
         3600,
     )
-    flags.DEFINE_float("poll_secs", 1, "Seconds between two checks for a new version.", 0.05, 10**6)
+    flags.DEFINE_float("poll_secs", 1, "Interval in seconds between checks for a new version.", 0.05, 10**6)
 
 
 def check(flags):
@@ -96,10 +97,10 @@ def check(flags):
 
 
 def run(flags):
-    """Serves until a signal comes."""
+    """Serves the export until the process receives a signal."""
     from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
 
-    with open_listener(flags.host, flags.port) as listener:  # a port in use is reported before anything is loaded
+    with open_listener(flags.host, flags.port) as listener:  # a port in use is reported before the model is loaded
         from t2t_lite.extras.serving.model_versions import ModelVersions, watching
         from t2t_lite.extras.serving.server_metrics import ServerMetrics
 

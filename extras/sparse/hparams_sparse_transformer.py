@@ -1,4 +1,4 @@
-"""Sets of the Sparse Transformer (Child et al. 2019) for text; those for images are in `extras/images`."""
+"""Hparams sets of the Sparse Transformer (Child et al. 2019) for text; `extras/images` has the sets for images."""
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_base, transformer_lm_tiny
 from t2t_lite.registry import register_hparams
@@ -6,9 +6,9 @@ from t2t_lite.registry import register_hparams
 
 @register_hparams(model="transformer_lm")
 def sparse_transformer_enwik8():
-    """The paper's model of bytes (section 7.2): 30 layers of 512, fixed attention with stride 128 and summary 32.
+    """The paper's byte-level model (section 7.2): 30 layers of hidden size 512, fixed attention.
 
-    The learning rate is that of `transformer_lm_base`.
+    The attention has stride 128 and summary size 32. The learning rate is that of `transformer_lm_base`.
     """
     hparams = transformer_lm_base().override_from_dict(
         {
@@ -32,7 +32,7 @@ def sparse_transformer_enwik8():
 
 @register_hparams(model="transformer_lm")
 def sparse_transformer_tiny():
-    """4 layers of 128, alternately strided and fixed, for CPUs and tests."""
+    """4 layers of hidden size 128, alternately strided and fixed, for CPUs and tests."""
     hparams = transformer_lm_tiny().override_from_dict({"self_attention_type": "strided/fixed"})
     hparams.add_hparam("attention_stride", 32)
     return hparams

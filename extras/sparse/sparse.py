@@ -1,7 +1,7 @@
-"""The two patterns of Child et al. 2019, "Generating Long Sequences with Sparse Transformers".
+"""The two attention patterns of "Generating Long Sequences with Sparse Transformers" (Child et al. 2019).
 
-Each pattern consists of two dense parts: the near positions, in blocks, and one in `stride` of the far ones. Time and
-memory for n positions therefore grow as n · stride + n² / stride, which is n^1.5 if the stride is √n.
+Each pattern consists of two dense parts: near positions, in blocks, and one in `stride` of the far positions. Time and
+memory for n positions therefore grow as n · stride + n² / stride, which is of order n^1.5 if the stride is √n.
 """
 
 from typing import ClassVar
@@ -17,15 +17,15 @@ from t2t_lite.settings.ranges import setting
 
 _STRIDE = setting(
     128, 1, 2**20, argument="self_attention.stride", fixed=True,
-    meaning="The stride l of the patterns strided and fixed, in positions; √n is best for n positions.",
+    meaning="The stride l of the patterns strided and fixed, in positions; √n is the cheapest for n positions.",
 )  # fmt: skip
 
 
 @register_pattern("strided")
 class Strided(Pattern):
-    """Each position sees the last `stride` ones, itself included, and every `stride`-th one before it.
+    """Each position sees the last `stride` positions, including itself, and every `stride`-th position before it.
 
-    This merges the sets of the paper's two heads (section 4.2) into one.
+    The pattern merges the index sets of the paper's two heads (section 4.2).
     """
 
     HPARAMS: ClassVar = {"attention_stride": _STRIDE}
@@ -40,7 +40,7 @@ class Strided(Pattern):
         return (j <= i) & ((j > i - self.stride) | ((i - j) % self.stride == 0))
 
     def parts(self, length, causal):
-        """Returns the window, and the columns of the sequence in rows of `stride`: a position sees all above it."""
+        """Returns two parts: the window, and the columns of the sequence when written in rows of `stride` positions."""
         if is_short(self.stride, length):
             return None
         size, _ = blocks_of(smallest_block(self.stride), length)
@@ -48,27 +48,27 @@ class Strided(Pattern):
         return [window, _column_part(self.stride, length, lambda x: x, [Strides(0, self.stride)], 1)]
 
     def positions(self, at, count):
-        """Returns the positions of the window, then those of the column."""
+        """Returns the positions of the window, then the positions of the column."""
         far = at - self.stride * (1 + ops.arange((count + self.stride - 1) // self.stride, dtype="int32"))
         return ops.concatenate([last_positions(self.stride, at, count), far], axis=1)
 
     def seen(self, keys):
-        """Returns the scores of two blocks and of a column."""
+        """Returns the number of scores per query, those of two blocks and a column."""
         return min(2 * smallest_block(self.stride) + keys // self.stride, keys)
 
 
 @register_pattern("fixed")
 class Fixed(Pattern):
-    """Each position sees what came before it in its block of `stride`, and the last `summary` cells of earlier blocks.
+    """Each position sees the earlier positions in its block of `stride`, and the last `summary` of each earlier block.
 
-    This merges both sets of the paper's section 4.3, where `summary` is called c.
+    The pattern merges both index sets of the paper's section 4.3, where `summary` is called c.
     """
 
     HPARAMS: ClassVar = {
         "attention_stride": _STRIDE,
         "attention_summary": setting(
             1, 1, 2**20, argument="self_attention.summary", fixed=True,
-            meaning="The summary size c of the pattern fixed: all later positions see the last c of each block.",
+            meaning="The summary size c of the pattern fixed: later positions see the last c of each block.",
         ),
     }  # fmt: skip
     needs_order = True
@@ -85,12 +85,13 @@ class Fixed(Pattern):
         return (j <= i) & ((j // self.stride == i // self.stride) | is_summary)
 
     def parts(self, length, causal):
-        """Returns the blocks, and the summary cells of all blocks, which the later blocks see."""
+        """Returns two parts: the blocks, and the summary cells of all blocks, which later blocks see."""
         if is_short(self.stride, length):
             return None
         size, count = blocks_of(self.stride, length)
         blocks = block_part(size, length, [0], lambda i, j, end: j <= i, [Strides(0)])
-        # Queries at the same place of their blocks see the cells at another place, at distances that are evenly spaced.
+        # For queries at the same place in their blocks, the distances to a summary cell of each block are evenly
+        # spaced.
         count, place = (length + self.stride - 1) // self.stride, ops.arange(self.stride, dtype="int32")
         cells = range(self.stride - self.summary, self.stride)
         distances = [Strides(cell - place, self.stride, count) for cell in cells]
@@ -103,7 +104,7 @@ class Fixed(Pattern):
         return [blocks, _column_part(self.stride, length, cells_of, distances, self.summary)]
 
     def positions(self, at, count):
-        """Returns the positions of the block, then the summaries of the blocks before it (else -1)."""
+        """Returns the positions of the block, then the summary cells of earlier blocks (-1 elsewhere)."""
         block, size = at // self.stride, min(self.stride, count) if isinstance(count, int) else self.stride
         near = block * self.stride + ops.arange(size, dtype="int32")
         blocks = ops.arange((count + self.stride - 1) // self.stride, dtype="int32")
@@ -113,19 +114,20 @@ class Fixed(Pattern):
         return ops.concatenate([near, far], axis=1)
 
     def seen(self, keys):
-        """Returns the scores of a block and of the summaries."""
+        """Returns the number of scores per query, those of a block and the summaries."""
         return min(self.stride + self.summary * keys // self.stride, keys)
 
 
 def _column_part(stride, length, keys_of, distances, cells):
-    """Returns the `Part` in which a query sees its column of the rows before its own.
+    """Returns the `Part` in which a query sees its column in all rows above its own row.
 
     The sequence is laid out in rows of `stride` positions.
 
     Args:
         stride: int.
         length: int or int scalar, T.
-        keys_of: function of columns [B, heads, stride, count, d] that returns the keys of each column, or shared ones.
+        keys_of: function of columns [B, heads, stride, count, d] that returns the keys of each column, or keys that all
+        columns share.
         distances: list of `Strides`.
         cells: int, number of keys per row.
     """

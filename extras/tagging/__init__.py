@@ -1,5 +1,5 @@
-"""Tags of words: the task tagging, such as named entities (Tjong Kim Sang and De Meulder 2003).
+"""Sequence labelling: the task tagging, e.g. for named entities (Tjong Kim Sang and De Meulder 2003).
 
-For fine-tuning encoders: `tag_own` reads CoNLL files, the first piece of a word gets its tag (Devlin et al. 2018, arXiv
-1810.04805), and entities are scored by F1 as in conlleval and seqeval.
+For fine-tuning encoders: `tag_own` reads CoNLL files, a word's tag is predicted at its first piece (Devlin et al. 2018,
+arXiv 1810.04805), and entities are scored by F1 as in conlleval and seqeval.
 """

@@ -1,9 +1,9 @@
-"""Reads files in CoNLL's columns: a line for each word, and a blank line after each sentence.
+"""Reads tagged sentences from CoNLL files, with one line per word and a blank line after each sentence.
 
-Two forms are read. In the older one (as in CoNLL-2003), the first column is the word and the last its tag, separated by
-tabs or spaces; -DOCSTART- lines are skipped. CoNLL-U has ten columns, of which the first numbers the words; the word is
-FORM and its tag UPOS. Comments are skipped in both forms, and in CoNLL-U also ranges of multiword tokens (`1-2`) and
-empty words (`1.1`).
+Two formats are supported. In the older format (as in CoNLL-2003), columns are separated by tabs or spaces; the first
+column is the word, the last is its tag, and -DOCSTART- lines are skipped. CoNLL-U has ten columns, the first of which
+numbers the words; the word is in FORM and its tag in UPOS. Comments are skipped in both formats, and in CoNLL-U so are
+ranges of multiword tokens (`1-2`) and empty words (`1.1`).
 """
 
 import re
@@ -22,10 +22,10 @@ _HEADER_WORDS = tables.header_words("word", "tag") | {"lemma", "id"}
 
 
 class TaggedSentence(NamedTuple):
-    """A sentence of a CoNLL file.
+    """A sentence from a CoNLL file.
 
     Attributes:
-        words, tags: lists of str of the same length.
+        words, tags: lists of str, of the same length.
         place: str, the file and line of its first word.
     """
 
@@ -35,18 +35,18 @@ class TaggedSentence(NamedTuple):
 
 
 def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
-    """Yields the `TaggedSentence`s of a file.
+    """Yields the sentences of a CoNLL file, as `TaggedSentence`.
 
     Args:
         path: path of the file, which may be compressed.
-        with_tags: bool, whether every word needs a tag; otherwise a column of words is enough.
-        layout: `tables.Layout`, which may choose the columns of words and tags: by number, by CoNLL-U's names, or by
-            the names in a header.
-        on_bad_line: None, or a function called with a message about each unreadable line, whose sentence is skipped.
+        with_tags: bool, whether every word needs a tag; if False, a column of words is enough.
+        layout: `tables.Layout`, which may choose the columns of words and tags by number, by CoNLL-U's names, or by the
+        names in a header.
+        on_bad_line: None, or a function called with a message about each bad line, whose sentence is skipped.
 
     Raises:
-        UserError: as for `plain_text.read_lines`, or a word has no tag, a line has more or fewer columns than the
-            first, or the first line looks like a header.
+        UserError: as for `plain_text.read_lines`, or a word has no tag, a line does not have as many columns as the
+        first line, or the first line looks like a header.
     """
     form, waiting = None, []
     for block in _blocks(path, on_bad_line):
@@ -62,7 +62,7 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
 
 
 def _blocks(path, on_bad_line):
-    """Yields blocks between blank lines as lists of (number, line), without -DOCSTART- lines; skips bad blocks."""
+    """Splits a file at blank lines; yields lists of (number, line), without bad blocks and -DOCSTART- lines."""
     block, is_bad = [], False
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
         if line is None:
@@ -89,15 +89,15 @@ def _sentences(form, blocks, on_bad_line):
 
 
 class _Form(NamedTuple):
-    """The form of the lines in a file.
+    """The format of the lines in a file.
 
     Attributes:
         path: str.
         is_conll_u: bool.
         is_tabbed: bool, whether tabs instead of spaces separate the columns.
         width: int, the number of columns.
-        word, tag: ints, indices of columns.
-        header: int, the number of the line that names the columns; 0 without a header.
+        word, tag: ints, the columns' indices.
+        header: int, the number of the line that names the columns; 0 if there is no header.
         has_features: bool, whether tags have the form key=value.
     """
 
@@ -111,7 +111,7 @@ class _Form(NamedTuple):
     has_features: bool = False
 
     def sentence(self, block):
-        """Parses a list of (number, line) into a `TaggedSentence`, which may be empty. Raises `UserError`."""
+        """Parses a block, a list of (number, line), into a `TaggedSentence`, which may be empty. Raises `UserError`."""
         words, tags, place = [], [], ""
         for number, line in block:
             if number == self.header or (not words and line.startswith("#") and self._is_comment(line)):
@@ -127,7 +127,7 @@ class _Form(NamedTuple):
         return TaggedSentence(words, tags, place)
 
     def _is_comment(self, line):
-        """Returns whether a line beginning with # before the words of a sentence is a comment, not a word like #tag."""
+        """Returns whether a line with # before a sentence's words is a comment rather than a word such as #tag."""
         cells = _cells(line, self.is_tabbed)
         if self.is_conll_u or len(cells) != self.width or _METADATA.match(line):
             return True
@@ -140,14 +140,14 @@ class _Form(NamedTuple):
         if is_complete and all(word_and_tag) and not lacks_tag:
             return
         what = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
-        expected = f"{self.width}, the word first and its tag last, and a blank line after each sentence."
+        expected = f"{self.width}, with the word first and its tag last, and a blank line after each sentence."
         if self.is_conll_u:
             expected = f"the {self.width} of CoNLL-U; a flag such as --columns=FORM,XPOS chooses the word and its tag."
         raise UserError(f"{where}: found {counted(len(cells), 'column')}{what}. Expected {expected}")
 
 
 def _form(path, block, with_tags, layout):
-    """Determines the `_Form` of a file from its first block; None if every line of the block begins with #."""
+    """Determines a file's `_Form` from its first block; returns None if all lines of the block begin with #."""
     words = [(number, line) for number, line in block if not line.startswith("#")]
     headers = filter(None, (_NAMED_COLUMNS.match(line) for _, line in block))
     names = next((header[1].split() for header in headers), None)
@@ -175,8 +175,8 @@ def _old_form(path, words, with_tags, layout):
     numbers = [str(n) for n in range(1, 1 + len(words))]
     if not layout.columns and len(cells) > 2 and len(words) > 1 and first_cells == numbers:
         raise UserError(
-            f"{where}: the first column numbers the words. Expected the word there, CoNLL-U's ten columns, or a flag "
-            "such as --columns=2,4, which chooses the word and its tag."
+            f"{where}: the first column numbers the words. Expected words in the first column, the ten columns of "
+            "CoNLL-U, or a flag such as --columns=2,4, which selects the word and its tag."
         )
     word, tag = 0, -1
     if layout.columns:

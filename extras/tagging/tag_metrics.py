@@ -1,4 +1,4 @@
-"""Metrics for tags, and for entities by conlleval's rules as seqeval applies them."""
+"""Metrics for tags and entities; entities are counted by conlleval's rules, as in seqeval."""
 
 import re
 
@@ -14,7 +14,7 @@ EXPECTED = "O, B-…, I-…, and E-…, S-… (IOBES) or L-…, U-… (BILOU); o
 
 
 def _word_counts(predicted, expected):
-    """Returns int [sentences, 2]: numbers of words with the right tag, and of all words."""
+    """Counts the words with the right tag and all words of each sentence, int [sentences, 2]."""
     pairs = zip(predicted, expected, strict=True)
     return np.array([(sum(a == b for a, b in zip(*tags, strict=True)), len(tags[1])) for tags in pairs])
 
@@ -26,12 +26,12 @@ def _has_entities(answers):
 def _entity_counts(predicted, expected):
     if not _has_entities([*predicted, *expected]):
         tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
-        raise UserError(f"entities: {shown(', '.join(tags))} are not tags of entities. Expected {EXPECTED}.")
+        raise UserError(f"entities: the tags {shown(', '.join(tags))} do not mark entities. Expected {EXPECTED}.")
     return entity_counts(predicted, expected)
 
 
 def _share(part, *wholes):
-    """Returns a function from rows of counts to len(wholes) * sum of column `part` / sum of columns `wholes`."""
+    """Returns a function that maps rows of counts to len(wholes) * sum of column `part` / sum of columns `wholes`."""
 
     def score(rows):
         sums = rows.sum(axis=0)
@@ -50,12 +50,12 @@ OF_TAGS = {
 
 
 def are_of_entities(tags):
-    """Returns whether all tags belong to one of the schemes for entities, such as O, B-PER and I-PER."""
+    """Returns whether all tags belong to one entity scheme, such as O, B-PER and I-PER."""
     return any(all(map(scheme.fullmatch, tags)) for scheme in _SCHEMES)
 
 
 def odd_tags(tags):
-    """Returns the sorted tags that do not fit the scheme of the others; [] if the tags do not stand for entities.
+    """Returns the sorted tags that do not fit the scheme of the other tags; [] if the tags do not mark entities.
 
     Args:
         tags: set of str.
@@ -66,9 +66,9 @@ def odd_tags(tags):
 
 
 def entities(tags):
-    """Returns the entities of a sentence, a set of (type, first word, last word), counted from 0.
+    """Returns the entities of a sentence, a set of (type, first word, last word); words are counted from 0.
 
-    A continuing tag begins an entity if no entity, or one of another type, comes before it.
+    A continuing tag (such as I-PER) begins a new entity if no entity of the same type precedes it.
 
     Args:
         tags: list of str for which `are_of_entities` is true.
@@ -86,7 +86,7 @@ def entities(tags):
 
 
 def entity_counts(predicted, expected):
-    """Returns int [sentences, 3]: numbers of entities that are right, predicted, and expected.
+    """Counts the right, the predicted and the expected entities of each sentence, int [sentences, 3].
 
     Args:
         predicted, expected: lists of lists of tags.

@@ -1,11 +1,10 @@
-"""`tag_own`: tags for the words of the user's own sentences, such as parts of speech or names.
+"""`tag_own`: tags the words of the user's own sentences, for example with parts of speech or names.
 
     t2t-datagen --problem=tag_own --train_files=train.conll --dev_files=dev.conll --vocab_size=8000 --data_dir=D
 
-A file has CoNLL's columns: a line for each word with the word first and its tag last, and a blank line after each
-sentence; or CoNLL-U's ten columns, of which FORM and UPOS are read. --columns chooses others. The training files
-determine the tags. `D/tag_own.json` stores everything that was asked for, so that later commands need only
-`--data_dir=D`.
+Files are in CoNLL format, with one line per word, the word first and its tag last, and a blank line after each
+sentence; or in CoNLL-U, where FORM and UPOS are read. --columns selects other columns. The training files determine the
+tags. `D/tag_own.json` stores all settings, so that later commands need only `--data_dir=D`.
 """
 
 import functools
@@ -28,12 +27,12 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 class Text2TagProblem(Text2TextProblem):
-    """From words to a tag for each word. Subclasses write `tags` and `generate_samples`.
+    """Maps words to one tag per word. Subclasses define `tags` and `generate_samples`.
 
-    Samples are {"inputs": list of str, "targets": list of as many str}. In records and batches, the inputs are the
-    pieces of all words and 1 (`word_pieces`). The targets are aligned with them: a tag's id, from 1, at the first piece
-    of each word, and 0 elsewhere. Rows longer than the hyperparameter `max_length` are truncated between words:
-    see `cut_words`.
+    Samples are {"inputs": list of str, "targets": list of str} with equal lengths. In records and batches, the inputs
+    are the pieces of all words (`word_pieces`), followed by 1. The targets are aligned with the inputs: the first piece
+    of each word has the tag's id, counted from 1; all other positions are 0. Rows longer than the hyperparameter
+    `max_length` are truncated between words: see `cut_words`.
     """
 
     text_features = ("inputs",)
@@ -43,30 +42,30 @@ class Text2TagProblem(Text2TextProblem):
     cuts_rows = True
 
     def tags(self, data_dir):
-        """Returns the names of the tags in the order of their ids, a list of str."""
+        """Returns the names of the tags in order of their ids, a list of str."""
         raise NotWritten(f"{type(self).__name__}: write tags.")
 
     def texts(self, sample):
-        """See `Text2TextProblem.texts`; a vocabulary is learned from whole sentences."""
+        """Returns the sentence, from which a vocabulary is learned: see `Text2TextProblem.texts`."""
         words = sample.get("inputs")
         is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
         return [" ".join(words) if is_list else None]
 
     @property
     def expected_sample(self):
-        """See `Text2TextProblem.expected_sample`."""
+        """A description of a sample for error messages: see `Text2TextProblem.expected_sample`."""
         return '"inputs": list of str, "targets": list of str'
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabulary for the inputs, and a `ClassLabelEncoder` for the tags."""
+        """Returns {"inputs": the vocabulary, "targets": a `ClassLabelEncoder` for the tags}."""
         return {**super().feature_encoders(data_dir), "targets": ClassLabelEncoder(self.tags(data_dir))}
 
     def sample_encoder(self, data_dir):
-        """See `Text2TextProblem.sample_encoder`."""
+        """Returns the function that encodes samples: see `Text2TextProblem.sample_encoder`."""
         return functools.partial(_encode, self.name, self.feature_encoders(data_dir))
 
     def preprocess_example(self, example, mode, hparams):
-        """Truncates a row: see `cut_words`."""
+        """Truncates a row to `max_length` between words: see `cut_words`."""
         inputs, targets = cut_words(example["inputs"], example["targets"], self.max_length(hparams))
         return {**example, "inputs": inputs, "targets": targets}
 
@@ -78,7 +77,7 @@ def _encode(name, encoders, samples):
         if not isinstance(tags, list | tuple) or len(tags) != len(words):
             raise UserError(
                 f"{name}: generate_samples yielded {counted(len(words), 'word')} with the tags {shown(tags)}. Expected "
-                "as many tags as words."
+                "a list with one tag per word."
             )
         inputs, targets = [], []
         for pieces, tag in zip(word_pieces(encoders["inputs"], words), tags, strict=True):
@@ -90,11 +89,11 @@ def _encode(name, encoders, samples):
 
 
 def cut_words(inputs, targets, longest):
-    """Truncates a row, in a graph, to at most `longest` ids: between words, or within the first if that is too long.
+    """Truncates a row to at most `longest` ids in a graph, between words or, if necessary, within the first word.
 
     Args:
-        inputs: int [length], the pieces of words and 1.
-        targets: int [length], not 0 where a word begins.
+        inputs: int [length], the pieces of words, then 1.
+        targets: int [length], nonzero where a word begins.
         longest: int, at least 2.
 
     Returns:
@@ -102,7 +101,7 @@ def cut_words(inputs, targets, longest):
     """
     import tensorflow as tf
 
-    ends = tf.concat([tf.where(targets[1:] != 0)[:, 0] + 1, [tf.size(inputs, tf.int64) - 1]], 0)  # of words
+    ends = tf.concat([tf.where(targets[1:] != 0)[:, 0] + 1, [tf.size(inputs, tf.int64) - 1]], 0)  # ends of words
     length = tf.reduce_max(tf.where(ends < longest, ends, 0))
     length = tf.where(length > 0, length, longest - 1)
     end = tf.constant([EOS_ID], inputs.dtype)
@@ -111,7 +110,7 @@ def cut_words(inputs, targets, longest):
 
 @registry.register_problem
 class TagOwn(OwnCorpus, Text2TagProblem):
-    """Sentences with a tag for each word, from the files that `configure` was given."""
+    """Tagging of words, on the user's own files."""
 
     columns = LAYOUT.names
     example_flags = "--train_files=train.conll --dev_files=dev.conll"
@@ -120,26 +119,26 @@ class TagOwn(OwnCorpus, Text2TagProblem):
     settings = own_settings(*LABELLED, OwnSetting("tags", list, None), "problem", vocab_type="subwords")
 
     def tags(self, data_dir):
-        """Returns the tags, sorted."""
+        """Returns the tags of the training files, sorted."""
         return self.determined("tags", data_dir)
 
     def eval_metrics(self):
-        """Returns the metrics for tags, and entity_f1 if the tags stand for entities."""
+        """Returns the metrics for tags, and also entity_f1 if the tags mark entities."""
         tags = (self._config or {}).get("tags")
         return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 
     def _check_tables(self, values, paths):
         if values["separator"]:
-            raise UserError("--separator: CoNLL's columns are separated by tabs or spaces. Remove the flag.")
+            raise UserError("--separator: the columns of CoNLL files are separated by tabs or spaces. Remove the flag.")
         super()._check_tables(values, paths)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the tags; see `OwnCorpus.check_corpus`."""
+        """Collects the tags and checks the files: see `OwnCorpus.check_corpus`."""
         tags = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}
         self.config["tags"] = self.enough_labels(tags, "tag in the last column")
         if odd := odd_tags(tags):
             _LOGGER.warning(
-                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: evaluations will not have "
+                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: evaluations will not report "
                 f"entity_f1, because {shown(', '.join(odd))} do not belong to one scheme. Expected {EXPECTED}."
             )
         super().check_corpus(data_dir, tmp_dir)
@@ -151,7 +150,7 @@ class TagOwn(OwnCorpus, Text2TagProblem):
             for word, tag in zip(sentence.words, sentence.tags, strict=True):
                 if tag not in tags:
                     raise UserError(
-                        f"{sentence.place}: the tag {shown(tag)} of {shown(word)} is not in the training files. "
+                        f"{sentence.place}: the training files do not contain the tag {shown(tag)} of {shown(word)}. "
                         f"Expected one of {shown(', '.join(sorted(tags)))}."
                     )
             yield {"inputs": sentence.words, "targets": sentence.tags}

@@ -20,7 +20,7 @@ from t2t_lite.text.reading_graph import beginnings, valid, with_eos
 from t2t_lite.text.rows import longest_text, row_ids
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
-_MOST = 2**16  # ids per sentence that an export reads
+_MOST = 2**16  # maximum number of ids per sentence in an export
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Tagging:
         words: list of str.
         tags: list of str, the most probable tag of each word.
         probabilities: list of float, the probability of each tag.
-        parts: int, how many parts the sentence was read in, each at most as long as the model's input.
-        truncated: False, because every word gets a tag.
+        parts: int, the number of parts, each within the model's maximum input length, in which the sentence was read.
+        truncated: always False, because every word gets a tag.
     """
 
     words: list[str]
@@ -44,9 +44,10 @@ class Tagging:
 
 @registry.register_task("tagging")
 class TaggingTask(LabelTask):
-    """Tags words. `scores` are probabilities at all positions, float32 [rows, S, tags]; a word's first piece counts.
+    """Tags the words of a sentence, by the probabilities at the first piece of each word.
 
     A sentence is a str with words separated by white space, or a tuple of words. A long sentence is read in parts.
+    `scores` are the probabilities at all positions, float32 [rows, S, tags].
     """
 
     eval_metrics = ("token_accuracy",)
@@ -60,13 +61,13 @@ class TaggingTask(LabelTask):
     hub_task, export_name, output = "token-classification", "tag", "tags"
 
     def whole(self, text, longest):
-        """See `EncoderTask`."""
+        """Reads a sentence into a single row, truncated if necessary: see `EncoderTask`."""
         text = text[: longest_text(longest)] if isinstance(text, str) else text[:longest]  # each word has a piece
         ids = [i for piece_ids in self._pieces(text)[1] for i in piece_ids]
         return Reading([[*ids[: longest - 1], EOS_ID]], len(ids) >= longest)
 
     def read(self, text, longest):
-        """Returns the Reading of a sentence; its source is (words, for each row the places where its words begin)."""
+        """Returns the Reading of a sentence, whose source is (words, for each row the positions where words begin)."""
         words, pieces = self._pieces(text)
         rows, starts = [], []
         for ids in pieces:
@@ -79,37 +80,37 @@ class TaggingTask(LabelTask):
         return Reading([[*row, EOS_ID] for row in rows], source=(words, starts))
 
     def _pieces(self, text):
-        """Returns (list of words, list of the pieces of each word, a list of int)."""
+        """Splits a text into words; returns (list of words, list with each word's pieces, a list of int)."""
         words = text.split() if isinstance(text, str) else [*text]
         return words, word_pieces(self.encoder, [self.problem.input_text(word) for word in words])
 
     def answer(self, reading, scores, n_best):
-        """Returns a `Tagging`."""
+        """Returns the tags of a sentence as a `Tagging`."""
         words, starts = reading.source
         of_words = [row[at] for row, places in zip(scores, starts, strict=True) for at in places]
         tags = [self.labels[int(np.argmax(one))] for one in of_words]
         return Tagging(words, tags, [float(np.max(one)) for one in of_words], max(len(starts), 1))
 
     def compared(self, inputs, targets, chosen):
-        """See `EncoderTask`; the lists of chosen and of expected tags."""
+        """Returns the lists of chosen and of expected tags: see `EncoderTask`."""
         is_word, decode = targets != 0, self.encoders["targets"].decode
         return [[decode(i) for i in ids[is_word].tolist()] for ids in (chosen, targets)]
 
     @staticmethod
     def as_line(answer):
-        """Returns CoNLL's columns; the end of the answer makes a blank line."""
+        """Returns CoNLL lines (word and tag); the answer's own line end then makes a blank line."""
         pairs = zip(answer.words, answer.tags, strict=True)
         return "".join(f"{as_field(word)}\t{as_field(tag)}\n" for word, tag in pairs)
 
     @classmethod
     def shown(cls, answer):
-        """See `EncoderTask`; words stay in order."""
+        """Returns each word with its tag and probability, in order: see `EncoderTask`."""
         words = [f"{word} {tag}" for word, tag in zip(answer.words, answer.tags, strict=True)]
         return "", [[*zip(words, answer.probabilities, strict=True)]]
 
     @classmethod
     def file_reader(cls, ending, problem, folder):
-        """See `EncoderTask`; reads words in CoNLL's columns, for tag_own the columns of the training files."""
+        """Returns the reader for CoNLL files, with the columns of the training files: see `EncoderTask`."""
         if ending not in ("conll", "conllu"):
             return None
         if hasattr(problem, "read_config"):
@@ -118,13 +119,13 @@ class TaggingTask(LabelTask):
 
     @classmethod
     def references(cls, path, layout):
-        """See `EncoderTask`; keys are the words of each sentence."""
+        """Reads the gold tags, with the words of each sentence as keys: see `EncoderTask`."""
         sentences = list(conll.read_conll(path, layout=layout))
         return [sentence.tags for sentence in sentences], [sentence.words for sentence in sentences]
 
     @classmethod
     def predictions(cls, path, reference):
-        """See `EncoderTask`."""
+        """Reads predicted tags, whose words must match the reference: see `EncoderTask`."""
         sentences = list(conll.read_conll(path))
         answer_scores.check_count(path, len(sentences), reference, "sentence")
         for sentence, words in zip(sentences, reference.keys, strict=True):
@@ -136,7 +137,7 @@ class TaggingTask(LabelTask):
         return [sentence.tags for sentence in sentences]
 
     def answers(self, predictor, texts, longest):
-        """See `EncoderTask`.
+        """Tags sentences in a graph: see `EncoderTask`.
 
         Returns:
             {"words": string, "tags": string, "probabilities": float32 (of each tag), all [batch, words], padded with ""
@@ -144,7 +145,7 @@ class TaggingTask(LabelTask):
         """
         words, pieces, is_cut = self._words(texts, _MOST)
         pieces = pieces[:, : longest - 1]
-        ends = tf.concat([[0], tf.cumsum(pieces.row_lengths())], 0)  # ids before each word, and in all
+        ends = tf.concat([[0], tf.cumsum(pieces.row_lengths())], 0)  # ids before each word, and the total
         splits = _row_splits(ends, words.row_starts(), words.row_limits(), longest - 1)
         rows = tf.RaggedTensor.from_row_splits(pieces, splits)
         end = tf.fill([rows.nrows(), 1], EOS_ID)
@@ -160,22 +161,22 @@ class TaggingTask(LabelTask):
         }
 
     def whole_rows(self, texts, longest):
-        """See `EncoderTask`."""
+        """Encodes each sentence as a single row, in a graph: see `EncoderTask`."""
         words, pieces, is_cut = self._words(texts, longest)
         ids = words.with_values(pieces).merge_dims(1, 2)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         return with_eos(ids, tf.minimum(lengths, longest - 1)), is_cut | (lengths >= longest)
 
     def _words(self, texts, longest):
-        """Splits texts into words; only the beginning of a very long text is read.
+        """Splits texts into words, reading only the beginning of a very long text.
 
         Args:
-            texts: list of one string [batch].
-            longest: int, how many ids of a text are read at least.
+            texts: list with one string tensor [batch].
+            longest: int, the minimum number of ids that are read from a text.
 
         Returns:
-            (words, string [batch, (words)]; pieces of each word, int32 [all words, (pieces)]; bool [batch], whether a
-            text was truncated).
+            (words, pieces, truncated): words is string [batch, (words)]; pieces of each word, int32 [all words,
+            (pieces)]; truncated, bool [batch], is whether a text was truncated.
         """
         texts, is_cut = beginnings(valid(texts[0]), longest)
         words = split_words(texts)
@@ -187,7 +188,7 @@ class TaggingTask(LabelTask):
         return words, tf.concat([pieces, unknown], 1), is_cut
 
     def card(self):
-        """See `EncoderTask`."""
+        """Describes the outputs of an export for its model card: see `EncoderTask`."""
         outputs = "`words`, `tags` string and `probabilities` float32, [batch, words]"
         return {"tags": ", ".join(self.labels)}, outputs
 
@@ -197,12 +198,12 @@ def _words(path, layout):
 
 
 def _row_splits(ends, first, limit, room):
-    """Returns row splits, int64 [rows + 1], that put words into as few rows as possible.
+    """Computes row splits, int64 [rows + 1], that distribute words over as few rows as possible.
 
     Args:
-        ends: int64 [words + 1], the number of ids before each word, and in all.
-        first, limit: int64 [sentences], where the words of each sentence begin and end.
-        room: int, the most ids per row, at least as many as any word has.
+        ends: int64 [words + 1], the number of ids before each word, and the total number of ids.
+        first, limit: int64 [sentences], the indices where the words of each sentence begin and end.
+        room: int, the maximum number of ids per row, which no single word exceeds.
     """
 
     def begin_rows(at, begins):

@@ -1,10 +1,10 @@
-"""tensor2tensor's checkpoints and subwords (t2t-importer --from=tensor2tensor), and its modules for users' folders.
+"""Reads tensor2tensor's checkpoints and subwords (t2t-importer --from=tensor2tensor) and mirrors its modules.
 
     from t2t_lite.extras.tensor2tensor import registry, text_problems, translate
 
-For users of tensor2tensor. Each name stands for the module that has the same classes and functions here; the page
-docs/coming_from_tensor2tensor.md has the command that changes a folder's imports, and lists the differences.
-Uses t2t_lite.extras.autotune, for ranges of hyperparameters.
+For users of tensor2tensor. Each module of this package provides the classes and functions of the tensor2tensor module
+with the same name. docs/coming_from_tensor2tensor.md shows the command that rewrites a folder's imports, and lists the
+differences. Uses t2t_lite.extras.autotune for hyperparameter ranges.
 """
 
 import importlib

@@ -5,5 +5,5 @@ from t2t_lite.settings.config import HParams
 
 
 def basic_params1() -> HParams:
-    """Returns default hyperparameters to start from; `transformer.transformer_base` has those of a Transformer."""
+    """Returns default hyperparameters to start from (for a Transformer, start from `transformer.transformer_base`)."""
     return HParams()

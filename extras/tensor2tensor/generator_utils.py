@@ -1,4 +1,4 @@
-"""Mirrors the downloads and archives of tensor2tensor's data_generators/generator_utils.py."""
+"""Mirrors the download and archive functions of tensor2tensor's data_generators/generator_utils.py."""
 
 import gzip
 import os
@@ -10,7 +10,7 @@ from t2t_lite.files.file_system import rename
 
 
 def maybe_download(directory, filename, uri):
-    """Downloads a file, unless it exists; returns its path, `<directory>/<filename>`.
+    """Downloads a file unless it exists, and returns its path, `<directory>/<filename>`.
 
     Raises:
         UserError: the download failed.
@@ -33,11 +33,11 @@ def gunzip_file(gz_path, new_path):
 
 
 def shuffle_dataset(filenames, extra_fn=None):
-    """Does nothing: t2t-datagen shuffles the records that it writes."""
+    """Does nothing, because t2t-datagen already shuffles the records that it writes."""
 
 
 def get_or_generate_vocab(data_dir, tmp_dir, vocab_filename, vocab_size, sources, file_byte_budget=1e6):
-    """Raises `NotImplementedError`: the vocabulary follows from `vocab_type` and `approx_vocab_size`."""
+    """Raises `NotImplementedError`: `vocab_type` and `approx_vocab_size` determine the vocabulary."""
     raise NotImplementedError(
         "generator_utils.get_or_generate_vocab: remove the call. A problem's vocabulary is learned from its samples, "
         "according to its vocab_type and approx_vocab_size"

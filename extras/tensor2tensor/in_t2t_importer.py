@@ -1,4 +1,4 @@
-"""Imports a Transformer that was trained by tensor2tensor:
+"""The --from=tensor2tensor mode of t2t-importer, which imports a Transformer that tensor2tensor trained:
 
 t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
   --languages=en,de --output_dir=train
@@ -11,22 +11,20 @@ from t2t_lite.errors import UserError, counted
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_paths(
-        "vocab", [], "tensor2tensor's .subwords file, or two: that of the inputs and that of the targets."
+        "vocab", [], "tensor2tensor's .subwords file, or two files: one for the inputs and one for the targets."
     )
     flags.DEFINE_string(
         "hparams_set",
         "",
-        "The set that tensor2tensor trained the model with, if its folder lacks hparams.json.",
+        "The hparams set that tensor2tensor trained the model with, if the model's folder lacks hparams.json.",
     )
-    flags.DEFINE_string(
-        "hparams", "", "Changes to the hyperparameters of tensor2tensor's model: name=value,name=value."
-    )
+    flags.DEFINE_string("hparams", "", "Hyperparameters of tensor2tensor's model to override: name=value,name=value.")
 
 
 def check(flags):
     """Raises `UserError` if there are too many vocabularies."""
     if len(flags.vocab) > 2:
-        raise UserError(f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'.")
+        raise UserError(f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or two (inputs,targets).")
 
 
 def run(flags):

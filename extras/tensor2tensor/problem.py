@@ -5,7 +5,7 @@ from t2t_lite.data.problem import Problem as Problem
 
 
 class SpaceID:
-    """Ids of kinds of texts. Problems may return them as `input_space_id`, for example; they are not used here."""
+    """Ids of languages and tokenizations, which problems may return as `input_space_id`; this package ignores them."""
 
     GENERIC = 0
     EN_CHR, EN_TOK, EN_BPE_TOK = 2, 3, 4

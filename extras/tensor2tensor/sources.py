@@ -1,4 +1,4 @@
-"""Checks the files to import without TensorFlow or Keras."""
+"""Checks the files of a tensor2tensor model before its import, without loading TensorFlow or Keras."""
 
 from t2t_lite import files, registry
 from t2t_lite.extras.tensor2tensor.subword_text_encoder import read_pieces
@@ -7,7 +7,7 @@ from t2t_lite.runs.locating import find_checkpoint
 
 
 def check_tensor2tensor(path, vocabularies, output_dir, hparams_set=""):
-    """Raises `UserError` if a file of tensor2tensor is missing, a set is unknown, or `output_dir` is not new."""
+    """Raises `UserError` if a file to import is missing, the hparams set is unknown, or `output_dir` is not new."""
     folders.check_new(output_dir)
     find_checkpoint(path)
     if hparams_set:

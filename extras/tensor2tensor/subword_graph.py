@@ -1,7 +1,8 @@
-"""tensor2tensor's subwords inside a TensorFlow graph, for exports: the same ids and texts as `SubwordTextEncoder`.
+"""Encodes and decodes tensor2tensor's subwords inside a TensorFlow graph, for exports.
 
-It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes. The greedy search is WordPiece
-with the same vocabulary for beginnings and continuations of words.
+The ids and texts are the same as with `SubwordTextEncoder`. Only operations of TensorFlow and tensorflow-text are used,
+which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one vocabulary for both the
+beginnings and the continuations of words.
 """
 
 import functools
@@ -12,7 +13,7 @@ import tensorflow as tf
 
 from t2t_lite.text.rows import row_ids
 
-_DIGITS = 7  # of the largest code point
+_DIGITS = 7  # digits in the largest code point
 _UNDEFINED = "\u3013"
 _ESCAPE = r"\\\\|\\u|\\[0-9]+;"
 
@@ -22,18 +23,19 @@ class SubwordGraph:
 
     Args:
         pieces: list of str, by id.
-        ids: {piece: id} of the pieces that are used for texts.
+        ids: {piece: id} for the pieces that texts are encoded with.
         alphabet: set of characters that are not escaped.
     """
 
     def __init__(self, pieces, ids, alphabet):
         self._pieces = pieces
         self._longest = max(map(len, ids))
-        # The second is for tokens that pieces cannot spell: it escapes all characters that are not pieces.
+        # The second alphabet is for tokens that cannot be spelled otherwise: it escapes all characters that are not
+        # pieces.
         self._alphabets = [
             np.sort([ord(c) for c in characters if c != "\n"]) for characters in (alphabet, {*filter(_is_one, ids)})
         ]
-        with tf.init_scope():  # outside of any function that is being traced: an export has to track it
+        with tf.init_scope():  # outside any function being traced, because an export has to track the table
             values = tf.constant([*ids.values()], tf.int64)
             self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([*ids], values), 0)
 
@@ -60,7 +62,7 @@ class SubwordGraph:
             spelled.append(self._wordpiece.tokenize(tokens))
         usual, instead = spelled
         is_spelled = tf.reduce_min(usual, axis=1) > 0
-        # If nothing fits, WordPiece returns the entry of padding, 0.
+        # If no piece fits, WordPiece returns 0, the id of padding.
         ids = tf.ragged.stack([usual, instead], axis=1)  # [tokens, 2, (pieces)]
         spelling = tf.gather(ids, tf.where(is_spelled, 0, 1), batch_dims=1)
         spelling = tf.RaggedTensor.from_value_rowids(
@@ -82,7 +84,7 @@ class SubwordGraph:
         )
 
     def decode(self, ids):
-        """int32 ragged [batch, (length)], all within the vocabulary and none special -> string [batch]."""
+        """int32 ragged [batch, (length)] -> string [batch]; the ids are in the vocabulary and are not special ids."""
         joined = tf.strings.reduce_join(tf.gather(tf.constant(self._pieces), ids), axis=-1)
         tokens = _not_empty(tf.strings.split(joined, "_"))
         tokens = _not_empty(tf.ragged.map_flat_values(_unescaped, tokens))
@@ -131,12 +133,12 @@ def _unescaped_part(parts):
 
 
 def _in_ranges(codes):
-    """int32 [n] -> bool [n]: letters and numbers."""
+    """int32 [n] code points -> bool [n], whether each is a letter or a number."""
     return tf.searchsorted(tf.constant(_ranges(), tf.int32), codes, side="right") % 2 == 1
 
 
 @functools.cache
 def _ranges():
-    """Returns the code points where ranges of letters and numbers begin and end, by Python's table, not ICU's."""
+    """Returns the code points where ranges of letters and numbers begin and end, from Python's table, not ICU's."""
     is_word = np.array([unicodedata.category(chr(i))[0] in "LN" for i in range(0x110000)], np.int8)
     return np.flatnonzero(np.diff(is_word, prepend=0)).astype("int32")

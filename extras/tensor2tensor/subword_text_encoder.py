@@ -1,7 +1,8 @@
-"""tensor2tensor's own subwords, for models that were trained with them (its data_generators/text_encoder.py).
+"""tensor2tensor's subword encoder (its data_generators/text_encoder.py), for models that were trained with it.
 
-A text is split where letters and numbers meet other characters. Each of these tokens is escaped, ends in `_`, and is
-spelled by pieces: always the longest that fits, from the left. Such vocabularies can be read, but not learned.
+A text is split into tokens where letters or numbers meet other characters. Each token is escaped, gets a final `_`, and
+is spelled with pieces from left to right, always with the longest piece that fits. Such vocabularies can be read but
+not learned.
 """
 
 import functools
@@ -16,23 +17,23 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
 from t2t_lite.text.vocabulary_files import SUBWORDS
 
 _ESCAPES = frozenset("\\_u;0123456789")
-_RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as newer and older versions wrote them
+_RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # the spellings of newer and older versions
 _UNDEFINED = "\u3013"  # replaces an escaped number that is not a code point
 
 
 @register_encoder(".subwords")
 class SubwordTextEncoder(TextEncoder):
-    r"""Ids of the pieces in a `.subwords` file.
+    r"""Encodes texts with the pieces in a `.subwords` file.
 
     The file has one piece per line, usually in quotes; the first two lines are padding and EOS. `\` is escaped as `\\`,
-    `_` as `\u`, and a character that occurs in no piece by its code point (`\9731;`), so every text can be encoded. An
-    empty entry is never used for text; it stands for a row of the model's matrices without a piece.
+    `_` as `\u`, and a character that does not occur in any piece as its code point (`\9731;`), so every text can be
+    encoded. An empty line stands for an embedding row that has no piece; texts are never encoded with it.
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: the file does not exist, or is not such a vocabulary.
+        UserError: the file does not exist or is not a `.subwords` vocabulary.
     """
 
     def __init__(self, path):
@@ -51,38 +52,38 @@ class SubwordTextEncoder(TextEncoder):
 
     def _encode_token(self, token):
         ids = longest_pieces(escape(token, self.alphabet), self._ids, self._longest)
-        if ids is None:  # a character that occurs only in longer pieces, on which tensor2tensor fails
+        if ids is None:  # a character occurs only in longer pieces, where tensor2tensor fails
             characters = {piece for piece in self._ids if len(piece) == 1}
             ids = longest_pieces(escape(token, characters), self._ids, self._longest)
         return ids
 
     def pieces(self, ids):
-        """Returns the vocabulary's entry for every id, or `<unused_90>` and the like for ids that no text uses."""
+        """Returns the piece of every id, or a name such as `<unused_90>` for ids that texts are never encoded with."""
         ids = [int(i) for i in ids]
         names = super().pieces(ids)
         unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, names, strict=True))
         return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, names, unused, strict=True)]
 
     def num_settled(self, ids):
-        """See `TextEncoder`: the pieces of a token that has not ended may be half an escape."""
+        """See `TextEncoder`: the last pieces of an unfinished token may be part of an escape sequence."""
         return max((count for count, i in enumerate(ids, 1) if self._pieces[i].endswith("_")), default=0)
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
+        """Encodes like `encode`, in a graph: string [batch] -> int32 ragged [batch, (length)], without EOS."""
         return self._graph.encode(strings)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; each row ends before its first EOS, without padding."""
+        """Decodes in a graph: int32 [batch, length] -> string [batch]; drops padding and everything from EOS on."""
         return self._graph.decode(tf_visible(ids, EOS_ID + 1, self.vocab_size))
 
     @property
     def tf_resources(self):
-        """The table of pieces."""
+        """The lookup table of pieces, which exports have to track."""
         return [self._graph.table]
 
     @property
     def contents(self):
-        """{ending: bytes} of the file."""
+        """{".subwords": the bytes of the file}."""
         return {SUBWORDS: self._file}
 
     @functools.cached_property
@@ -103,10 +104,10 @@ class SubwordTextEncoder(TextEncoder):
 
 
 def read_pieces(content, path):
-    """Returns the pieces in the bytes of a `.subwords` file, a list of str.
+    """Parses the bytes of a `.subwords` file into a list of pieces, str.
 
     Raises:
-        UserError: the bytes are not such a vocabulary; the message names `path`.
+        UserError: the bytes are not a `.subwords` vocabulary; the message names `path`.
     """
     lines = lines_of(content, path, "tensor2tensor's .subwords file")
     pieces = [_unquoted(line.rstrip()) for line in lines]
@@ -114,14 +115,14 @@ def read_pieces(content, path):
     if wrong:
         actual = repr(lines[wrong[0]][:40]) if wrong[0] < len(lines) else "the end"
         raise UserError(
-            f"{path}: not a vocabulary of tensor2tensor's subwords: found {actual} as line {wrong[0] + 1}, expected "
+            f"{path}: not a .subwords file of tensor2tensor: found {actual} as line {wrong[0] + 1}, expected "
             f"'{_RESERVED[wrong[0]][0]}'."
         )
     lacking = sorted(_ESCAPES - set(pieces))
     if lacking:
         raise UserError(
-            f"{path}: not a vocabulary of tensor2tensor's subwords: has no piece {lacking[0]!r}, which escapes are "
-            "spelled with. Expected the .subwords file that t2t-datagen of tensor2tensor wrote."
+            f"{path}: not a .subwords file of tensor2tensor: has no piece {lacking[0]!r}, which escapes are "
+            "spelled with. Expected a file that tensor2tensor's t2t-datagen wrote."
         )
     return pieces
 
@@ -131,7 +132,7 @@ def _unquoted(line):
 
 
 def tokenize(text):
-    """Splits a string between letters or numbers and other characters, dropping single spaces between tokens."""
+    """Splits a string where letters or numbers meet other characters, dropping single spaces between tokens."""
     tokens, start = [], 0
     is_word = [is_alphanumeric(character) for character in text]
     for at in range(1, len(text)):
@@ -143,7 +144,7 @@ def tokenize(text):
 
 
 def detokenize(tokens):
-    """Joins the tokens of `tokenize`, with a space between two tokens of letters or numbers."""
+    """Joins tokens from `tokenize`, with a space between two adjacent tokens of letters or numbers."""
     joined, was_alphanumeric = [], False
     for token in tokens:
         alphanumeric = is_alphanumeric(token[0])
@@ -159,7 +160,7 @@ def is_alphanumeric(character):
 
 
 def escape(token, alphabet):
-    r"""Returns a token in characters of the alphabet, with `_` at its end and nowhere else."""
+    r"""Escapes a token so that it has only characters of the alphabet, and `_` only at its end."""
     token = token.replace("\\", "\\\\").replace("_", "\\u")
     return "".join(c if c in alphabet and c != "\n" else f"\\{ord(c)};" for c in token) + "_"
 
@@ -174,5 +175,5 @@ def _character(match):
         return "_" if match[0] == "\\u" else "\\"
     digits = match[1].lstrip("0")
     number = int(digits or "0") if len(digits) <= 7 else -1
-    # tensor2tensor turns such numbers into lone surrogates, which cannot be written to a file.
+    # tensor2tensor turns surrogate code points into lone surrogates, which cannot be written to a file.
     return chr(number) if 0 <= number < 0xD800 or 0xDFFF < number <= 0x10FFFF else _UNDEFINED

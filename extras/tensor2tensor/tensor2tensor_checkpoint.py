@@ -15,19 +15,19 @@ _EMBEDDING = re.compile(r"(?:.*/)?symbol_modality_(\d+)_\d+/(shared|input_emb|ta
 
 
 class Tensor2TensorCheckpoint:
-    """Reads variables by their names in tensor2tensor's source, in any outer scope.
+    """Reads a checkpoint's variables by their names in tensor2tensor's source, under any outer scope.
 
-    Variables that do not belong to the model, such as the optimizer's moments, are ignored.
+    Other variables, such as the optimizer's moments, are ignored.
 
     Args:
-        path: str, a checkpoint without suffix, or the folder of a run, for its newest one.
+        path: str, a checkpoint without suffix, or a run's folder, whose newest checkpoint is read.
 
     Attributes:
         path: str, path of the checkpoint.
-        step: int, the number of training steps; 0 if the checkpoint does not have it.
+        step: int, the number of training steps, from the checkpoint's name; 0 if the name has none.
 
     Raises:
-        UserError: the checkpoint is missing, or is not of tensor2tensor's Transformer.
+        UserError: the checkpoint is missing or does not contain a Transformer of tensor2tensor.
     """
 
     def __init__(self, path):
@@ -36,12 +36,12 @@ class Tensor2TensorCheckpoint:
             self._reader = open_checkpoint(self.path)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._dtypes = self._reader.get_variable_to_dtype_map()
-        except Exception as error:  # the reader raises anything for untrusted bytes
+        except Exception as error:  # the reader can raise any exception for untrusted bytes
             raise UserError(f"{self.path}: not a readable checkpoint: {first_line(error)}") from error
         queries = [name.removesuffix("/kernel") for name in self._shapes]
         scopes = {name.removesuffix(_QUERY) for name in queries if name == _QUERY or name.endswith("/" + _QUERY)}
         if len(scopes) != 1:
-            number = f"{len(scopes)} of them" if scopes else "no such variable"
+            number = f"found {len(scopes)} of them" if scopes else "found no such variable"
             raise UserError(
                 f"{self.path}: not a Transformer of tensor2tensor 1.5 or later, whose weights are under "
                 f"…/{_QUERY}: {number}."
@@ -54,7 +54,7 @@ class Tensor2TensorCheckpoint:
         return name in self._shapes or self._scope + name in self._shapes
 
     def shape(self, name):
-        """Returns the shape of a variable, without axes of size 1 before the last two. Raises `UserError`."""
+        """Returns the shape of a variable. Raises `UserError` if the checkpoint does not have it."""
         shape = self._shapes.get(self._scope + name)
         if shape is None:
             raise UserError(
@@ -64,7 +64,7 @@ class Tensor2TensorCheckpoint:
         return tuple(shape)
 
     def read(self, name):
-        """Returns a variable, float32; kernels of width-1 convolutions become matrices. Raises `UserError`."""
+        """Returns a variable as float32; kernels of width-1 convolutions become matrices. Raises `UserError`."""
         self.shape(name)
         value = self._tensor(self._scope + name)
         return value.reshape(value.shape[-2:]) if value.ndim > 2 and set(value.shape[:-2]) == {1} else value
@@ -78,18 +78,16 @@ class Tensor2TensorCheckpoint:
         except Exception as error:
             raise UserError(f"{self.path}: damaged: {name} cannot be read: {first_line(error)}") from error
         if not np.isfinite(value).all():
-            raise UserError(
-                f"{self.path}: {name} contains numbers that are not finite. Expected an earlier checkpoint."
-            )
+            raise UserError(f"{self.path}: {name} contains NaN or infinite values. Use an earlier checkpoint.")
         return value
 
     @property
     def has_3d_projections(self):
-        """Whether the attention uses `attention_variables_3d`."""
+        """Whether the model was trained with `attention_variables_3d`."""
         return _QUERY in self
 
     def projection_shape(self, scope, name):
-        """Returns (inputs, outputs) of a projection of attention; `name`: "q", "k", "v" or "output_transform"."""
+        """Returns (input size, output size) of the attention projection `name`: "q", "k", "v" or "output_transform"."""
         scope = f"{scope}/multihead_attention"
         if not self.has_3d_projections:
             return self.shape(f"{scope}/{name}/kernel")[-2:]
@@ -97,16 +95,16 @@ class Tensor2TensorCheckpoint:
         return (shape[0] * shape[1], shape[2]) if name == "output_transform" else (shape[0], shape[1] * shape[2])
 
     def projection(self, scope, name):
-        """Returns the matrix of a projection; arguments as for `projection_shape`."""
+        """Returns the matrix of an attention projection; the arguments are those of `projection_shape`."""
         if not self.has_3d_projections:
             return self.read(f"{scope}/multihead_attention/{name}/kernel")
         value = self.read(f"{scope}/multihead_attention/{name[0]}")
         if name == "q":
-            value = value * value.shape[2] ** 0.5  # unlike ours, these queries are not scaled by 1/√d_k
+            value = value * value.shape[2] ** 0.5  # cancels the scale 1/√d_k, which tensor2tensor omits here
         return value.reshape(self.projection_shape(scope, name))
 
     def norm(self, scope, part):
-        """Returns "scale" or "bias" of the only normalization directly under a scope. Raises `UserError`."""
+        """Returns the scale or bias (`part`) of the only normalization directly under a scope. Raises `UserError`."""
         names = self._norms(scope, part)
         if len(names) != 1:
             raise UserError(
@@ -124,7 +122,7 @@ class Tensor2TensorCheckpoint:
         return [name for name in self._shapes if pattern.fullmatch(name)]
 
     def layers(self, stack):
-        """Returns the number of layers of "encoder" or "decoder". Raises `UserError` if one in between is missing."""
+        """Counts the layers of "encoder" or "decoder". Raises `UserError` if a layer in between is missing."""
         pattern = re.compile(f"{re.escape(self._scope + stack)}/layer_([0-9]{{1,6}})/")
         numbers = {int(match[1]) for match in map(pattern.match, self._shapes) if match}
         if numbers != set(range(len(numbers))) or not numbers:
@@ -135,7 +133,7 @@ class Tensor2TensorCheckpoint:
 
     @functools.cached_property
     def _embedding_names(self):
-        """Returns {rows: {"shared", "input_emb", "target_emb" or "softmax": {shard number: name}}}."""
+        """The names of the embedding variables: {rows: {"shared", "input_emb", …: {shard number: name}}}."""
         names = {}
         for name in self._shapes:
             if match := _EMBEDDING.fullmatch(name):
@@ -150,14 +148,14 @@ class Tensor2TensorCheckpoint:
 
     @property
     def has_tied_softmax(self):
-        """Whether the softmax shares the matrix of the targets' embedding."""
+        """Whether the softmax uses the embedding matrix of the targets."""
         return not any("softmax" in roles for roles in self._embedding_names.values())
 
     def embeddings(self, sizes):
-        """Reads embeddings and softmax.
+        """Reads the matrices of the embeddings and the softmax.
 
         Args:
-            sizes: numbers of pieces of the inputs' and the targets' vocabularies, which may be smaller than the rows.
+            sizes: (inputs, targets), the numbers of pieces in the vocabularies; the matrices may have more rows.
 
         Returns:
             {"inputs", "targets", "softmax"}: float32 [rows, hidden].
@@ -168,7 +166,7 @@ class Tensor2TensorCheckpoint:
         rows = sorted(self._embedding_names)
         if len(rows) == 2 and sizes[0] == sizes[1]:
             raise UserError(
-                f"{self.path}: has two vocabularies, of {rows[0]:,} and {rows[1]:,} rows. Expected "
+                f"{self.path}: has embeddings for two vocabularies, with {rows[0]:,} and {rows[1]:,} rows. Expected "
                 "--vocab=INPUTS.subwords,TARGETS.subwords."
             )
         smaller_first = sizes[0] <= sizes[1]
@@ -191,7 +189,7 @@ class Tensor2TensorCheckpoint:
         matrix = np.concatenate([self._tensor(shards[i]) for i in range(len(shards))])
         if matrix.ndim != 2 or len(matrix) != rows:
             raise UserError(
-                f"{self.path}: symbol_modality_{rows}_…/{role} has the shape {matrix.shape}, expected {rows} rows."
+                f"{self.path}: symbol_modality_{rows}_…/{role} has shape {matrix.shape}, expected {rows} rows."
             )
         return matrix
 

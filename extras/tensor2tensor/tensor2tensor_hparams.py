@@ -1,4 +1,4 @@
-"""Imports models that tensor2tensor has trained: hyperparameters from its files, a named set and shapes."""
+"""Imports models that tensor2tensor trained; their hyperparameters come from its files, a named set and the shapes."""
 
 import os
 
@@ -23,7 +23,7 @@ _TRAINING = (
     "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing", "batch_size", "max_length",
     "min_length",
 )  # fmt: skip
-# tensor2tensor's other settings, with the values for which it computes the same as our Transformer.
+# Other settings of tensor2tensor, with the values for which its Transformer computes the same as ours.
 _SUPPORTED = {
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),
     "self_attention_type": ("dot_product",),
@@ -39,11 +39,11 @@ _SUPPORTED = {
 
 
 def choose_hparams(checkpoint, hparams_set, overrides):
-    """Returns the HParams with which our Transformer computes the same as tensor2tensor's.
+    """Returns the HParams with which our Transformer computes the same as the one in tensor2tensor's checkpoint.
 
-    Settings that do not follow from shapes (heads, positions, epsilon, rates) come from `hparams.json` in the
-    checkpoint's folder, or else from the named set. The optimizer and its schedule always come from the set, by default
-    "transformer_base".
+    Settings that the weights' shapes do not determine (heads, positions, epsilon, rates) come from `hparams.json` in
+    the checkpoint's folder, or else from the named set. The optimizer and its schedule always come from the set, which
+    is "transformer_base" by default.
 
     Args:
         checkpoint: Tensor2TensorCheckpoint.
@@ -51,15 +51,16 @@ def choose_hparams(checkpoint, hparams_set, overrides):
         overrides: str, `name=value,…`.
 
     Raises:
-        UserError: settings contradict the checkpoint, our Transformer lacks them, or the number of heads is unknown.
+        UserError: settings contradict the checkpoint, our Transformer does not support them, or the number of heads is
+        unknown.
     """
     path = os.path.join(os.path.dirname(checkpoint.path), "hparams.json")
     theirs = _read(path) if exists(path) else {}
     assigned = parse_assignments(overrides, "--hparams")
     if not theirs and not hparams_set and "num_heads" not in assigned:
         raise UserError(
-            f"{path}: no such file, and the checkpoint does not tell the number of heads. Add the set it was trained "
-            "with, --hparams_set=transformer_base, or --hparams=num_heads=8."
+            f"{path}: no such file, and the checkpoint does not contain the number of heads. Add the set that the "
+            "model was trained with, such as --hparams_set=transformer_base, or --hparams=num_heads=8."
         )
     derived = registry.hparams(hparams_set or "transformer_base")
     derived.position_layout, derived.norm_epsilon = "tensor2tensor", 1e-6
@@ -70,7 +71,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
                 derived.set_hparam(name, kinds[name].typed(theirs[name]))
     derived = derived.parse(overrides)
     for name, value in _facts(checkpoint).items():
-        # A named set or a file must agree with the shapes; the default set need not.
+        # Settings from a named set or a file must agree with the shapes; settings from the default set need not.
         sources = {
             "--hparams": name in assigned,
             path: name in theirs,
@@ -92,7 +93,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
 
 
 def _facts(checkpoint):
-    """Returns the settings that follow from shapes, by name."""
+    """Returns {name: value} of the settings that the weights' shapes determine."""
     scope = "encoder/layer_0"
     is_pre = checkpoint.has_norm("encoder")
     return {
@@ -109,7 +110,7 @@ def _facts(checkpoint):
 
 
 def _meaning(hparams, name):
-    """Returns the value, with 0 replaced by its meaning."""
+    """Returns the value of a setting; where 0 stands for the value of another setting, returns that value."""
     instead = {
         "num_encoder_layers": "num_hidden_layers",
         "num_decoder_layers": "num_hidden_layers",
@@ -120,42 +121,43 @@ def _meaning(hparams, name):
 
 
 def _read(path):
-    """Returns tensor2tensor's settings, a dict. Raises `UserError` if the file is invalid or of another model."""
+    """Reads tensor2tensor's settings into a dict. Raises `UserError` if the file is invalid or not supported."""
     theirs = read_json(path)
     if isinstance(theirs.get("hparams"), dict):
-        raise UserError(f"{path}: a run of t2t_lite, not of tensor2tensor. It needs no import: use its folder.")
+        raise UserError(f"{path}: belongs to a run of t2t_lite, which needs no import. Use the run's folder directly.")
     for name, values in _SUPPORTED.items():
         if name in theirs and theirs[name] not in values:
             raise UserError(
-                f"{path}: {name}={str(theirs[name])[:80]}: this package's Transformer has only "
+                f"{path}: {name}={str(theirs[name])[:80]}: this package's Transformer supports only "
                 f"{name}={' or '.join(map(str, values))}."
             )
     return theirs
 
 
 def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_set="", hparams=""):
-    """Converts a Transformer trained by tensor2tensor to a run.
+    """Converts a Transformer trained by tensor2tensor to a run of this package.
 
-    It computes the same logits. The vector that tensor2tensor adds for its target space is kept
-    (`use_target_space_embedding`), as are rows of embeddings beyond the vocabulary (`vocab_divisor`), which become
-    entries without text.
+    The run's model computes the same logits. The vector that tensor2tensor adds for its target space is kept
+    (`use_target_space_embedding`). Embedding rows beyond the vocabulary (`vocab_divisor`) are also kept, as ids without
+    text.
 
     Args:
-        path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or the folder of a run, for its newest one.
-        vocabularies: list of one `.subwords` file, or two: of the inputs and of the targets.
+        path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or a run's folder, whose newest checkpoint is
+        used.
+        vocabularies: list of one `.subwords` file, or of two: for the inputs and for the targets.
         output_dir: str, the new run's folder, which is empty or does not exist yet.
-        languages: (of inputs, of targets), such as ("en", "de").
-        hparams_set: str, the set with which it was trained, such as "transformer_base"; `hparams.json` in the folder
-            of the checkpoint overrides it. "" if that file exists.
-        hparams: str, `name=value,…`, overrides both.
+        languages: the languages of the inputs and the targets, such as ("en", "de").
+        hparams_set: str, the set that the model was trained with, such as "transformer_base", which `hparams.json` in
+        the checkpoint's folder overrides; may be "" if that file exists.
+        hparams: str, `name=value,…`, which overrides both the set and the file.
 
     Returns:
         The path of the new checkpoint, without suffix.
 
     Raises:
-        UserError: a file is missing, this package's Transformer cannot represent the model (the difference is named),
-            or the checkpoint does not determine a setting.
-        Failure: writing failed; nothing is left behind.
+        UserError: a file is missing, this package's Transformer cannot represent the model (the message names the
+        difference), or a setting is unknown.
+        Failure: writing failed; partly written files are removed.
 
     Example:
         >>> import_tensor2tensor("old/model.ckpt-250000", ["old/vocab.translate_ende_wmt32k.32768.subwords"],
@@ -184,12 +186,12 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
 
 
 def _padded(path, size):
-    """Returns the file's content, padded to `size` with empty entries, which decode to nothing."""
+    """Returns the file's content, padded with empty lines to `size` entries; the ids of empty lines have no text."""
     content = read_bytes(path)
     pieces = read_pieces(content, path)
     if len(pieces) > size:
         raise UserError(
-            f"{path}: {len(pieces):,} pieces, but the model has {size:,}. Expected the file it was trained with."
+            f"{path}: {len(pieces):,} pieces, but the model has {size:,}. Expected the model's own vocabulary file."
         )
     if len(pieces) == size:
         return content
@@ -197,12 +199,8 @@ def _padded(path, size):
 
 
 def _fill(model, checkpoint, embeddings):
-    """Loads the weights of a checkpoint into a built Transformer."""
-    matrices = {
-        "inputs": model.input_embedding,
-        "targets": model.target_embedding,
-        "softmax": model.softmax,
-    }
+    """Copies the weights of a tensor2tensor checkpoint into a built Transformer."""
+    matrices = {"inputs": model.input_embedding, "targets": model.target_embedding, "softmax": model.softmax}
     for role, layer in matrices.items():
         layer.embeddings.assign(embeddings[role])
     if model.config["target_space_embedding"]:

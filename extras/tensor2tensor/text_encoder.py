@@ -1,4 +1,4 @@
-"""Mirrors tensor2tensor's data_generators/text_encoder.py. Here id 2 stands for unknown text."""
+"""Mirrors tensor2tensor's data_generators/text_encoder.py, except that id 2 is reserved for unknown text."""
 
 from t2t_lite.extras.tensor2tensor.subword_text_encoder import SubwordTextEncoder as SubwordTextEncoder
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder as ClassLabelEncoder
@@ -15,7 +15,7 @@ NUM_RESERVED_TOKENS = len(RESERVED_TOKENS)
 
 
 def native_to_unicode(text):
-    """Returns the text unchanged: every str of Python 3 is Unicode."""
+    """Returns the text unchanged, because every str in Python 3 is Unicode."""
     return text
 
 

@@ -1,3 +1,3 @@
-"""Mirrors tensor2tensor's models/transformer.py: its sets."""
+"""Mirrors the hparams sets in tensor2tensor's models/transformer.py."""
 
 from t2t_lite.hparams.transformer import *  # noqa: F403

@@ -1,5 +1,4 @@
-"""t2t-translate-all and t2t-bleu --translations_dir: translations by every checkpoint of a run, and their scores.
+"""t2t-translate-all and t2t-bleu --translations_dir, which translate with every checkpoint and score the results.
 
-For finding the best checkpoint, also of another toolkit that translates by a command, as in tensor2tensor's
-bin/t2t_translate_all.py.
+For finding a run's best checkpoint. As with tensor2tensor's bin/t2t_translate_all.py, another command may translate.
 """

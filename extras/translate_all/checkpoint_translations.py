@@ -1,4 +1,4 @@
-"""Translates a text with each checkpoint of a run, and draws the scores."""
+"""Translates a file with each checkpoint of a run, and draws the scores."""
 
 import dataclasses
 import hashlib
@@ -27,30 +27,31 @@ from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import check_picture
 
 _LOGGER = logging.getLogger("t2t_lite")
-_WRITTEN = ("settings.json", "flags.txt")  # endings of the files that are written along with translations and plot
+_WRITTEN = ("settings.json", "flags.txt")  # endings of other files that are written
 
 
 @dataclasses.dataclass
 class CheckpointTranslations:
-    """Translates a text with each checkpoint; the model is built, traced and compiled once for all of them.
+    """Translates a file with one checkpoint after another; the model is built and compiled only once.
 
     Attributes:
-        model_dir: path of the folder of checkpoints.
-        source_path, source: path of the text, and its lines, list of str.
-        folder: path of the folder of translations, `<problem>-<step>`, and their settings, `<problem>-settings.json`.
-        search: dict of beam_size and alpha; the problem has defaults for missing ones.
-        data_dir, usr_dir: paths of the vocabulary and of the user's own folder, if they are not where the run has them.
-        names: dict of problem, model and hparams_set, to be compared with the run.
-        command: None, or the user's own command that translates instead: see `decoder_command`.
-        references: list of paths that must not be overwritten.
-        plot: path of the plot of scores; "": `<problem>-scores.png`; None: no plot.
+        model_dir: path of the folder with the checkpoints.
+        source_path, source: path of the file to translate, and its lines, list of str.
+        folder: path of the folder for the translations, `<problem>-<step>`, and their settings,
+        `<problem>-settings.json`.
+        search: dict with beam_size and alpha; if one is missing, the problem's default is used.
+        data_dir, usr_dir: paths of the vocabulary's folder and of the user's own folder, if they differ from the run's.
+        names: dict with problem, model and hparams_set, which must match the run's.
+        command: None, or a user-supplied command that translates: see `decoder_command`.
+        references: list of paths of references, which must not be overwritten.
+        plot: path of the plot of scores; "" stands for `<problem>-scores.png`, None for no plot.
         problem: name of the problem; None before the first checkpoint.
-        tokenization: tokenization for BLEU in the run's evaluations; None before the first checkpoint.
-        seen, done: number of checkpoints so far, and of those that have a translation.
+        tokenization: the tokenization that the run's evaluations use for BLEU; None before the first checkpoint.
+        seen, done: number of checkpoints so far, and number of those checkpoints that have a translation.
         error: None, or the error of the last checkpoint that could not be read.
 
     Raises:
-        UserError: no plot can be written at `plot`.
+        UserError: `plot` is not a valid path for a picture.
     """
 
     model_dir: str
@@ -76,7 +77,7 @@ class CheckpointTranslations:
             check_picture("--plot", self.plot)
 
     def translate(self, checkpoint):
-        """Translates with a checkpoint (`StepFile`); returns the path of the translation, or None after a warning."""
+        """Translates with a checkpoint (`StepFile`); returns the translation's path, or None and logs a warning."""
         self.seen += 1
         if not self.problem:
             self.prepare(checkpoint)
@@ -85,13 +86,13 @@ class CheckpointTranslations:
             self._check_old(path, checkpoint)
             _LOGGER.info(f"{path}: already exists")
         elif not files.exists(checkpoint.path + ".index"):
-            _LOGGER.warning(f"step {checkpoint.step} is left out: its checkpoint has been deleted.")
+            _LOGGER.warning(f"step {checkpoint.step} is skipped, because its checkpoint has been deleted.")
             return None
         elif self.command:
             folders = {"data_dir": self.data_dir, "t2t_usr_dir": self.usr_dir}
             decoder_command.translate(self.command, checkpoint.path, self.source_path, path, self.search, folders)
             if not files.exists(path):
-                _LOGGER.warning(f"{path}: missing after --decoder_command ended. A later call will score it.")
+                _LOGGER.warning(f"{path}: --decoder_command did not write the file. A later call will score it.")
                 return None
         elif not self._load(checkpoint):
             return None
@@ -101,7 +102,7 @@ class CheckpointTranslations:
         return path
 
     def note(self, checkpoint, bleu):
-        """Adds a BLEU, a `Score`, to the run's eval.log, once. The model card of an export reads it."""
+        """Adds BLEU, a `Score`, to the run's eval.log once; the model card of an export reads it from there."""
         try:
             same = {
                 "event": "translation",
@@ -117,9 +118,9 @@ class CheckpointTranslations:
             _LOGGER.info(f"{self.model_dir}/eval.log: BLEU was not added: {first_line(error)}")
 
     def prepare(self, checkpoint):
-        """Checks folder and settings by the first checkpoint (`StepFile`), then makes the folder; without TensorFlow.
+        """Checks the folder and the settings with the first checkpoint (`StepFile`), then creates the folder.
 
-        `translate` calls it if nobody else has. Raises `UserError`.
+        Does not load TensorFlow. If not called before, `translate` calls this method. Raises `UserError`.
         """
         config = read_config_of(checkpoint.path)
         check_names(config, **self.names)
@@ -139,26 +140,20 @@ class CheckpointTranslations:
         is_begun = files.exists(noted) and resumable.find(self.folder, resumable.TRANSLATIONS)
         if found := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
             raise UserError(
-                f"--translations_dir={self.folder}: its translations were made with {found.name}={found.there}, but "
-                f"you requested {found.asked}. Choose another folder, or delete {noted} if both are the same."
+                f"--translations_dir={self.folder}: the translations there were made with "
+                f"{found.name}={found.there}, but you requested {found.asked}. Choose another folder, or delete "
+                f"{noted} if both are the same."
             )
         steps = [file.step for file in resumable.find(self.model_dir, resumable.CHECKPOINTS)]
         files.check_outputs(
-            {
-                "--source": self.source_path,
-                "--reference": self.references,
-                "the model's": run_files(self.model_dir),
-            },
-            {
-                "--plot": self.plot,
-                "--translations_dir": [self._path(ending) for ending in (*_WRITTEN, *steps)],
-            },
+            {"--source": self.source_path, "--reference": self.references, "the model's": run_files(self.model_dir)},
+            {"--plot": self.plot, "--translations_dir": [self._path(ending) for ending in (*_WRITTEN, *steps)]},
         )
         files.make_folder(self.folder)
         files.check_writable(self.folder)
         files.write_json(noted, settings)
         flags_file = os.path.join(self.model_dir, "flags.txt")
-        if files.exists(flags_file):  # its time is the start of the run, which t2t-bleu reads, as in tensor2tensor
+        if files.exists(flags_file):  # as in tensor2tensor, t2t-bleu reads the start of the run from this file's time
             seconds = status(flags_file).modified_ns / 1e9
             files.write_bytes(self._path("flags.txt"), files.read_bytes(flags_file), seconds)
 
@@ -168,7 +163,7 @@ class CheckpointTranslations:
     def _check_old(self, path, checkpoint):
         read_translation(path, self.source_path, len(self.source), "Delete it to translate again.")
         if status(path).modified_ns / 1e9 < checkpoint.seconds - 1:
-            _LOGGER.warning(f"{path}: is older than its checkpoint. Delete it to translate again.")
+            _LOGGER.warning(f"{path}: older than its checkpoint. Delete the file to translate again.")
 
     def _load(self, checkpoint):
         """Loads a checkpoint's weights into the translator; returns False if they cannot be read."""
@@ -182,7 +177,7 @@ class CheckpointTranslations:
                 restore_weights(checkpoint.path, self._translator.model)
         except UserError as error:
             self.error = error
-            _LOGGER.warning(f"step {checkpoint.step} is left out: {error}")
+            _LOGGER.warning(f"step {checkpoint.step} is skipped: {error}")
             return False
         return True
 
@@ -192,18 +187,18 @@ class CheckpointTranslations:
         progress.done()
         if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:
             shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
-            _LOGGER.warning(f"{self.source_path}: too long, and truncated: line {shown}")
+            _LOGGER.warning(f"{self.source_path}: truncated because too long: line {shown}")
         lines = [as_field(translation.text) + "\n" for translation in found]
         files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
         _LOGGER.info(f"written: {path}")
 
 
 def draw_step_scores(scores, best_step, path, title=""):
-    """Draws each score against the steps.
+    """Plots each score against the steps.
 
     Args:
         scores: {name of the score: list of (step, value)}.
-        best_step: int, which gets a star.
+        best_step: int, the step to mark with a star.
         path: str, path of the picture: .png, .svg or .pdf.
         title: str.
     """

@@ -1,4 +1,4 @@
-"""t2t-translate-all --decoder_command: runs the user's command for each checkpoint, as in tensor2tensor."""
+"""Runs a user-supplied decoder command for each checkpoint, as in tensor2tensor (--decoder_command)."""
 
 import logging
 import re
@@ -7,29 +7,29 @@ import subprocess
 
 from t2t_lite.errors import Failure, UserError
 
-DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default; here it means that this process translates
+DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default; here it makes this process translate
 _LOGGER = logging.getLogger("t2t_lite")
 
 
 def check(template):
-    """Raises `UserError` for a template without {params} or with any other field."""
+    """Raises `UserError` if a template lacks {params} or has another field."""
     other = re.search(r"\{(FLAGS|model)\.[^}]*\}", template)
     if "{params}" not in template or other:
         found = f"{other[0]} is not supported" if other else "{params} is missing"
         raise UserError(
-            f"--decoder_command: {found}. Expected {{params}} in the place of t2t-decoder's flags: 'srun {DEFAULT}'."
+            f"--decoder_command: {found}. Expected {{params}} where t2t-decoder's flags belong: 'srun {DEFAULT}'."
         )
 
 
 def translate(template, checkpoint, source, path, options, folders):
-    """Runs the command through the shell.
+    """Runs the command in a shell, with the flags of t2t-decoder for one checkpoint.
 
     Args:
         template: str, --decoder_command.
         checkpoint: path without suffix.
-        source, path: paths of the text and of its translation.
-        options: dict of beam_size and alpha; None leaves an option out.
-        folders: {flag: path} of further flags; None leaves a flag out.
+        source, path: paths of the source text and of the translation.
+        options: dict with beam_size and alpha; an option that is None is omitted.
+        folders: {flag: path}, further flags; a flag whose path is None is omitted.
 
     Raises:
         Failure: the exit status is not 0.

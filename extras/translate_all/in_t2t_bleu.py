@@ -1,4 +1,4 @@
-"""Scores all translations in a folder in the order of their steps:
+"""t2t-bleu --translations_dir, which scores all translations in a folder in order of their steps:
 
 t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
 """
@@ -11,25 +11,25 @@ _FLAGS = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_path("translations_dir", None, "Folder of translations …-<step>, as t2t-translate-all writes them.")
-    flags.DEFINE_path("event_dir", None, "Folder for TensorBoard's points and the last step, after which calls resume.")
+    flags.DEFINE_path("translations_dir", None, "Folder of translations …-<step>, as written by t2t-translate-all.")
+    flags.DEFINE_path("event_dir", None, "Folder for TensorBoard's curves and the last step, where later calls resume.")
     flags.DEFINE_string("tag_suffix", "", "Appended to the tags BLEU_uncased and BLEU_cased.")
     flags.DEFINE_integer(
         "min_steps",
         -1,
-        "Skip translations of fewer steps; -1: those up to the step in --event_dir/last_evaluated_step.txt.",
+        "Skip translations before this step; -1: resume after the step in --event_dir/last_evaluated_step.txt.",
         limits=Range(0, COUNT.most, also=(-1,)),
     )
-    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another translation.", limits=MINUTES)
+    flags.DEFINE_integer("wait_minutes", 0, "How long to wait for another translation.", limits=MINUTES)
     flags.DEFINE_bool(
         "report_zero",
         None,
-        "Begin the curve with 0 at step 0, dated by the oldest file in the folder; default: if nothing was scored yet.",
+        "Begin the curve with 0 at step 0, at the time of the oldest file; default: only if nothing was scored yet.",
     )
 
 
 def run(flags, references, how):
-    """Prints the scores of each translation as soon as the file exists."""
+    """Prints the scores of each translation as soon as its file exists."""
     from t2t_lite.extras.translate_all.score_folder import score_folder
 
     settings = {name: flags[name].value for name in _FLAGS}

@@ -1,4 +1,4 @@
-"""Scores the translations in a folder, one for each step, and writes the scores as a curve for TensorBoard."""
+"""Scores the translations in a folder, one per step, and writes the scores as a curve for TensorBoard."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from t2t_lite.files import resumable
 from t2t_lite.files.file_system import list_names, status
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SECONDS_OF_WRITING = 60  # a file that has not grown for this long is no longer being written
+_SECONDS_OF_WRITING = 60  # a file that has not changed for so long is complete
 
 
 def score_folder(
@@ -35,25 +35,26 @@ def score_folder(
     report_zero=None,
     as_json=False,
 ):
-    """Scores new translations in a folder until none has appeared for `wait_minutes`.
+    """Scores new translations in a folder until no translation has appeared for `wait_minutes`.
 
     Args:
-        folder: path of translations `…-<step>`.
-        reference_path, references: path of the first reference, and lists of str, one per reference translation.
+        folder: path of the folder with the translations `…-<step>`.
+        reference_path, references: path of the first reference, and the lines of each reference, lists of str.
         metrics, tokenize, ter: as for `corpus_scores`.
-        variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
-        event_dir: folder for TensorBoard's points and the last scored step, or None.
-        tag_suffix: str, appended to the tags of the points.
-        min_steps: int, translations of fewer steps are skipped; -1: those that have been scored before.
+        variant: which BLEU of tensor2tensor to compute: "cased", "uncased" or "both".
+        event_dir: folder for TensorBoard's curves and the last scored step, or None.
+        tag_suffix: str, appended to the tags of the curves.
+        min_steps: int, the first step to score; -1 skips the translations that have already been scored.
         wait_minutes: int.
-        report_zero: whether the curve begins with 0 at step 0; None: if nothing has been scored before.
+        report_zero: whether the curve begins with 0 at step 0; None means only if nothing has been scored before.
         as_json: whether to yield JSON.
 
     Yields:
-        A list of lines to print, for each translation.
+        For each translation, a list of lines to print.
 
     Raises:
-        UserError: the folder does not exist, a file has another number of lines, or event_dir is not writable.
+        UserError: the folder does not exist, a file does not have as many lines as the reference, or event_dir is not
+        writable.
     """
     if not wait_minutes:
         _last_file(folder)  # fails if there are no translations, before any folder is created
@@ -73,7 +74,7 @@ def score_folder(
         for count, file in enumerate(translations, 1):
             translation = read_translation(file.path, reference_path, lines)
             points = tensor2tensor_scores(translation, references, variant)
-            is_first = count == 1  # the first warnings also concern the references, and are given once
+            is_first = count == 1  # the first warnings also concern the references and are logged only once
             if not is_first:
                 scores.warn_of_texts(translation, references, {}, file.path)
             where = file.path if is_first else None
@@ -87,17 +88,17 @@ def score_folder(
             yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first)
     if not count:
         _LOGGER.info(
-            f"{folder}: nothing from step {min_steps} on; the last translation has step {_last_file(folder).step}."
+            f"{folder}: no translation from step {min_steps} on; the last one is of step {_last_file(folder).step}."
         )
 
 
 def _last_file(folder):
-    """Returns the `StepFile` of the last step. Raises `UserError` without any."""
+    """Returns the `StepFile` of the last step. Raises `UserError` if there are no translations."""
     if not files.is_folder(folder):
         raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait with --wait_minutes.")
     existing = resumable.find(folder, resumable.TRANSLATIONS)
     if not existing:
-        raise UserError(f"--translations_dir={folder}: no translation (a file …-<step>). Run t2t-translate-all.")
+        raise UserError(f"--translations_dir={folder}: no translations (files …-<step>). Run t2t-translate-all.")
     return existing[-1]
 
 
@@ -107,7 +108,7 @@ def _json(file, points, by_name, is_first):
 
 
 def _text(file, points, by_name, is_first):
-    """Returns lines of a table that is printed row by row, below signatures; columns have at least six characters."""
+    """Formats a row of a table that is printed row by row; the first row comes with signatures and column names."""
     names = ["step", *points, *scores.titles(by_name)]
     values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in by_name.values())])]
     widths = [max(len(name), 9 if name == "step" else 6) for name in names]
@@ -117,7 +118,7 @@ def _text(file, points, by_name, is_first):
 
 
 def _missing(file, reference_path, count):
-    """Returns a message if a file seems to be incomplete because it is still being written, otherwise ""."""
+    """Returns a message if a file seems incomplete because it is still being written, otherwise ""."""
     text = files.read_bytes(file.path)
     has_end = text.endswith(b"\n")
     lines = text.count(b"\n") + (bool(text) and not has_end)
@@ -126,18 +127,18 @@ def _missing(file, reference_path, count):
         return ""
     return (
         f"{file.path}: {counted(lines, 'line')}{'' if has_end else ' without an end'}, but {reference_path} has "
-        f"{count}: still being written. Run the same command again later, or let it wait with --wait_minutes."
+        f"{count}: it is still being written. Run the same command again later, or add --wait_minutes."
     )
 
 
 def _oldest(folder):
-    """Returns the time of the oldest file in a folder; …-flags.txt has the start of the run."""
+    """Returns the time of a folder's oldest file, usually …-flags.txt, whose time is the start of the run."""
     statuses = [status(os.path.join(folder, name)) for name in list_names(folder)]
     return min(found.modified_ns for found in statuses if not found.is_folder) / 1e9
 
 
 def _last_step(event_dir):
-    """Returns the last scored step, or -1."""
+    """Returns the last scored step, or -1 if there is none."""
     path = event_dir and _last_step_path(event_dir)
     if not path or not files.exists(path):
         return -1
@@ -154,9 +155,9 @@ def _last_step_path(event_dir):
 
 
 class EventWriter:
-    """Adds points to a folder of event files, with a given wall time, which `tf.summary` does not support.
+    """Adds points with a given wall time, which `tf.summary` does not support, to a folder of event files.
 
-    The first point creates the file.
+    The event file is created with the first point.
 
     Args:
         folder: path of an existing folder.
@@ -183,9 +184,9 @@ class EventWriter:
         v1 = tf.compat.v1
         points = [v1.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         event = v1.Event(wall_time=seconds, step=step, summary=v1.Summary(value=points))
-        if not self._file:  # created after everything that can fail
+        if not self._file:  # created only after everything that can fail
             now = time.time()
-            # TensorBoard reads the files of a folder in the order of their names.
+            # TensorBoard reads the files of a folder in order of their names.
             name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}"
             self._file = tf.io.TFRecordWriter(os.path.join(self._folder, name))
             self._file.write(v1.Event(wall_time=now, file_version="brain.Event:2").SerializeToString())

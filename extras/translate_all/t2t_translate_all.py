@@ -1,11 +1,11 @@
-"""Translates a text with every checkpoint of a run, scores the translations, and names the best checkpoint.
+"""Translates a file with every checkpoint of a run, scores the translations, and prints the best checkpoint.
 
     t2t-translate-all --model_dir=train/avg --source=dev.en --reference=dev.de
     t2t-translate-all --model_dir=train --source=dev.en --reference=dev.de --min_steps=50000 --wait_minutes=60
 
-Writes <translations_dir>/<problem>-<step>, each with the time of its checkpoint, which t2t-bleu --translations_dir
-passes on to TensorBoard. Existing files are kept, so that a later call resumes. With --reference, prints a table of
-scores and draws it.
+Writes files <translations_dir>/<problem>-<step>, each with the time of its checkpoint, which t2t-bleu
+--translations_dir uses in TensorBoard's curves. Existing files are kept, so a later call resumes. With --reference, the
+command also prints a table of scores and draws a plot.
 """
 
 import logging
@@ -25,13 +25,13 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_path("model_dir", None, "Folder of checkpoints: a run, or averages.")
+    flags.DEFINE_path("model_dir", None, "Folder of checkpoints: a run, or averaged checkpoints.")
     flags.DEFINE_path("source", None, "File to translate, one sentence per line.")
     flags.DEFINE_path("translations_dir", "translations", "Folder for the translations.")
-    flags.DEFINE_integer("min_steps", 0, "Skip checkpoints of fewer steps.", limits=COUNT)
-    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)
+    flags.DEFINE_integer("min_steps", 0, "Skip checkpoints before this step.", limits=COUNT)
+    flags.DEFINE_integer("wait_minutes", 0, "How long to wait for another checkpoint.", limits=MINUTES)
     for name, define, what, limits in (
-        ("beam_size", flags.DEFINE_integer, "Beam of the search; 1 is greedy", BEAM_SIZE),
+        ("beam_size", flags.DEFINE_integer, "Beam size of the search; 1 is greedy", BEAM_SIZE),
         ("alpha", flags.DEFINE_float, "Length penalty of the search", ALPHA),
     ):
         define(name, None, f"{what}. Default: the problem's, or {getattr(SearchOptions, name)}.", limits=limits)
@@ -40,24 +40,24 @@ def define_flags(flags):
     flags.DEFINE_string("problem", None, "Name of the problem; default: the run's.")
     flags.DEFINE_string("model", None, "Name of the model; default: the run's.")
     flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set; default: the run's.")
-    flags.DEFINE_path("data_dir", None, "Folder of the vocabulary; default: the folder of the checkpoints.")
-    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder; default: the one that the run used.")
+    flags.DEFINE_path("data_dir", None, "Folder of the vocabulary; default: the checkpoints' folder.")
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder of modules; default: the run's.")
     flags.DEFINE_string(
         "decoder_command",
         decoder_command.DEFAULT,
-        "Shell command to run for each checkpoint; {params} stands for t2t-decoder's flags. The default translates in "
-        "this process, which builds and compiles the model once.",
+        "Shell command to run for each checkpoint; {params} is replaced by t2t-decoder's flags. The default "
+        "translates in this process, which builds and compiles the model only once.",
     )
 
 
 def check(flags):
-    """Raises `UserError` for flags that are missing or out of range."""
+    """Raises `UserError` if a flag is missing or out of range."""
     require(flags, "model_dir", "source", "translations_dir")
     decoder_command.check(flags.decoder_command)
 
 
 def run(flags):
-    """Translates, then scores."""
+    """Translates with all checkpoints, then scores the translations."""
     from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
     from t2t_lite.files import resumable
 
@@ -82,7 +82,7 @@ def run(flags):
             translations.prepare(checkpoint)
             from t2t_lite.training.distribution import gpus_as_needed
 
-            gpus_as_needed()  # leaves the rest of their memory to a trainer
+            gpus_as_needed()  # leaves GPU memory to a trainer
         path = translations.translate(checkpoint)
         if path and references:
             tokenize = flags.tokenization or translations.tokenization
@@ -95,8 +95,8 @@ def run(flags):
         raise translations.error
     if not translations.seen:
         raise UserError(
-            f"--model_dir={flags.model_dir}: no checkpoint (model.ckpt-N) from step {flags.min_steps} on. Train there "
-            "first, wait with --wait_minutes, or set a smaller --min_steps."
+            f"--model_dir={flags.model_dir}: no checkpoint (model.ckpt-N) from step {flags.min_steps} on. Train first, "
+            "wait with --wait_minutes, or reduce --min_steps."
         )
     if scored:
         _show(flags, scored, translations.plot)
@@ -115,7 +115,7 @@ def _read(flags):
     if len(references[0]) != len(source):
         raise UserError(
             f"--reference={flags.reference[0]} has {counted(len(references[0]), 'line')}, but {flags.source} has "
-            f"{len(source)}. Expected as many."
+            f"{len(source)}. Expected the same number."
         )
     return source, references
 
@@ -124,7 +124,7 @@ def _score(flags, path, references, tokenize, is_first):
     from t2t_lite.evaluation import score_files, scores
 
     translation = score_files.read_translation(path, flags.reference[0], len(references[0]))
-    if not is_first:  # the warnings for the first translation also concern the references
+    if not is_first:  # the first translation's warnings also concern the references
         scores.warn_of_texts(translation, references, {}, path)
     settings = flags.metrics, tokenize, ter_options(flags), path if is_first else None
     by_metric = scores.corpus_scores(translation, references, *settings)
@@ -134,7 +134,7 @@ def _score(flags, path, references, tokenize, is_first):
 
 
 def _show(flags, scored, plot):
-    """Prints and draws the scores, and names the best checkpoint: see `scores.best_of`."""
+    """Prints and draws the scores, and prints the best checkpoint: see `scores.best_of`."""
     from t2t_lite.cli.console import table
     from t2t_lite.evaluation import scores
     from t2t_lite.extras.translate_all.checkpoint_translations import draw_step_scores

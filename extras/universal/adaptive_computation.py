@@ -17,7 +17,7 @@ ACT_TYPES = ("basic", "accumulated", "global")
 
 
 class Ponder(NamedTuple):
-    """The progress of each position.
+    """The halting state of each position.
 
     Attributes:
         probability: float32 [B, T], the sum of the halting probabilities; 1 once the position has halted.
@@ -31,20 +31,20 @@ class Ponder(NamedTuple):
 
     @classmethod
     def of(cls, inputs):
-        """Returns the state before the first step of inputs [B, T, hidden]."""
+        """Returns the state before the first step, for inputs [B, T, hidden]."""
         zeros = ops.zeros(shape_of(inputs)[:2], "float32")
         return cls(zeros, zeros, zeros)
 
     def advanced(self, p, threshold):
-        """Takes one step with halting probabilities.
+        """Advances the halting state by one step, given the step's halting probabilities.
 
         Args:
             p: float32 [B, T].
-            threshold: float, 1 - ε: a position halts where the sum would be above it.
+            threshold: float, 1 - ε; a position halts when its sum of probabilities would exceed the threshold.
 
         Returns:
-            (float32 weights [B, T] of the state that this step computes, 0 where a position had halted before; the
-            new Ponder).
+            (weights, new Ponder). The weights, float32 [B, T], are those of the state that this step computes; they are
+            0 where a position had already halted.
         """
 
         def where(condition):
@@ -65,25 +65,26 @@ class Ponder(NamedTuple):
 
 
 class _Gate(Dense):
-    """A dense layer that stays in floats in a quantized model: sums near 1 - ε need the precision."""
+    """A dense layer that keeps float weights in a quantized model, because sums near 1 - ε need the precision."""
 
     def quantize(self, mode=None, type_check=True, config=None):
-        """Changes nothing."""
+        """Does nothing: the layer keeps its float weights."""
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class AdaptiveComputation(Layer):
-    """Halting probabilities σ(w·s + b) of the states [B, T, hidden] before a step, and the weighted output.
+    """Computes the halting probabilities σ(w·s + b) of states [B, T, hidden], and combines states into the output.
 
-    With "basic" the output is a running average, w_n s_n + (1 - w_n) out_{n-1}, in which the weights of the states do
-    not sum to 1. With "accumulated" it is Graves' sum of w_n s_n, in which they do, unless the last step stops a
-    position. With "global" it is the average of "basic", and all positions of a row halt together: see `average`.
+    With "basic", the output is a running average, w_n s_n + (1 - w_n) out_{n-1}, in which the weights of the states do
+    not sum to 1. With "accumulated", the output is Graves' sum of w_n s_n; its weights sum to 1 unless a position is
+    stopped by the last step. With "global", the output is the same as with "basic", but all positions of a row halt
+    together: see `average`.
 
     Args:
         act_type: "basic", "accumulated" or "global".
         epsilon: float in [0, 1): a position halts once its probabilities sum to more than 1 - ε.
         bias_init: float, initial value of b.
-        cost_weight: float, weight of the ponder cost in the loss; 0: no cost.
+        cost_weight: float, weight of the ponder cost in the loss; 0 means no cost.
         kernel_initializer: initializer of w, see `keras.layers.Dense`.
 
     Raises:
@@ -110,7 +111,7 @@ class AdaptiveComputation(Layer):
         self.act_type = act_type
         self.threshold = 1.0 - epsilon
         self.cost_weight = cost_weight
-        # In the dtype of the weights: in 16 bits, sums near 1 - ε would be too coarse.
+        # The gate computes in the dtype of its weights, because sums near 1 - ε would be too coarse in 16 bits.
         initializers = {
             "kernel_initializer": own_initializer(kernel_initializer),
             "bias_initializer": keras.initializers.Constant(bias_init),
@@ -149,9 +150,9 @@ class AdaptiveComputation(Layer):
     def average(self, p, visible):
         """Returns the mean probability over the positions that each position sees, for "global".
 
-        tensor2tensor averages over the whole width of the batch. Here padding does not count, so that a row does not
-        depend on its neighbours. Nor do positions that attention does not see, so that a prediction does not depend on
-        later targets.
+        tensor2tensor averages over the whole width of the batch. Here the average leaves out padding, so that a row
+        does not depend on its neighbours, and positions that attention does not see, so that a prediction does not
+        depend on later targets.
 
         Args:
             p: float32 [B, S].
@@ -164,6 +165,6 @@ class AdaptiveComputation(Layer):
         return ops.sum(seen * ops.expand_dims(p, 1), axis=-1) / ops.maximum(ops.sum(seen, axis=-1), 1.0)
 
     def mixed(self, output, state, weights):
-        """Returns the new output [B, T, hidden], given the previous one, a step's state and its weights [B, T]."""
+        """Mixes a step's state into the previous output, both [B, T, hidden], with the state's weights [B, T]."""
         weights = ops.cast(ops.expand_dims(weights, -1), state.dtype)
         return state * weights + (output if self.act_type == "accumulated" else output * (1.0 - weights))

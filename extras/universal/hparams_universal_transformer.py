@@ -1,7 +1,8 @@
-"""Sets of Universal Transformers for `--model=universal_transformer`, with tensor2tensor's names and values.
+"""Hparams sets for `--model=universal_transformer`, with tensor2tensor's names and values.
 
-These are the sets of models/research/universal_transformer.py that only need signals of position and step, and adaptive
-computation time. As in tensor2tensor, `num_hidden_layers` only determines defaults and does not describe the model.
+These are the sets in models/research/universal_transformer.py that need only position and step signals and adaptive
+computation time. As in tensor2tensor, `num_hidden_layers` only determines the default numbers of steps; the model does
+not use it.
 """
 
 from t2t_lite.hparams.transformer import transformer_base, transformer_tiny
@@ -9,7 +10,7 @@ from t2t_lite.registry import register_hparams
 
 
 def _universal(hparams, changes=(), **own):
-    """Returns changed HParams with the settings of steps: tensor2tensor's values, unless `own` has others."""
+    """Returns `hparams` with `changes` and with the numbers of steps: tensor2tensor's values, or those in `own`."""
     made = hparams.override_from_dict({"pos": "none", **dict(changes)})
     layers = hparams.num_hidden_layers
     for name, value in {"num_rec_steps": layers, "act_max_steps": 2 * layers, **own}.items():
@@ -24,83 +25,83 @@ _ACT = {"recurrence_type": "act"}
 
 @register_hparams
 def universal_transformer_base():
-    """6 steps of a layer of 1024."""
+    """6 steps of one layer with hidden size 1024."""
     return _universal(transformer_base(), _BASE)
 
 
 @register_hparams
 def universal_transformer_big():
-    """6 steps of a layer of 2048."""
+    """6 steps of one layer with hidden size 2048."""
     return _universal(transformer_base(), _BIG)
 
 
 @register_hparams
 def universal_transformer_small():
-    """6 steps of a layer of 512."""
+    """6 steps of one layer with hidden size 512."""
     return _universal(transformer_base())
 
 
 @register_hparams
 def universal_transformer_tall():
-    """16 steps of a layer of 512."""
+    """16 steps of one layer with hidden size 512."""
     return _universal(transformer_base(), num_rec_steps=16)
 
 
 @register_hparams
 def universal_transformer_tiny():
-    """8 steps of a layer of 128."""
+    """8 steps of one layer with hidden size 128."""
     return _universal(transformer_tiny(), num_rec_steps=8)
 
 
 @register_hparams
 def universal_transformer_position_random_timing_tiny():
-    """The tiny one with positions that begin anywhere in training."""
+    """universal_transformer_tiny, with a random first position in training."""
     return _universal(transformer_tiny(), num_rec_steps=8, position_start_index="random")
 
 
 @register_hparams
 def universal_transformer_position_step_timing_tiny():
-    """The tiny one with positions that begin farther on in each step."""
+    """universal_transformer_tiny, with a first position that grows with each step."""
     return _universal(transformer_tiny(), num_rec_steps=8, position_start_index="step")
 
 
 @register_hparams
 def universal_transformer_step_sinusoid_timing_tiny():
-    """The tiny one with sinusoids of the step's number."""
+    """universal_transformer_tiny, with a sinusoid encoding of the step number instead of learned vectors."""
     return _universal(transformer_tiny(), num_rec_steps=8, step_timing_signal_type="sinusoid")
 
 
 @register_hparams
 def adaptive_universal_transformer_base():
-    """At most 12 steps of a layer of 1024."""
+    """At most 12 steps of one layer with hidden size 1024."""
     return _universal(transformer_base(), _BASE, **_ACT)
 
 
 @register_hparams
 def adaptive_universal_transformer_small():
-    """At most 12 steps of a layer of 512."""
+    """At most 12 steps of one layer with hidden size 512."""
     return _universal(transformer_base(), **_ACT)
 
 
 @register_hparams
 def adaptive_universal_transformer_tall():
-    """At most 24 steps of a layer of 512."""
+    """At most 24 steps of one layer with hidden size 512."""
     return _universal(transformer_base(), {"batch_size": 1024}, act_max_steps=24, **_ACT)
 
 
 @register_hparams
 def adaptive_universal_transformer_tiny():
-    """At most 4 steps of a layer of 128."""
+    """At most 4 steps of one layer with hidden size 128."""
     return _universal(transformer_tiny(), num_rec_steps=8, **_ACT)
 
 
 @register_hparams
 def adaptive_universal_transformer_position_random_timing_tiny():
-    """The tiny one with positions that begin anywhere in training."""
+    """adaptive_universal_transformer_tiny, with a random first position in training."""
     return _universal(transformer_tiny(), num_rec_steps=8, position_start_index="random", **_ACT)
 
 
 @register_hparams
 def adaptive_universal_transformer_global_base():
-    """The base one, of which all positions of a sentence halt together."""
+    """adaptive_universal_transformer_base, but all positions of a sentence halt together."""
     return _universal(transformer_base(), _BASE, act_type="global", **_ACT)

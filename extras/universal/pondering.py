@@ -1,4 +1,4 @@
-"""The number of steps that a model took for each piece (adaptive computation time), as text and as bars."""
+"""Reports how many steps a model took for each piece (adaptive computation time), as text and as a bar chart."""
 
 from t2t_lite.decoding.hypothesis import Teller
 from t2t_lite.errors import UserError
@@ -11,12 +11,12 @@ _ROW, _STEP, _MARGIN, _PAD = 20, 24, 14, 6
 
 @register_teller("ponder_steps")
 class PonderSteps(Teller):
-    """Runs a model's `ponder_steps` on pairs of a source and its output.
+    """Computes the number of steps per piece for pairs of a source and its output, with the model's `ponder_steps`.
 
     Args:
         model: a model with a method `ponder_steps(features)`, such as `t2t_lite.models.UniversalTransformer`, that
-            returns {"inputs": [B, S], "targets": [B, T]}, the number of steps for each position of the features;
-            number t of the targets belongs to the prediction of target t.
+            returns {"inputs": [B, S], "targets": [B, T]}, the number of steps for each position; entry t of "targets"
+            belongs to the prediction of target t.
 
     Raises:
         UserError: the model has no such method.
@@ -24,11 +24,11 @@ class PonderSteps(Teller):
 
     flag = "ponder_file"
     help = (
-        "Where to write the number of steps for each piece, 3 2 …<TAB>4 4 …, one line per input line. Only for a "
+        "Where to write the number of steps of each piece, 3 2 …<TAB>4 4 …, one line per input line. Only for a "
         "universal_transformer."
     )
-    own = "steps of its own"
-    without = "takes the same steps for every piece"
+    own = "its own number of steps"
+    without = "takes the same number of steps for every piece"
 
     def __init__(self, model):
         from t2t_lite.decoding.scoring import GivenTargets
@@ -42,7 +42,7 @@ class PonderSteps(Teller):
         self._run = GivenTargets(self._steps)
 
     def _steps(self, inputs, targets):
-        """Returns int32 [B, T, 1 + S]: the steps of each target, followed by those of all inputs."""
+        """Returns int32 [B, T, 1 + S]: the steps of each target, followed by the steps of all inputs."""
         import tensorflow as tf
 
         steps = self.model.ponder_steps({"inputs": inputs, "targets": targets})
@@ -51,7 +51,7 @@ class PonderSteps(Teller):
         return tf.concat([target[:, :, None], tf.tile(source[:, None], [1, shape[1], 1])], axis=2)
 
     def __call__(self, sources, targets):
-        """Returns a list of (steps for the source's pieces, steps for the output's), lists of int without EOS."""
+        """Returns a list of (steps of the source's pieces, steps of the output's pieces): lists of int, without EOS."""
         found = self._run(sources, targets)
         return [
             (rows[0, 1 : len(source)].tolist(), rows[: len(ids) - (ids[-1] == EOS_ID), 0].tolist())
@@ -60,7 +60,7 @@ class PonderSteps(Teller):
 
     @staticmethod
     def joined(values):
-        """Returns the concatenated steps of all parts."""
+        """Concatenates the steps of the parts that a long line was split into."""
         return tuple([n for of_part in values for n in of_part[side]] for side in (0, 1))
 
     @staticmethod
@@ -70,20 +70,20 @@ class PonderSteps(Teller):
 
 
 def draw_ponder_steps(translation, hypothesis=0):
-    """Returns a `Drawing` with a bar for each piece that shows its steps; the source, then the output.
+    """Draws one bar per piece that shows its number of steps: first the source's pieces, then the output's.
 
     Args:
-        translation: `Translation` with ponder steps: see `Translator.translate`.
-        hypothesis: int, the number of the output, from 0.
+        translation: `Translation` with ponder steps (`return_ponder_steps` of `Translator.translate`).
+        hypothesis: int, the index of the output to draw.
 
     Raises:
         UserError: the translation has no ponder steps.
     """
     output = translation.hypotheses[hypothesis]
     if output.ponder_steps is None:
-        raise UserError("This translation has no ponder steps. Expected one of translate(…, return_ponder_steps=True).")
+        raise UserError("This translation has no ponder steps. Use translate(…, return_ponder_steps=True).")
     source, target = output.ponder_steps
-    # There may be more steps than pieces: a stop string or the limit removes pieces.
+    # There may be more steps than pieces, because a stop string or the length limit removes pieces.
     sides = [("source", translation.source_tokens, source), ("output", output.tokens, target)]
     most = max([*source, *target], default=1)
     words = max((text_width(token) for _, tokens, _ in sides for token in tokens), default=0)

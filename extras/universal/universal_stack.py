@@ -1,4 +1,4 @@
-"""The repeated layers of a Universal Transformer (Dehghani et al. 2019), and the signals added before each step."""
+"""The repeated layers of a Universal Transformer (Dehghani et al. 2019) and the signals added before each step."""
 
 import random
 
@@ -14,24 +14,24 @@ from t2t_lite.layers.masks import causal_mask
 from t2t_lite.layers.positions import SinusoidalPositionEmbedding
 from t2t_lite.layers.stack import TransformerStack
 
-_OWN = ("signals", "halting")  # layers that are not repeated
+_OWN = ("signals", "halting")  # sublayers that are not repeated
 POSITION_STARTS = ("none", "random", "step")
 STEP_SIGNALS = ("learned", "sinusoid", "none")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class UniversalStack(TransformerStack):
-    """Runs the same layers for a number of steps, each of which begins with signals of position and step.
+    """Runs the same layers for several steps, adding position and step signals before each step.
 
     With `halting`, each position decides how many steps it takes. As in tensor2tensor's code, but unlike the paper's
-    text, the states of positions that have halted are still transformed, and other positions attend to these states;
-    only their outputs remain. All steps are always computed.
+    text, the states of halted positions are still transformed, and other positions attend to these states; only the
+    outputs of halted positions no longer change. All steps are always computed.
 
     Args:
-        layers: list of layers, as for `TransformerStack`, all of which run in each step.
+        layers: list of layers, as for `TransformerStack`; each step runs all of them.
         num_steps: int, T; with `halting`, the step at which every position stops.
-        signals: `StepSignals`; None: no signals.
-        halting: `AdaptiveComputation`; None: every position takes all steps.
+        signals: `StepSignals`, or None for no signals.
+        halting: `AdaptiveComputation`; if None, every position takes all steps.
         recompute: see `TransformerStack`.
 
     Example:
@@ -85,16 +85,16 @@ class UniversalStack(TransformerStack):
     ):
         """Runs all steps: see `TransformerStack.call`.
 
-        Scores and hidden states are returned for each step and each of its layers. With `halting`, the results of the
-        `Context` (that of the last layer, if each has its own) get "ponder_steps", float32 [B, T], the number of steps
-        in which each position was running, and their "cost", unless its weight is 0.
+        Scores and hidden states are returned for each layer in each step. With `halting`, two entries are added to the
+        results of the `Context` (the last layer's, if each layer has a separate context): "ponder_steps", float32 [B,
+        T], the number of steps in which each position was running, and, unless its weight is 0, the ponder "cost".
         """
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
         tensors = () if memory is None else (memory,)
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
-        inputs = ops.cast(inputs, self.compute_dtype)  # of integers
+        inputs = ops.cast(inputs, self.compute_dtype)  # the inputs may be integers
         scores, states = [], [inputs]
 
         def transform(step, x):
@@ -120,7 +120,7 @@ class UniversalStack(TransformerStack):
         return results if len(results) > 1 else x
 
     def _row_lengths(self, memory, memory_mask, mask, context):
-        """Returns the lengths for the signals: those of the rows, or of the inputs, which are known in decoding."""
+        """Returns the row lengths for the signals; in a decoder these are the encoder's, which decoding also knows."""
         if memory is None:
             return _lengths(mask)
         is_random = self.signals is not None and self.signals.position_start == "random"
@@ -129,7 +129,7 @@ class UniversalStack(TransformerStack):
         return _lengths(memory_mask, memory)
 
     def _report(self, ponder, context):
-        """Adds the steps and the costs to the results of a context; they are 0 at padding."""
+        """Adds the ponder steps and costs to the results of a context; both are 0 at padding."""
         is_there = 1.0 if isinstance(context.nonpadding, tuple) else ops.cast(context.nonpadding, "float32")
         context.results.add("ponder_steps", ponder.steps * is_there)
         if self.halting.has_costs:
@@ -141,8 +141,8 @@ class UniversalStack(TransformerStack):
         Args:
             inputs: [B, T, hidden].
             transform: function (step, states) that runs the layers.
-            average: function (step, halting probabilities [B, T]) that averages them, for "global".
-            of_signals: arguments of `StepSignals.call`.
+            average: function (step, halting probabilities [B, T]) that averages the probabilities, for "global".
+            of_signals: other arguments of `StepSignals.call`.
 
         Returns:
             (output [B, T, hidden], Ponder or None).
@@ -167,12 +167,12 @@ class UniversalStack(TransformerStack):
         _, length, _ = shape_of(inputs)
         visible = attention_mask
         if visible is None:
-            is_causal = hasattr(self.layers[0], "init_cache")  # a decoder's
+            is_causal = hasattr(self.layers[0], "init_cache")  # only decoder layers have a cache
             visible = ops.expand_dims(causal_mask(length, length) if is_causal else ops.ones((1, length), "bool"), 0)
         return visible if mask is None else ops.logical_and(visible, ops.expand_dims(mask, 1))
 
     def init_cache(self, memory, batch, slots, prompts=None, lengths=()):
-        """Returns the cache for `step`: one for each layer in each step; the memory is projected once per layer.
+        """Returns the cache for `step`: one entry per layer and step; the memory is projected only once per layer.
 
         Args:
             memory, batch, slots: see `TransformerDecoderLayer.init_cache`.
@@ -193,11 +193,11 @@ class UniversalStack(TransformerStack):
         return {"steps": steps, "memory": memories, "halting": past}
 
     def prefill(self, inputs):
-        """Raises `ValueError`: an encoder-decoder model has no prompts."""
+        """Raises `ValueError`, because an encoder-decoder model has no prompts."""
         raise ValueError(f"{self.name}: {type(self).__name__} does not support prompts. Expected a TransformerStack.")
 
     def step(self, inputs, cache, position=None, attention_mask=None, memory_mask=None):
-        """Decodes one position of every beam, in all steps: see `TransformerDecoderLayer.step`.
+        """Decodes one position of every beam, running all steps: see `TransformerDecoderLayer.step`.
 
         Args:
             inputs: [B, K, hidden].
@@ -230,23 +230,24 @@ class UniversalStack(TransformerStack):
         return x, {**cache, "steps": new_steps, "halting": new_halting}
 
     def get_config(self):
-        """Returns the constructor's arguments, layers serialized."""
+        """Returns the constructor's arguments, with the layers serialized."""
         config = super().get_config()
         own = {"num_steps": self.num_steps, **{name: config_of(getattr(self, name)) for name in _OWN}}
         return {**config, "order": config["order"][: len(self._step_layers)], **own}
 
     @classmethod
     def from_config(cls, config):
-        """Creates the stack and its layers."""
+        """Creates the stack and its layers from `get_config`."""
         own = {name: config[name] and keras.saving.deserialize_keras_object(config[name]) for name in _OWN}
         return super().from_config({**config, **own})
 
 
 def _lengths(mask, states=None):
-    """Returns the number of positions of each row that are not padding, int32 [B]; None if there is no argument.
+    """Returns the number of non-padding positions in each row, int32 [B]; None if both arguments are None.
 
     Args:
-        mask: bool [B, S], or [B, T, S], whose first query counts; None: `states` [B, S, size] have no padding.
+        mask: bool [B, S], or [B, T, S], of which the first query is used. If None, `states` [B, S, size] have no
+        padding.
     """
     if mask is not None:
         return ops.sum(ops.cast(mask if len(mask.shape) == 2 else mask[:, 0], "int32"), axis=-1)
@@ -255,21 +256,22 @@ def _lengths(mask, states=None):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class StepSignals(Layer):
-    """Adds sinusoids of positions and a vector for the step (Dehghani et al. 2019, equations 6 and 7).
+    """Adds position sinusoids and a step vector to its inputs (Dehghani et al. 2019, equations 6 and 7).
 
     Mirrors `step_preprocess` of tensor2tensor's models/research/universal_transformer_util.py.
 
     Args:
         num_steps: int, T.
-        add_position: bool, whether sinusoids of positions are added.
-        step_signal: "learned", a trained vector for each step; "sinusoid", the encoding of its number; or "none".
-        position_start: the number of the first position. "none": 0. "random": in training, a random number below the
-            row's length, different in each step (so that the model sees larger positions than the texts have). "step":
-            the row's length · step / T, rounded down.
-        layout: layout of the sinusoids, see `SinusoidalPositionEmbedding`.
+        add_position: bool, whether position sinusoids are added.
+        step_signal: "learned" adds a trained vector for each step; "sinusoid" adds the sinusoid of the step number;
+        "none" adds nothing.
+        position_start: the number of the first position. With "none", it is 0. With "random", it is a random number
+        below the row's length during training, sampled again in each step (so that the model sees larger positions than
+        the texts have). With "step", it is the row's length · step / T, rounded down.
+        layout: layout of the sinusoids: see `SinusoidalPositionEmbedding`.
 
     Raises:
-        ValueError: an argument is not one of these.
+        ValueError: `step_signal` or `position_start` has another value.
     """
 
     def __init__(
@@ -296,19 +298,19 @@ class StepSignals(Layer):
         self.step_signal = step_signal
         self.position_start = position_start if add_position else "none"
         self.add_position = add_position
-        # Only for "random". The seed is drawn as in Keras, which tracks the generator.
+        # Only "random" needs a generator. It is seeded as in Keras, which tracks the generator.
         self.seed_generator = ScopedSeed(random.randint(1, 10**9)) if self.position_start == "random" else None
         self.sinusoids = SinusoidalPositionEmbedding(layout, dtype=self.dtype_policy, name="sinusoids")
         self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates the vectors of the steps."""
+        """Creates the table of step vectors."""
         self.require_size(input_shape)
         if self.add_position or self.step_signal == "sinusoid":
             self.sinusoids.build(input_shape)
         if self.step_signal == "learned":
-            # tensor2tensor's table is drawn from N(0, 1/√d) and multiplied by √d when it is read.
+            # As in tensor2tensor, the table is initialized from N(0, 1/√d) and multiplied by √d when it is read.
             self.scale = input_shape[-1] ** 0.5
             initializer = keras.initializers.RandomNormal(stddev=1 / self.scale)
             self.table = self.add_weight(name="table", shape=(self.num_steps, input_shape[-1]), initializer=initializer)
@@ -319,8 +321,9 @@ class StepSignals(Layer):
         Args:
             inputs: [B, T, hidden].
             step: int, from 0.
-            position: int scalar or [B], see `SinusoidalPositionEmbedding.call`.
-            lengths: int [B], lengths of the rows, for `position_start`; None: T, unless there is a `position`.
+            position: int scalar or [B]: see `SinusoidalPositionEmbedding.call`.
+            lengths: int [B], lengths of the rows, for `position_start`. If None, all lengths are T, unless there is a
+            `position`.
             training: bool.
 
         Returns:
@@ -350,7 +353,7 @@ class StepSignals(Layer):
         if self.position_start == "none" or (self.position_start == "random" and not training):
             return None
         if lengths is None and position is not None:
-            raise ValueError(f"{self.name}: with position_start='step' a step of decoding needs `lengths`.")
+            raise ValueError(f"{self.name}: `lengths` is required to decode one position with position_start='step'.")
         batch, length, _ = shape
         lengths = ops.full((batch,), length, "int32") if lengths is None else ops.cast(lengths, "int32")
         if self.position_start == "step":

@@ -1,4 +1,4 @@
-"""The Universal Transformer, whose layers are repeated (Dehghani et al. 2019, arXiv 1807.03819).
+"""The Universal Transformer, which repeats the same layers (Dehghani et al. 2019, arXiv 1807.03819).
 
 Mirrors tensor2tensor's models/research/universal_transformer.py.
 """
@@ -20,7 +20,7 @@ from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
 _NO_SETTINGS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
-# Settings that have no effect with a recurrence_type.
+# The settings that have no effect, by recurrence_type.
 _OF_THE_OTHER = {
     "act": ("num_rec_steps",),
     "basic": ("act_type", "act_max_steps", "act_epsilon", "act_halting_bias_init", "act_loss_weight"),
@@ -32,16 +32,16 @@ _OF_THE_OTHER = {
 class UniversalTransformer(Transformer):
     """A `Transformer` whose encoder and decoder each repeat the same layers.
 
-    Before each step, signals of position and step are added. With recurrence_type "act" each position decides after how
+    Position and step signals are added before each step. With recurrence_type "act", each position decides after how
     many steps it halts: see `AdaptiveComputation` and `UniversalStack`.
 
     Args:
-        vocab_size: int, ids of the inputs, and of the targets when shared.
-        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
-        {options}
+        vocab_size: int, the number of ids of the inputs, and of the targets if they share the vocabulary.
+        target_vocab_size: int, the number of ids of the targets; None means one vocabulary for both. {options}
 
     Raises:
-        ValueError: an argument is out of its range, or positions are added twice; the message has its name and value.
+        ValueError: an argument is out of its range, or positions would be added twice; the message has the argument's
+        name and value.
 
     Example:
         >>> model = UniversalTransformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_rec_steps=3)
@@ -52,50 +52,50 @@ class UniversalTransformer(Transformer):
     HPARAMS: ClassVar = {
         "recurrence_type": setting(
             "basic", choices=("basic", "act"), argument="recurrence_type", fixed=True,
-            meaning="basic: all positions take num_rec_steps; act: each position decides how many it takes.",
+            meaning="basic: all positions take num_rec_steps steps; act: each position decides when it stops.",
         ),
         "num_rec_steps": setting(
-            6, 1, 2**9, argument="num_rec_steps", fixed=True, meaning="The number of steps T (basic)."
+            6, 1, 2**9, argument="num_rec_steps", fixed=True, meaning="The number of steps, T (basic only)."
         ),
         "num_inrecurrence_layers": setting(
-            1, 1, 2**6, argument="num_inrecurrence_layers", fixed=True, meaning="Layers that run in each step."
+            1, 1, 2**6, argument="num_inrecurrence_layers", fixed=True, meaning="The number of layers in each step."
         ),
         "add_position_timing_signal": setting(
             True, argument="add_position_timing_signal", fixed=True,
-            meaning="Whether sinusoids of positions are added before each step.",
+            meaning="Whether position sinusoids are added before each step.",
         ),
         "position_start_index": setting(
             "none", choices=POSITION_STARTS, argument="position_start_index", fixed=True,
-            meaning="The first position. none: 0; random: in training, a random one in each step, below the row's "
+            meaning="The first position. none: 0; random: in training, a random number in each step, below the row's "
             "length; step: the length of the inputs · step / T.",
         ),
         "add_step_timing_signal": setting(
             True, argument="add_step_timing_signal", fixed=True,
-            meaning="Whether a vector for the step is added before each step.",
+            meaning="Whether a vector that encodes the step is added before each step.",
         ),
         "step_timing_signal_type": setting(
             "learned", choices=("learned", "sinusoid"), argument="step_timing_signal_type", fixed=True,
-            meaning="The kind of these vectors.",
+            meaning="How the step is encoded: as a learned vector or as a sinusoid.",
         ),
         "act_type": setting(
             "basic", choices=ACT_TYPES, argument="act_type", fixed=True,
-            meaning="The output of act. basic: a running average of the states; accumulated: their weighted sum "
-            "(Graves 2016); global: as basic, but all positions of a row halt together.",
+            meaning="The output with act. basic: a running average of the states; accumulated: their weighted sum "
+            "(Graves 2016); global: like basic, but all positions of a row halt together.",
         ),
         "act_max_steps": setting(
-            12, 1, 2**9, argument="act_max_steps", fixed=True, meaning="The step at which all positions halt (act)."
+            12, 1, 2**9, argument="act_max_steps", fixed=True, meaning="The maximum number of steps (act only)."
         ),
         "act_epsilon": setting(
             0.01, 0, below=1, argument="act_epsilon", fixed=True,
-            meaning="A position halts once its probabilities sum to more than 1 minus act_epsilon (act).",
+            meaning="A position halts once its probabilities sum to more than 1 - act_epsilon (act only).",
         ),
         "act_halting_bias_init": setting(
             1.0, -100, 100, argument="act_halting_bias_init",
-            meaning="Initial bias of the halting probabilities (act); larger values mean fewer steps.",
+            meaning="Initial bias of the halting probabilities (act only); larger values mean fewer steps.",
         ),
         "act_loss_weight": setting(
             0.01, 0, 10**6, argument="act_loss_weight",
-            meaning="Weight in the loss of the ponder cost (act): steps plus remainder, mean of positions; 0: none.",
+            meaning="Weight of the ponder cost in the loss (act only): steps plus remainder per position; 0: none.",
         ),
     }  # fmt: skip
 
@@ -104,7 +104,7 @@ class UniversalTransformer(Transformer):
     )
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
-        TransformerModel.__init__(self, vocab_size, target_vocab_size, **options)  # Transformer has other options
+        TransformerModel.__init__(self, vocab_size, target_vocab_size, **options)  # Transformer's are others
         position = self.config["position"]
         if self.config["add_position_timing_signal"] and POSITIONS[position].embedding is not None:
             raise ValueError(
@@ -115,11 +115,11 @@ class UniversalTransformer(Transformer):
 
     @classmethod
     def check_has(cls, names, hparams=None):
-        """Checks that this model has these hyperparameters: see `SequenceModel.check_has`."""
+        """Checks that this model has the hyperparameters `names`: see `SequenceModel.check_has`."""
         names = list(names)
         if found := [name for name in names if name in _NO_SETTINGS]:
             raise UserError(
-                f"{found[0]}: the model {cls.__name__} does not have it. Expected num_rec_steps, or act_max_steps "
+                f"{found[0]}: {cls.__name__} does not have this setting. Expected num_rec_steps, or act_max_steps "
                 "with recurrence_type=act, and num_inrecurrence_layers for the layers of a step."
             )
         super().check_has(names, hparams)
@@ -128,14 +128,14 @@ class UniversalTransformer(Transformer):
             raise UserError(f"{found[0]}: has no effect with recurrence_type={kind}. Remove it.")
 
     def ponder_steps(self, inputs):
-        """Returns the number of steps in which each position was running, in a teacher-forced pass without dropout.
+        """Returns how many steps each position took, in a teacher-forced pass without dropout.
 
         Args:
-            inputs: as of `call`.
+            inputs: as for `call`.
 
         Returns:
-            {"inputs": float32 [B, S], "targets": float32 [B, T]}, whole numbers, 0 at padding. Number t of the targets
-            belongs to the prediction of target t. With recurrence_type "basic" all are num_rec_steps.
+            {"inputs": float32 [B, S], "targets": float32 [B, T]}, whole numbers, 0 at padding. Entry t of "targets"
+            belongs to the prediction of target t. With recurrence_type "basic", all numbers are num_rec_steps.
         """
         results = {feature: Results() for feature in ("inputs", "targets")}
         memory = self.encode(inputs["inputs"], results=results["inputs"])
@@ -148,11 +148,11 @@ class UniversalTransformer(Transformer):
         }
 
     def depths(self):
-        """Returns the numbers of layers of encoder and decoder in one step."""
+        """Returns (encoder, decoder): the number of layers that each runs in one step."""
         return (self.config["num_inrecurrence_layers"],) * 2
 
     def stack_of(self, layers, **options):
-        """Creates the stack that repeats the layers."""
+        """Creates the stack that repeats `layers` for all steps."""
         c, name = self.config, options["name"]
         is_act = c["recurrence_type"] == "act"
         num_steps = c["act_max_steps"] if is_act else c["num_rec_steps"]

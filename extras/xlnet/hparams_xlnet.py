@@ -1,4 +1,4 @@
-"""Sets of XLNet for `--hparams_set`: the published sizes (Yang et al. 2019, appendix A.4) and a small one."""
+"""Hparams sets for XLNet: the published sizes (Yang et al. 2019, appendix A.4) and a small one."""
 
 from t2t_lite.hparams.transformer_encoder import bert_base
 from t2t_lite.registry import register_hparams
@@ -6,7 +6,7 @@ from t2t_lite.registry import register_hparams
 
 @register_hparams
 def xlnet_base():
-    """XLNet base: 12 layers of 768, post-norm, relative positions; it is trained like `xlnet_large`."""
+    """XLNet base: 12 layers of hidden size 768, post-norm, relative positions; trained like `xlnet_large`."""
     hparams = bert_base().override_from_dict(
         dict(
             attention_bias=False,
@@ -25,13 +25,16 @@ def xlnet_base():
 
 @register_hparams
 def xlnet_large():
-    """XLNet large: 24 layers of 1024; the paper trains with 8,192 rows of 512 ids per step (appendix A.4.1)."""
+    """XLNet large: 24 layers of hidden size 1024.
+
+    The paper trains on 8,192 rows of 512 ids per step (appendix A.4.1).
+    """
     return xlnet_base().override_from_dict(dict(hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24))
 
 
 @register_hparams
 def xlnet_tiny():
-    """2 layers of 128, for a CPU."""
+    """2 layers of hidden size 128, for a CPU."""
     return xlnet_base().override_from_dict(
         dict(
             hidden_size=128,

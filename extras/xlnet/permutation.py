@@ -1,6 +1,6 @@
-"""Permutation language modelling (Yang et al. 2019, "XLNet"): samples the predicted ids and their order.
+"""Samples the ids to predict and their order for permutation language modelling (Yang et al. 2019, "XLNet").
 
-Everything is a pure function of seeds, one per row, as `Problem.corrupt` needs it.
+The samples depend only on seeds, one per row, as `Problem.corrupt` requires.
 """
 
 import dataclasses
@@ -11,17 +11,17 @@ import tensorflow as tf
 from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError
 
-LONGEST_SPAN = 5  # ids; section 3.1
-CONTEXT = 6  # K: a span of L ids is in a context of K L (section 2.3, "partial prediction"; section 3.1)
+LONGEST_SPAN = 5  # maximum number of ids; section 3.1
+CONTEXT = 6  # K: a span of L ids has a context of K L ids (section 2.3, "partial prediction"; section 3.1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Permutation:
-    """Samples the spans of ids to predict, about one id in six, and their factorization order.
+    """Samples spans of ids to predict, about one id in six, and the ids' factorization order.
 
-    A row is a sequence of contexts of 6 L ids, each of which has one span of L ids at a random place; L is 1 to 5, with
-    a probability proportional to 1/L, as in the authors' data_utils.py. All other ids precede the predicted ones in the
-    order. All rows are read forwards; the authors read half of a batch backwards.
+    A row is divided into contexts of 6 L ids, each with one span of L ids at a random place. L is 1 to 5, with a
+    probability proportional to 1/L, as in the authors' data_utils.py. In the factorization order, all other ids precede
+    the predicted ids. All rows are read forwards, whereas the authors read half of each batch backwards.
 
     Attributes:
         ordinary: bool [V], False for padding, EOS and other special ids, which are never predicted.
@@ -45,9 +45,9 @@ class Permutation:
             seeds: int32 [B, 2].
 
         Returns:
-            (targets, order), int32 [B, T] each, 0 where nothing is predicted: the ids, and the numbers from 1 on in
-            random order. A row's results depend only on its seed and its own ids. A row that has an ordinary id has at
-            least one target.
+            (targets, order), both int32 [B, T] and 0 where nothing is predicted: the ids to predict, and their ranks in
+            the order, from 1 on. A row's results depend only on its seed and its ids. A row with at least one ordinary
+            id has at least one target.
         """
         ordinary = tf.gather(tf.constant(self.ordinary), ids)
         context, place = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
@@ -62,7 +62,7 @@ class Permutation:
 
 
 def _spans(of_sizes, of_places):
-    """Returns bool [B, T]: whether a position is in a span. Arguments: random numbers [B, T], one per context."""
+    """Returns whether each position is in a span, bool [B, T]; the arguments are random numbers [B, T]."""
     share = np.cumsum([1 / size for size in range(1, LONGEST_SPAN + 1)])
     sizes = 1 + tf.reduce_sum(tf.cast(of_sizes[..., None] >= (share / share[-1])[:-1], tf.int32), -1)
     ends = tf.cumsum(CONTEXT * sizes, axis=1)

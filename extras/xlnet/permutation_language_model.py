@@ -1,4 +1,4 @@
-"""The task of predicting the pieces of texts in random order."""
+"""The task of predicting the pieces of a text in random order."""
 
 import tensorflow as tf
 
@@ -8,12 +8,12 @@ from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
 
 @registry.register_task("permutation_language_model")
 class PermutationLanguageModelTask(MaskedLanguageModelTask):
-    """Predicts words in a given order. Answers are those for masked words; a mask does not see the other masks."""
+    """Trains on words in random order, and answers like the masked language model; masks do not see each other."""
 
     model = "xlnet"
     needed_features = ("order",)
 
     @staticmethod
     def fit_labels(batch, features):
-        """See `Task`: the ids to predict, for which models return logits."""
+        """Returns the ids to predict, for which models return logits: see `Task`."""
         return tf.boolean_mask(batch["targets"], batch["targets"] != 0)

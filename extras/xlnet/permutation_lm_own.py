@@ -1,8 +1,8 @@
-"""`permutation_lm_own`: models that learn from the user's own text files to predict words in random order (XLNet).
+"""`permutation_lm_own`: predicts words of the user's own text files in random order (XLNet).
 
     t2t-datagen --problem=permutation_lm_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
-Files, rows and vocabulary are those of `masked_lm_own`; an order is sampled each time that a batch is read.
+Files, rows and vocabulary are the same as for `masked_lm_own`. A new order is sampled whenever a batch is read.
 """
 
 import types
@@ -16,20 +16,20 @@ from t2t_lite.problems.own_settings import own_settings
 
 @registry.register_problem
 class PermutationLmOwn(MaskedLmOwn):
-    """The text files given to `configure`; a model predicts some of their words from the others, one by one.
+    """Prediction of some words of a text from the other words, one by one, on the user's own text files.
 
-    The mask of the vocabulary occurs in no text: `fill_mask` predicts the words in its place.
+    The vocabulary's mask does not occur in training texts; `fill_mask` predicts the words at masks.
     """
 
     task = "permutation_language_model"
     features = types.MappingProxyType({"inputs": 2, "targets": 2, "order": 2})
-    # The model adds one position: 512, as published.
+    # The model adds one position, for a total of 512 as published.
     settings = own_settings(
         *LanguagemodelOwn.settings, sequence_length=511, vocab_type=VocabType.SUBWORD.value
     )  # fmt: skip
 
     def feature_encoders(self, data_dir):
-        """See `Problem.feature_encoders`; inputs and targets share a vocabulary."""
+        """Returns one encoder for both inputs and targets: see `Problem.feature_encoders`."""
         from t2t_lite.data.corruption import ordinary_ids
         from t2t_lite.extras.xlnet.permutation import Permutation
 
@@ -38,6 +38,6 @@ class PermutationLmOwn(MaskedLmOwn):
         return {"inputs": encoder, "targets": encoder}
 
     def corrupt(self, batch, seeds):
-        """Returns all ids as inputs, the predicted ids as targets, and their order."""
+        """Returns all ids as inputs, the ids to predict as targets, and their order."""
         targets, order = self.permutation(batch["targets"], seeds)
         return {"inputs": batch["targets"], "targets": targets, "order": order}

@@ -1,4 +1,4 @@
-"""Explains the settings of problems with the user's own files for `permutation_lm_own`."""
+"""Describes the settings of problems on the user's own files for `permutation_lm_own`."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

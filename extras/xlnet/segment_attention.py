@@ -1,4 +1,4 @@
-"""XLNet's attention: distances, segments, and two streams (Yang et al. 2019, arXiv 1906.08237)."""
+"""XLNet's attention with distances, segments and two streams (Yang et al. 2019, arXiv 1906.08237)."""
 
 import dataclasses
 from typing import Any
@@ -17,43 +17,45 @@ from t2t_lite.registry import register_self_attention
 
 @dataclasses.dataclass(frozen=True)
 class SegmentContext(Context):
-    """A `Context` with segments, which `SegmentAttention` tells apart.
+    """A `Context` with the segments that `SegmentAttention` distinguishes.
 
     Attributes:
-        segments: int [B, S], the segment of each position; (): all positions are in one segment.
-        places: int [B, N], the positions of the second stream's queries among the S positions; (): one stream.
+        segments: int [B, S], the segment of each position, or () if all positions are in one segment.
+        places: int [B, N], the positions of the second stream's queries among the S positions, or () if there is one
+        stream.
     """
 
     segments: Any = ()
     places: Any = ()
 
     lack = (
-        "distinguishes segments, but this model has none. Expected the model xlnet, or another kind, such as "
-        "dot_product_relative_memory, which only depends on distances."
+        "distinguishes segments, but this model has no segments. Expected the model xlnet, or another kind, such as "
+        "dot_product_relative_memory, which depends only on distances."
     )
 
 
 @register_self_attention("relative_segments")
 @keras.saving.register_keras_serializable("t2t_lite")
 class SegmentAttention(MultiHeadAttention):
-    """Self-attention by content, by distance in both directions, and by whether two positions share a segment.
+    """Self-attention by content, by distance in either direction, and by whether two positions share a segment.
 
-    score(i, j) = ((q_i + u) · k_j + (q_i + v) · W_r R_(i - j) + (q_i + b) · s_ij) / √d_k: the first two are
-    Transformer-XL's, see `MemoryScore`; s_ij is one of two learned vectors, for two positions of the same segment or of
-    different ones (section 2.5). The `SegmentContext` of a call gives the segments and the places of a second stream
-    (section 2.3). Without a context all positions are in one segment, whose vector changes no weight.
+    score(i, j) = ((q_i + u) · k_j + (q_i + v) · W_r R_(i - j) + (q_i + b) · s_ij) / √d_k: the first two terms are
+    Transformer-XL's, see `MemoryScore`. s_ij is one of two learned vectors, for positions in the same segment or in
+    different segments (section 2.5). The segments and the places of the second stream (section 2.3) come from the
+    `SegmentContext` of the call. Without a context, all positions are in one segment, whose vector then does not change
+    the weights.
 
-    With two streams the first S states are the content stream (the paper's h), which sees its own position, and the
-    others are the query stream (the paper's g). Both attend to the keys and values of the content stream.
+    With two streams, the first S states are the content stream (the paper's h), in which each position sees itself; the
+    other states are the query stream (the paper's g). Both streams attend to the keys and values of the content stream.
 
     Args:
         num_heads: int, h.
-        clamp_length: int, the largest distance; larger ones are clamped to it. 0: no limit.
-        position_dropout: float in [0, 1), dropout rate of the sinusoids of distances.
+        clamp_length: int, to which larger distances are clamped; 0 means no limit.
+        position_dropout: float in [0, 1), dropout rate for the sinusoids of distances.
         **kwargs: other arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `MultiHeadAttention`, or the pattern is not "full".
+        ValueError: as for `MultiHeadAttention`, or the pattern is not "full".
     """
 
     context_class = SegmentContext
@@ -65,7 +67,7 @@ class SegmentAttention(MultiHeadAttention):
             raise ValueError(f"`pattern` must be 'full': received pattern={kwargs['pattern']!r}.")
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        """Creates the weights; b and the vectors of segments are drawn from N(0, 0.02), as in the authors' code."""
+        """Creates the weights; b and the segment vectors are initialized from N(0, 0.02), as in the authors' code."""
         super().build(query_shape, value_shape, key_shape)
 
         def weight(name, *shape):
@@ -74,7 +76,7 @@ class SegmentAttention(MultiHeadAttention):
 
         self.segment_bias = weight("segment_bias", self.num_heads)
         self.segment_table = weight("segment_table", 2, self.num_heads)
-        # The second stream's own layer: a shared one would drop the same weights of both streams.
+        # The second stream needs a separate layer; a shared layer would drop the same weights in both streams.
         self.query_dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="query_dropout")
 
     def call(
@@ -92,17 +94,17 @@ class SegmentAttention(MultiHeadAttention):
         key_mask=None,
         mask=None,
     ):
-        """Attends from one stream of states, or from two.
+        """Attends from one or two streams of states.
 
         Args:
-            query: [B, T, hidden]; two streams: the S states, then the N queries, [B, S + N, hidden].
+            query: [B, T, hidden]; with two streams [B, S + N, hidden], the S states followed by the N queries.
             context: None, or `SegmentContext`.
-            attention_mask: bool, [B, T, S] or [B, 1, S], two streams: [B, S + N, S]; True where visible.
-            value, key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as
-                `MultiHeadAttention.call`. With a context only self-attention is possible.
+            attention_mask: bool, [B, T, S] or [B, 1, S], or with two streams [B, S + N, S]; True where visible. value,
+            key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as for
+            `MultiHeadAttention.call`. With a context, only self-attention is possible.
 
         Returns:
-            As `MultiHeadAttention.call`, weights [B, heads, T, S].
+            As for `MultiHeadAttention.call`; the weights are [B, heads, T, S].
         """
         if isinstance(getattr(context, "segments", ()), tuple):
             return super().call(
@@ -136,7 +138,7 @@ class SegmentAttention(MultiHeadAttention):
         return (output, _joined(weights)) if return_attention_scores else output
 
     def _by_segment(self, query, own, segments):
-        """Returns the scores by segment, [B, heads, T, S], of scaled queries whose segments are `own`, int [B, T]."""
+        """Returns the segment scores, [B, heads, T, S], of scaled queries in the segments `own`, int [B, T]."""
         bias = ops.cast(self.segment_bias, query.dtype) * ops.cast(self.query_size**-0.5, query.dtype)
         table = ops.transpose(ops.cast(self.segment_table, query.dtype), (1, 2, 0))  # [heads, size, 2]
         products = ops.matmul(query + ops.expand_dims(bias, 1), table)
@@ -144,16 +146,16 @@ class SegmentAttention(MultiHeadAttention):
         return ops.where(ops.expand_dims(same, 1), products[..., :1], products[..., 1:])
 
     def flops(self, keys):
-        """See `MultiHeadAttention`; adds the products with the two vectors of segments."""
+        """Adds the products with the two segment vectors: see `MultiHeadAttention`."""
         return super().flops(keys) + 2 * 2 * self.num_heads * self.query_size
 
     def activations(self, keys, compute):
-        """See `MultiHeadAttention`; adds the queries plus b, their two products, and the comparison of segments."""
+        """Adds the queries plus b, their two products, and the segment comparison: see `MultiHeadAttention`."""
         return super().activations(keys, compute) + self.num_heads * (self.query_size + 2) * compute + keys
 
 
 def _rows(mask, begin, end):
-    """Returns the rows of a mask for some queries; a mask of one row for all queries, or None, is returned as is."""
+    """Returns a mask's rows for some queries; None, or a mask with one row for all queries, is returned unchanged."""
     return mask if mask is None or mask.shape[2] == 1 else mask[:, :, begin:end]
 
 

@@ -1,4 +1,4 @@
-"""XLNet, an encoder that learns to predict words in random order (Yang et al. 2019, arXiv 1906.08237)."""
+"""XLNet, an encoder trained to predict words in random order (Yang et al. 2019, arXiv 1906.08237)."""
 
 import numbers
 import types
@@ -25,25 +25,26 @@ _KIND = "relative_segments"
 @register_model("xlnet")
 @keras.saving.register_keras_serializable("t2t_lite")
 class XLNet(EncoderModel):
-    """Maps ids to hidden states, and these to the logits of one head.
+    """Maps ids to hidden states, and hidden states to the logits of one head.
 
-    A row of `inputs` is one or more texts, each ending in id 1 (XLNet's <sep>). After them comes one more position
-    (XLNet's <cls>), whose state represents the whole row. Positions are not absolute: attention depends on distances,
-    and on whether two positions are in the same segment, that is, have equally many 1s before them. The last position
-    is a separate segment.
+    A row of `inputs` is one or more texts, each ending in id 1 (XLNet's <sep>). The model appends one position (XLNet's
+    <cls>), whose state represents the whole row. There are no absolute positions: attention depends on distances, and
+    on whether two positions are in the same segment, that is, have the same number of 1s before them. The appended
+    position is a separate segment.
 
-    With the head of masked ids, the inputs contain the ids to predict, and "order" says which position sees which: see
-    `call`. Two streams of states then go through the same layers (section 2.3); without predictions it is one stream,
-    as in other encoders. XLNet's memory of the previous segment is left out.
+    With the head for masked ids, the inputs contain the ids to predict, and "order" determines which positions see each
+    other: see `call`. Two streams of states then go through the same layers (section 2.3). If nothing is to be
+    predicted, there is only one stream, as in other encoders. XLNet's memory of the previous segment is not
+    implemented.
 
     Args:
-        vocab_size: int, ids of the inputs.
-        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None for masked ids.
+        vocab_size: int, number of ids of the inputs.
+        target_vocab_size: int, number of ids of the targets: 1 + the number of classes or tags; None for masked ids.
         {options}
 
     Raises:
         ValueError: an argument is out of its range, or the kind of attention is not relative_segments; the message has
-            its name and value.
+        the argument's name and value.
 
     Example:
         >>> model = XLNet(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16, num_heads=2,
@@ -56,7 +57,7 @@ class XLNet(EncoderModel):
         **EncoderModel.HPARAMS,
         "last_id": setting(
             0, 0, 2**24, argument="last_id", fixed=True,
-            meaning="The id of the position after each row, XLNet's <cls>; 0: a zero vector.",
+            meaning="The id of the position that is appended to each row, XLNet's <cls>; 0: a zero vector.",
         ),
         **MemoryScore.HPARAMS,
     }  # fmt: skip
@@ -72,7 +73,7 @@ class XLNet(EncoderModel):
     )  # fmt: skip
 
     predicted_share = 1 / 6  # section 3.1: K = 6
-    position_limit = None  # without a table of positions a row may have any length
+    position_limit = None  # there is no position table, so a row may have any length
     context_class = SegmentContext
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
@@ -105,7 +106,7 @@ class XLNet(EncoderModel):
         self.query = None
 
     def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is not used."""
+        """Creates all weights, without using `input_shape`."""
         if self.built:
             return
         hidden = (None, None, self.config["hidden_size"])
@@ -121,28 +122,28 @@ class XLNet(EncoderModel):
         self.built = True
 
     def head_weights(self):
-        """Returns the weights of the heads; for masked ids the bias, and the vector with which queries start."""
+        """Returns the weights of the heads; for masked ids, these are the bias and the queries' initial vector."""
         found = [weight for part in (self.class_head, self.span_head) if part is not None for weight in part.weights]
         found += [self.embedding.bias] if self.embedding.use_bias else []
         return found if self.query is None else [*found, self.query]
 
     @property
     def features(self):
-        """{feature: rank} of a batch: see `SequenceModel`."""
+        """{feature: rank} for the features of a batch: see `SequenceModel`."""
         return super().features | ({"order": 2} if self.config["head"] == "masked_lm" else {})
 
     def call(self, inputs, training=None):
         """Predicts the targets.
 
         Args:
-            inputs: as `EncoderModel.call`. With the head of masked ids, "inputs" include the ids to predict, and there
-                may be an "order", int [B, S]: an id sees the ids that have no target, predicted ids with a lower
-                number, and, in the first stream, itself. Without an order it sees no other predicted ids.
+            inputs: as for `EncoderModel.call`. With the head for masked ids, "inputs" contains the ids to predict, and
+            there may be an "order", int [B, S]: each id sees the ids that have no target, the predicted ids with a
+            lower number, and, in the first stream, itself. Without an order, no id sees other predicted ids.
             training: bool.
 
         Returns:
-            As `EncoderModel.call`. With two streams, costs are reported for the ids of the first one; the use of
-            experts, and so the cost of unequal use, also counts the queries.
+            As for `EncoderModel.call`. With two streams, costs are reported for the ids of the first stream; the load
+            of experts, and hence its balancing cost, also counts the queries.
         """
         if self.config["head"] != "masked_lm" or inputs.get("targets") is None:
             return super().call(inputs, training)
@@ -154,7 +155,7 @@ class XLNet(EncoderModel):
         return self.outputs(self.ids_logits(states), self.costs_of_ids(results, inputs["inputs"]), results)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; adds the queries of predicted positions, for which the distances are projected again."""
+        """Adds the queries of predicted positions and their projections of distances: see `SequenceModel`."""
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, length = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -173,12 +174,12 @@ class XLNet(EncoderModel):
             inputs: int ids [B, S], padded with 0.
             training: bool.
             return_hidden_states, return_attention_scores: bool.
-            results: `Results`, to which layers add; None: their results are dropped.
+            results: `Results` that collects results of layers, or None to drop them.
 
         Returns:
-            {"hidden" [B, S + 1, hidden], in each row the states of its ids, then that of the last position; "mask" bool
-            [B, S + 1]}; and on request "states", a list of the embeddings and of each layer's output,
-            [B, S + 1, hidden] each, and "attention", a list, one [B, heads, S + 1, S + 1] per layer.
+            {"hidden": [B, S + 1, hidden], in each row the states of its ids, then the state of the appended position;
+            "mask": bool [B, S + 1]}. On request also "states", a list of the embeddings and each layer's output, [B, S
+            + 1, hidden], and "attention", a list with one [B, heads, S + 1, S + 1] per layer.
         """
         self.build_if_needed()
         row, mask, segments = self._rows(inputs)
@@ -187,7 +188,7 @@ class XLNet(EncoderModel):
         return {**read, "hidden": self.output_dropout(read["hidden"], training=training)}
 
     def _rows(self, inputs):
-        """Returns (ids including the last one, whether they are not padding, their segments), [B, S + 1] each."""
+        """Appends the last position; returns (ids, whether they are not padding, segments), each [B, S + 1]."""
         ids = ops.convert_to_tensor(inputs)
         count = ops.expand_dims(_lengths(ids), 1)
         row = ops.pad(ids, ((0, 0), (0, 1)))
@@ -197,9 +198,9 @@ class XLNet(EncoderModel):
         return row, at <= count, segments
 
     def _predicting_states(self, inputs, is_predicted, order, training, results=None):
-        """Returns the second stream's states at the predicted positions, [N, hidden]; the arguments are [B, S].
+        """Returns the second stream's states at the positions to predict, [N, hidden]; the arguments are [B, S].
 
-        Layers add the results of both streams to `results`, those of the queries after the row's S + 1 positions.
+        Layers add the results of both streams to `results`; the queries' results come after the row's S + 1 positions.
         """
         self.build_if_needed()
         row, mask, segments = self._rows(inputs)
@@ -208,19 +209,20 @@ class XLNet(EncoderModel):
         length = shape_of(row)[1]
         at = ops.arange(length, dtype="int32")
         counts = ops.sum(ops.cast(is_predicted, "int32"), axis=1)
-        # All rows get as many queries as the row with the most; other backends than TensorFlow need a static size.
+        # All rows get as many queries as the row with the most queries. Backends other than TensorFlow need a static
+        # size.
         most = ops.maximum(ops.max(counts), 1) if keras.backend.backend() == "tensorflow" else length
         places = ops.sort(ops.where(is_predicted, at, length), axis=1)[:, :most]
         is_asked = places < length
         places = ops.minimum(places, length - 1)
 
         def visible(own):
-            """Returns which keys are visible, bool [B, T, S], to queries whose numbers in the order are int [B, T]."""
+            """Returns which keys are visible to queries with the ranks `own`, int [B, T], as bool [B, T, S]."""
             others = ops.expand_dims(order, 1)
             seen = (others == 0) | (others < ops.expand_dims(own, 2))
             return seen & ops.expand_dims(mask, 1)
 
-        itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # in any order
+        itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # visible in any order
         masks = [visible(order) | itself, visible(ops.take_along_axis(order, places, axis=1))]
         queries = ops.broadcast_to(
             ops.cast(self.query, self.compute_dtype), (*shape_of(places), self.config["hidden_size"])
@@ -234,23 +236,23 @@ class XLNet(EncoderModel):
         return self.chosen(self.output_dropout(x, training=training), is_asked)
 
     def of_ids(self, states):
-        """See `EncoderModel`; without the last position, which is the end of the longest row and padding in others."""
+        """Drops the last position (the end of the longest row, padding in other rows): see `EncoderModel`."""
         return states[:, :-1]
 
     def of_row(self, states, inputs):
-        """See `EncoderModel`: the states of each row's last position."""
+        """Returns the state of each row's last position: see `EncoderModel`."""
         at = ops.reshape(_lengths(ops.convert_to_tensor(inputs)), (-1, 1, 1))
         return ops.take_along_axis(states, at, axis=1)[:, 0]
 
     def guessing_states(self, inputs, mask):
-        """See `EncoderModel`: the states of queries that see no id at these positions."""
+        """Returns the states of queries at the masked positions, whose ids they do not see: see `EncoderModel`."""
         return self._predicting_states(inputs, mask, ops.cast(mask, "int32"), False)
 
     def ids_logits(self, hidden):
-        """[..., hidden] -> float32 [..., vocab_size], the logits of the id at a position."""
+        """Computes logits for the id at each position: [..., hidden] -> float32 [..., vocab_size]."""
         return self.embedding(hidden, reverse=True)
 
 
 def _lengths(ids):
-    """int [B, S], padded with 0 -> int32 [B]."""
+    """Returns the row lengths, int32 [B], of ids [B, S] padded with 0."""
     return ops.sum(ops.cast(ids != 0, "int32"), axis=1)

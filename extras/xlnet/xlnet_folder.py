@@ -1,4 +1,4 @@
-"""XLNet: post-norm, without absolute positions; its attention's kernels are [hidden, heads, size]."""
+"""Hugging Face's format of XLNet, a post-norm encoder whose attention kernels are [hidden, heads, size]."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ _BIASES = {"content_bias": "r_w_bias", "position_bias": "r_r_bias", "segment_bia
 def _complete(path, config):
     size = config["d_model"] // config["n_head"]
     check(path, "d_head", config["d_head"], config["d_head"] in (None, size), f"{size}, d_model / n_head")
-    config["clamp_len"] = max(config["clamp_len"], 0)  # there -1: no limit
+    config["clamp_len"] = max(config["clamp_len"], 0)  # -1 means no limit in Hugging Face's config
 
 
 def _limits(config):
@@ -43,7 +43,7 @@ def _limits(config):
 
 @registry.register_family("xlnet")
 def xlnet():
-    """Returns the Family."""
+    """Returns the Family that maps Hugging Face's XLNet to ours."""
     return Family(
         class_prefix="XLNet",
         model=XLNet,
@@ -114,7 +114,7 @@ def xlnet():
         vocabularies=(("xlnet",), "XLNet"),
         complete=_complete,
         prefix="transformer.",
-        unused=("lm_loss.weight", "mask_emb"),  # tied; and of a head without queries
+        unused=("lm_loss.weight", "mask_emb"),  # a tied matrix; the query vector, which other heads do not use
         hparams_set="xlnet_base",
         text_problem="permutation_lm_own",
         row_id="last_id",

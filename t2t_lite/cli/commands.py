@@ -1,4 +1,4 @@
-"""Finds the commands in `bin/` and in the folders of extras, and checks flags against a command's modes."""
+"""Finds the commands in `bin/` and in the extras, and checks flags against the mode of a command."""
 
 import functools
 import importlib
@@ -12,11 +12,11 @@ from t2t_lite.cli.usr_dirs import explain_import_error, import_of_extra, import_
 from t2t_lite.errors import UserError
 from t2t_lite.process.lazy import module_paths, packages
 
-_BIN = "t2t_lite.bin"  # a name, since the library imports no command
+_BIN = "t2t_lite.bin"  # as a str, since the library must not import commands
 
 
 def _modules():
-    """Returns {command: (its package, pathlib.Path of its module)}, in order of their names."""
+    """Returns {command: (its package, pathlib.Path of its module)}, sorted by name."""
     found = {
         name.replace("_", "-"): (package, path)
         for package in (_BIN, *packages())
@@ -27,7 +27,7 @@ def _modules():
 
 
 def paths():
-    """Returns {command: pathlib.Path of its module}, in order of their names, such as t2t-trainer; imports none."""
+    """Returns {command, such as "t2t-trainer": pathlib.Path of its module}, sorted by name, without imports."""
     return {name: path for name, (_, path) in _modules().items()}
 
 
@@ -38,7 +38,7 @@ def module(name):
 
 
 def module_of_user(name, usr_dir):
-    """Imports and returns the module `t2t_<name>.py` of a `--t2t_usr_dir`, or returns None if it has no such module.
+    """Imports and returns the module `t2t_<name>.py` of a `--t2t_usr_dir`, or returns None if there is no such module.
 
     Raises:
         UserError: the folder, or the module, cannot be imported.
@@ -54,7 +54,7 @@ def module_of_user(name, usr_dir):
 
 
 def modules():
-    """Returns {command: its module}, in order of their names."""
+    """Imports the modules of all commands and returns {command: its module}, sorted by name."""
     return {name: module(name) for name in paths()}
 
 
@@ -62,8 +62,8 @@ def modules():
 def parts(command):
     """Imports and returns the modules `in_<command>.py` of extras, which extend a command of the core.
 
-    Each has `define_flags(flags)` and a docstring for the command's --help. If its flags select another mode, it also
-    has `MODES`, {name: Mode}. A broken module is left out, with a warning.
+    Each module has a function `define_flags(flags)` and a docstring, which --help of the command shows. If its flags
+    select a new mode, the module also has `MODES`, {name: Mode}. A broken module is left out, with a warning.
     """
     name, modules = f"in_{command.replace('-', '_')}", []
     for package in packages():
@@ -76,26 +76,26 @@ def parts(command):
 
 
 def modes(command, own):
-    """Returns {name: Mode} of a command: those of extras, then its own."""
+    """Returns the modes of a command, {name: Mode}: modes of extras first, then the command's own modes."""
     return {name: mode for part in parts(command) for name, mode in getattr(part, "MODES", {}).items()} | own
 
 
 def flags_of(command):
-    """Returns the `Flags` that a command's module and its extras declare."""
+    """Returns the `Flags` that the module of a command, and the extras that extend it, declare."""
     flags = Flags()
     define_all(command.__name__.rpartition(".")[2], command.define_flags, flags)
     return flags
 
 
 def define_all(command, define, flags):
-    """Declares the flags of a command and those that extras add to it."""
+    """Declares the flags of a command, including the flags that extras add to it."""
     define(flags)
     for part in parts(command):
         part.define_flags(flags)
 
 
 def description(command, docstring):
-    """Returns the description of a command in --help: its docstring and those of its parts, joined."""
+    """Returns the description of a command for --help: the docstrings of the command and of its extras, joined."""
     return "\n\n".join(text.strip() for text in (docstring or "", *(part.__doc__ or "" for part in parts(command))))
 
 
@@ -103,15 +103,16 @@ class Mode(typing.NamedTuple):
     """One of the tasks that a command can do.
 
     Attributes:
-        name: str, how a user asks for it, for messages.
-        reads: names of the flags that this mode reads and some other one does not.
+        name: str, what a user types to select the mode, for messages.
+        reads: names of the flags that this mode reads and at least one other mode does not.
         needs: names of required flags.
         run: function that performs the task; the command passes the same arguments to all of its modes.
-        instead: {name of a flag that it does not read: str, what to do instead}.
+        instead: {name of a flag that the mode does not read: str, advice on what to do instead}.
         asked: function of the flags that returns whether they select this mode.
-        check: function of the flags that raises `UserError` for mistakes that can be found without imports.
-        others: None, or a function of the flags that checks them if they select another mode.
-        keeps: for a format of t2t-exporter, {name of an answerer class: names of the search settings that it keeps}.
+        check: function of the flags that raises `UserError` for mistakes that can be found without heavy imports.
+        others: None, or a function that checks the flags when another mode is selected.
+        keeps: for a format of t2t-exporter, {name of an answerer class: names of the search settings kept in the
+            export}.
     """
 
     name: str
@@ -126,7 +127,7 @@ class Mode(typing.NamedTuple):
 
 
 def chosen_mode(flags, modes):
-    """Returns the first Mode in {key: Mode} that the flags select, or else the last one, which is the default."""
+    """Returns the first of `modes`, {key: Mode}, that the flags select, or else the last mode, the default."""
     *others, usual = modes.values()
     return next((mode for mode in others if mode.asked(flags)), usual)
 
@@ -136,7 +137,7 @@ def check_mode(flags, mode, modes):
 
     Args:
         flags: absl's FlagValues.
-        mode: the Mode that they select.
+        mode: the Mode that the flags select.
         modes: {key: Mode}, all modes of the command.
     """
     of_others = {name for other in modes.values() for name in other.reads} - {*mode.reads}
@@ -152,7 +153,7 @@ def check_mode(flags, mode, modes):
 
 
 def require(flags, *names):
-    """Raises `UserError` if flags have no value; the message gives their meanings."""
+    """Raises `UserError` if any of the named flags has no value; the message explains the missing flags."""
     missing = [f"--{name} ({flags[name].help.rstrip('.')})" for name in names if flags[name].value in (None, "", [])]
     if missing:
         *others, last = missing
@@ -160,5 +161,5 @@ def require(flags, *names):
 
 
 def _asks(flag):
-    """Returns whether a flag is given with an effect, unlike --flag= and --noflag."""
+    """Returns whether a flag is given with a value that has an effect, unlike --flag= and --noflag."""
     return flag.present and flag.value not in ("", [], None) and bool(flag.value or flag.value != flag.default)

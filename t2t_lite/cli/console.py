@@ -1,4 +1,4 @@
-"""A command and its terminal: progress on stderr, the standard streams, signals that end it."""
+"""Terminal support for commands: progress on stderr, standard streams, and signals that stop a command."""
 
 import contextlib
 import io
@@ -13,24 +13,25 @@ import time
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
-_COLUMNS = 80  # if neither the terminal nor COLUMNS says
-SECONDS = 10  # without a plain line
+_COLUMNS = 80  # width if neither the terminal nor COLUMNS is known
+SECONDS = 10  # between two plain lines of progress
 _ENDING = (signal.SIGTERM, signal.SIGINT)
-# SIGHUP comes when a terminal is closed, often from shell and system at once; SIGUSR1 comes from batch systems before a
-# job's time is over. They ask for an end, and never force it. Where the parent ignores them, as nohup does, so do we.
+# SIGHUP is sent when a terminal is closed, often by both the shell and the system; SIGUSR1 is sent by batch systems
+# before a job's time is over. These signals request a clean stop and never force one. If the parent process ignores
+# them, as nohup does, they are ignored here too.
 _ASKING = (signal.SIGHUP, signal.SIGUSR1)
 
 
 def columns():
-    """Returns the longest line in characters, by the terminal on stderr or by COLUMNS, whichever is smaller."""
+    """Returns the most characters that fit into a line, by the terminal on stderr and by COLUMNS."""
     told = [int(os.environ["COLUMNS"])] if os.environ.get("COLUMNS", "").isdecimal() else []
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is not a terminal, or not a file
         told.append(os.get_terminal_size(sys.stderr.fileno()).columns)
-    return min(filter(None, told), default=_COLUMNS) - 1  # a full line would begin the next one
+    return min(filter(None, told), default=_COLUMNS) - 1  # a full line would wrap
 
 
 def fit(fields, width, between="  "):
-    """Joins fields, a list of str, leaving out those after the first that do not fit into the width."""
+    """Joins fields, a list of str, omitting each field after the first that does not fit into the width."""
     line = fields[0][:width]
     for field in fields[1:]:
         if len(line) + len(between) + len(field) <= width:
@@ -39,14 +40,14 @@ def fit(fields, width, between="  "):
 
 
 def move(text=""):
-    """Rewrites the moving line, if the terminal has one: see `has_moving_line`."""
-    with contextlib.suppress(OSError):  # the terminal was closed, and the work must still be saved
+    """Overwrites the terminal's current line with a progress text; call it only if `has_moving_line()`."""
+    with contextlib.suppress(OSError):  # a closed terminal must not prevent saving the work
         print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def waiting(text):
-    """Context manager that announces slow work, at once in a terminal's moving line, or after a while in the log."""
+    """Context manager that announces slow work: immediately on a terminal, or in the log after 10 seconds."""
     moves, timer = has_moving_line(), threading.Timer(SECONDS, _LOGGER.info, [text])
     timer.daemon = True
     if moves:
@@ -68,7 +69,7 @@ class Progress:
         title: the work in progress.
         unit: the counted items, in the plural.
         total: number of items; None: unknown.
-        done: number of items that were finished before.
+        done: number of items that an earlier run finished.
     """
 
     def __init__(self, title, unit, total=None, done=0):
@@ -78,7 +79,7 @@ class Progress:
         self.title, self._unit = title, unit
         self._start = self._shown = time.monotonic()
         self._on_terminal = has_moving_line()
-        self._logged = None  # the counts of the last plain line
+        self._logged = None  # counts at the last plain line
 
     def watch(self, items):
         """Yields the items and counts them."""
@@ -97,7 +98,7 @@ class Progress:
     def _show(self):
         now = time.monotonic()
         if self.count == self._total:
-            return  # `done` reports it
+            return  # `done` reports the last line
         if now - self._shown >= (0.2 if self._on_terminal else SECONDS):
             self._shown = now
             if self._on_terminal:
@@ -116,10 +117,7 @@ class Progress:
         of_total = "" if self._total is None else f" of {self._total:,}"
         is_one = (self.count if self._total is None else self._total) == 1
         unit = re.sub(r"s\b", "", self._unit, count=1) if is_one else self._unit
-        fields = [
-            f"{self.title}: {self.count:,}{of_total} {unit}",
-            f"{rate:,.{1 if 0 < rate < 10 else 0}f} a second",
-        ]
+        fields = [f"{self.title}: {self.count:,}{of_total} {unit}", f"{rate:,.{1 if 0 < rate < 10 else 0}f} a second"]
         if self.tokens:
             fields.append(f"{counted(round(self.tokens / seconds), 'token')} per second")
         if self._total and rate and self.count < self._total and not is_last:
@@ -134,13 +132,13 @@ class Progress:
 
 
 def table(rows):
-    """Returns rows of str as lines of text, with right-aligned columns two spaces apart."""
+    """Formats rows of str as a table with right-aligned columns, two spaces apart; returns its lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def clock(seconds):
-    """Returns seconds as 3:20, or 2:05:00."""
+    """Formats seconds as minutes and seconds, 3:20, or with hours, 2:05:00."""
     seconds = int(seconds)
     hours, minutes = seconds // 3600, seconds // 60 % 60
     return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
@@ -148,14 +146,12 @@ def clock(seconds):
 
 @contextlib.contextmanager
 def stop_on_signal(then=lambda: None, at_second=lambda: None):
-    """Context in which the first SIGTERM, SIGINT, SIGHUP or SIGUSR1 sets the event that it yields.
-
-    A second SIGTERM or SIGINT has its usual effect. Only the main thread receives signals; in other threads the event
-    is never set.
+    """Context manager: the first SIGTERM, SIGINT, SIGHUP or SIGUSR1 sets the yielded event. A second SIGTERM or SIGINT
+    has its usual effect. Only the main thread receives signals; in other threads the event is never set.
 
     Args:
-        then: a function without arguments, called at the first signal.
-        at_second: likewise, called at the second one, before it has its effect.
+        then: a function without arguments that is called at the first signal.
+        at_second: a function without arguments that is called at the second signal, before the signal has its effect.
     """
     stopped, before = threading.Event(), {}
 
@@ -167,14 +163,14 @@ def stop_on_signal(then=lambda: None, at_second=lambda: None):
         if number in _ASKING:
             return
         at_second()
-        # Not before: if two signals come while C++ runs, Python would drop the second one without a handler.
+        # Only now: of two signals that arrive while C++ code runs, Python drops the second if it has no handler.
         signal.signal(number, before[number])
         signal.raise_signal(number)
 
     if threading.current_thread() is threading.main_thread():
         asking = [number for number in _ASKING if signal.getsignal(number) != signal.SIG_IGN]
         for number in (*_ENDING, *asking):
-            # None stands for a handler that C installed, which Python cannot restore.
+            # None stands for a handler installed by C code, which Python cannot restore.
             before[number] = signal.signal(number, handle) or signal.SIG_DFL
     try:
         yield stopped
@@ -189,15 +185,18 @@ def is_terminal():
 
 
 def descriptor():
-    """Returns the file descriptor of standard input. Raises `UserError` if it has none."""
+    """Returns the file descriptor of standard input. Raises `UserError` if stdin is closed."""
     try:
         return sys.stdin.fileno()
-    except (AttributeError, ValueError, io.UnsupportedOperation):  # None, closed, or an object in memory
-        raise UserError("standard input is closed. Name a file, or give the command an input.") from None
+    except (AttributeError, ValueError, io.UnsupportedOperation):  # stdin is None, closed, or an object in memory
+        raise UserError(
+            "standard input is closed. Name an input file, or redirect a file or pipe to the command."
+        ) from None
 
 
 def typed_lines(prompt, longest):
-    """Yields the typed lines until q or the end of input. Lines that are not UTF-8 are reported and skipped.
+    """Yields the typed lines until the user types q or the input ends. Lines that are not UTF-8 are reported and
+    skipped.
 
     Args:
         prompt: str, shown on a terminal.
@@ -218,25 +217,31 @@ def typed_lines(prompt, longest):
             return
         if wrong := [character for character in line if "\udc80" <= character <= "\udcff"]:
             byte = ord(wrong[0]) - 0xDC00
-            print(f"not UTF-8 (byte 0x{byte:02x}): not translated. Set the terminal to UTF-8.", file=sys.stderr)
+            print(
+                f"the line is not valid UTF-8 (byte 0x{byte:02x}) and is skipped. Set the terminal to UTF-8.",
+                file=sys.stderr,
+            )
         elif len(line) > longest:
-            print(f"more than {longest:,} characters: not translated. Type a sentence.", file=sys.stderr)
+            print(
+                f"the line has more than {longest:,} characters and is skipped. Type a shorter sentence.",
+                file=sys.stderr,
+            )
         else:
             yield line
 
 
 def has_moving_line():
     """Returns whether standard error is a terminal whose current line can be rewritten."""
-    return getattr(sys.stderr, "isatty", bool)() and os.environ.get("TERM") != "dumb"  # it may only have `write`
+    return getattr(sys.stderr, "isatty", bool)() and os.environ.get("TERM") != "dumb"  # stderr may only have `write`
 
 
 def clear_line():
-    """Returns the prefix of a message, which clears the moving line if there is one."""
+    """Returns the prefix of a message: an escape sequence that clears the progress line, if there is one."""
     return "\r\033[K" if has_moving_line() else ""
 
 
 class _Formatter(logging.Formatter):
-    """Plain lines; warnings and errors begin with the command's name, as its own messages do."""
+    """Formats log records as plain lines; warnings and errors begin with the command's name."""
 
     def __init__(self, command):
         super().__init__()
@@ -250,9 +255,10 @@ class _Formatter(logging.Formatter):
 
 @contextlib.contextmanager
 def standard_streams():
-    """Context with all three standard streams, with standard output in UTF-8; yields the names of the closed ones.
+    """Context manager that opens missing standard streams and sets stdout to UTF-8; yields the names of closed streams.
 
-    Output to a closed stream is lost. It must not go to the file that is opened next, which would get its descriptor.
+    Output to a closed stream is lost. Otherwise it would be written to the next file that is opened, which would get
+    the stream's descriptor.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
@@ -261,7 +267,7 @@ def standard_streams():
     lacking = [name for name, stream in before.items() if stream is None or getattr(stream, "closed", False)]
     for name in lacking:
         setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
-    if hasattr(sys.stdout, "reconfigure"):  # translations are UTF-8 whatever the locale, names of files any bytes
+    if hasattr(sys.stdout, "reconfigure"):  # translations are UTF-8 in every locale; names of files may be any bytes
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         yield lacking
@@ -273,7 +279,7 @@ def standard_streams():
 
 @contextlib.contextmanager
 def log_to_stderr(command):
-    """Context in which the messages of the logger `t2t_lite`, from INFO on, are shown on stderr."""
+    """Context manager that shows messages of the logger `t2t_lite`, from level INFO on, on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
     level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers
@@ -282,7 +288,7 @@ def log_to_stderr(command):
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.propagate = (
-        False  # libraries that call logging.info() give the root logger a handler: lines would come twice
+        False  # libraries that call logging.info() add a handler to the root logger, so each line would be shown twice
     )
     try:
         yield

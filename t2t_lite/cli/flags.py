@@ -1,4 +1,4 @@
-"""The flags of one command: declared with their possible values, and parsed from its command line."""
+"""Declares the flags of one command with their allowed values, and parses its command line."""
 
 import collections
 import csv
@@ -12,20 +12,21 @@ from t2t_lite.errors import UserError, located
 from t2t_lite.files import file_errors
 from t2t_lite.settings.ranges import Choices, Range, typed_text, typed_value
 
-_MOST_BYTES = 2**20  # of a --flagfile
+_MOST_BYTES = 2**20  # maximum size of a --flagfile
 
 
 class Flags:
-    """absl's flags in a separate set for each call. Numbers are declared with their ranges.
+    """A set of absl flags that belongs to one call of a command instead of the process. Flags for numbers are declared
+    with a range.
 
     Args:
-        explain: function of (name of an unknown flag, these flags) that returns advice for the error message.
+        explain: function of (name of an unknown flag, this object) that returns advice for the error message.
 
     Attributes:
         values: absl's FlagValues: `values.train_steps`, `values["train_steps"].present`.
     """
 
-    def __init__(self, explain=lambda name, flags: "All are listed by --help."):
+    def __init__(self, explain=lambda name, flags: "--help lists all flags."):
         self.values = absl_flags.FlagValues()
         self._explain = explain
         self._no_effect, self._not_yet, self._pairs = {}, {}, {}
@@ -34,19 +35,19 @@ class Flags:
         return name in self.values
 
     def DEFINE_string(self, name, default, help):
-        """Declares a text."""
+        """Declares a flag whose value is text."""
         self._define(name, default, help, "TEXT", lambda _, text: text)
 
     def DEFINE_path(self, name, default, help):
-        """Declares a path; `~` is expanded. None or "": not given."""
+        """Declares a flag whose value is a path, in which `~` is expanded. None and "" mean that it is not given."""
         self._define(name, default, help, "PATH", _path)
 
     def DEFINE_list(self, name, default, help):
-        """Declares a comma-separated list; a part that contains a comma is put in double quotes."""
+        """Declares a comma-separated list, in which an item that contains a comma is put in double quotes."""
         self._define(name, default, help, "A,B,...", _parts)
 
     def DEFINE_paths(self, name, default, help):
-        """Declares a comma-separated list of paths; `~` is expanded in each."""
+        """Declares a comma-separated list of paths, in which `~` is expanded."""
         self._define(name, default, help, "A,B,...", _paths)
 
     def DEFINE_bool(self, name, default, help):
@@ -54,15 +55,15 @@ class Flags:
         self._define(name, default, help, None, lambda flag, text: typed_value(flag, text, bool))
 
     def DEFINE_enum(self, name, default, words, help):
-        """Declares one of several words."""
+        """Declares a flag whose value is one of several words."""
         self._define(name, default, help, "|".join(words), _typed(str, Choices(tuple(words))), tuple(words))
 
     def DEFINE_integer(self, name, default, help, least=None, most=None, *, limits=None):
-        """Declares a whole number from `least` to `most`, or in a `Range`, which --help shows."""
+        """Declares an integer from `least` to `most`, or within the `Range` `limits`; --help shows the range."""
         self._define_number(int, name, default, help, limits or Range(least, most))
 
     def DEFINE_integers(self, name, default, help, limits):
-        """Declares a comma-separated list of whole numbers in a `Range`."""
+        """Declares a comma-separated list of integers within a `Range`."""
         self._define(
             name,
             default,
@@ -72,36 +73,36 @@ class Flags:
         )
 
     def DEFINE_float(self, name, default, help, least=None, most=None, *, limits=None):
-        """Declares a number from `least` to `most`, or in a `Range`, which --help shows."""
+        """Declares a float from `least` to `most`, or within the `Range` `limits`; --help shows the range."""
         self._define_number(float, name, default, help, limits or Range(least, most))
 
     def _define_number(self, kind, name, default, help, limits):
         if limits.most is None and limits.below is None:
-            raise TypeError(f"--{name}: a number needs a range: give `least` and `most`.")
+            raise TypeError(f"--{name}: a flag for a number needs a range. Expected `least` and `most`, or `limits`.")
         help = f"{help.rstrip()} {str(limits).capitalize()}."
         self._define(name, default, help, "NUMBER", _typed(kind, limits))
 
     def DEFINE_pairs(self, prefix, into):
-        """Declares --<prefix>NAME=VALUE: each is appended to the text flag `into` as NAME=VALUE."""
+        """Declares flags --<prefix>NAME=VALUE, which are appended to the text flag `into` as NAME=VALUE."""
         self._pairs[prefix] = into
 
     def no_effect(self, name, reason, is_bool=False):
-        """Declares a flag of tensor2tensor that has no effect here: accepted with a warning, hidden from --help."""
+        """Declares a tensor2tensor flag without effect, accepted with a warning and hidden from --help."""
         define = self.DEFINE_bool if is_bool else self.DEFINE_string
         define(name, None, reason)
         self._no_effect[name] = reason
 
     def has_effect(self, name):
-        """Returns whether the flag is declared, and not by `no_effect`."""
+        """Returns whether the flag is declared by a method other than `no_effect`."""
         return name in self.values and name not in self._no_effect
 
     def not_yet(self, name, default, instead=""):
-        """Declares a planned flag, hidden from --help: any value but the default is an error.
+        """Declares a planned flag, hidden from --help; any value but the default is an error.
 
         Args:
-            name: of the flag.
+            name: name of the flag.
             default: tensor2tensor's.
-            instead: advice until then, a full sentence.
+            instead: advice on what to do until then, a full sentence.
         """
         if isinstance(default, bool):
             self.DEFINE_bool(name, default, instead)
@@ -110,14 +111,15 @@ class Flags:
         self._not_yet[name] = instead
 
     def shown(self):
-        """Returns the flags that --help lists, in the order of their declaration."""
+        """Returns the flags that --help lists, in order of declaration."""
         return [self.values[n] for n in self.values if n not in self._no_effect and n not in self._not_yet]
 
     def _define(self, *arguments):
         absl_flags.DEFINE_flag(_Flag(*arguments), flag_values=self.values)
 
     def parse(self, argv):
-        """Parses the words after the program's name into `self.values`; dashes and underscores are alike in names.
+        """Parses the words after the program's name into `self.values`. Names may be written with dashes or
+        underscores.
 
         Raises:
             UserError: an unknown flag, a value out of range, a flag given twice with two values, or a stray word.
@@ -158,12 +160,12 @@ class Flags:
         self.values.mark_as_parsed()
         if stray:
             raise UserError(
-                f"{typed_text(stray[0])!r}: a word that belongs to no flag. Expected --name=value, or --name and "
-                f"--noname for switches. {self._explain(re.split('[= ]', stray[0])[0], self)}"
+                f"{typed_text(stray[0])!r}: does not belong to a flag. Expected --name=value, or --name and --noname "
+                f"for switches. {self._explain(re.split('[= ]', stray[0])[0], self)}"
             )
 
     def check_and_warn(self, logger):
-        """Warns of flags without effect. Raises `UserError` for flags that are not available yet."""
+        """Warns about flags without effect. Raises `UserError` for flags that are not available yet."""
         for name, instead in self._not_yet.items():
             if self.values[name].value != self.values[name].default:
                 raise UserError(f"--{name}: not available yet. {instead}".strip())
@@ -183,16 +185,16 @@ class Flags:
 
 
 class _Flag(absl_flags.Flag):
-    """A flag that may be repeated only with the same value.
+    """A flag that may be given more than once only with the same value.
 
     Args:
-        name, default, help: as absl's.
-        words: placeholder of the value in --help; None: a switch.
+        name, default, help: as for absl's Flag.
+        words: placeholder of the value in --help, or None for a switch.
         convert: function of (--name, text or default) that returns the value or raises `UserError`.
 
     Attributes:
         choices: tuple of the allowed words; empty for other kinds of flags.
-        is_path, is_paths: bool, whether it is a path, or a comma-separated list of paths.
+        is_path, is_paths: bool, whether the value is a path, or a comma-separated list of paths.
     """
 
     def __init__(self, name, default, help, words, convert, choices=()):
@@ -202,12 +204,12 @@ class _Flag(absl_flags.Flag):
 
     @property
     def usage(self):
-        """Its syntax, such as --train_steps=NUMBER or --[no]describe."""
+        """The flag's syntax in --help, such as --train_steps=NUMBER or --[no]describe."""
         return f"--[no]{self.name}" if self.boolean else f"--{self.name}={self.words}"
 
     @property
     def description(self):
-        """Its help, and its default if it has one."""
+        """The flag's help text, followed by its default if it has one."""
         default = ",".join(self.default) if isinstance(self.default, list) else str(self.default).removesuffix(".0")
         if default in ("None", ""):
             return self.help
@@ -217,14 +219,14 @@ class _Flag(absl_flags.Flag):
         value = self._parse(argument)
         if self.present and value != self.value:
             raise UserError(
-                f"--{self.name}: given twice, as {typed_text(self._argument)} and as {typed_text(argument)}. Leave "
-                "out one."
+                f"--{self.name}: given twice, as {typed_text(self._argument)} and as {typed_text(argument)}. Remove "
+                "one of them."
             )
         self.value, self._argument = value, argument
         self.present += 1
 
     def recall(self, value):
-        """Sets a flag that is not on the command line to an earlier value; None: no value."""
+        """Sets a flag that is not on the command line to a value remembered from earlier; None removes the value."""
         if not self.present:
             self.value = None if value is None else self._parse(str(value))
 
@@ -251,25 +253,27 @@ def _parts(flag, text):
     try:
         parts = [part.strip() for part in next(csv.reader([text], strict=True), [])]
         if not all(parts):
-            raise UserError(f"{flag}={typed_text(text)}: a part is empty. Expected a,b.")
+            raise UserError(f"{flag}={typed_text(text)}: an item is empty. Expected a list a,b.")
         return parts
     except csv.Error:
         raise UserError(
-            f"{flag}={typed_text(text)}: expected a list a,b; a part with a comma or quote in it stands in double "
-            "quotes, and a quote there is doubled."
+            f"{flag}={typed_text(text)}: expected a list a,b. Put an item that contains a comma or a quote in double "
+            "quotes, and double the quotes inside."
         ) from None
 
 
 def _words_of_file(path, before):
-    """Returns the lines of a --flagfile, except blank ones and those that begin with # or //."""
+    """Returns the lines of a --flagfile, except blank lines and lines that begin with # or //."""
     where, path = f"--flagfile={typed_text(path)}", os.path.expanduser(path)
     try:
         key = os.path.realpath(path)
         if key in before:
-            raise UserError(f"{where}: was read already. A file may be given once, and must not include itself.")
+            raise UserError(
+                f"{where}: has been read already. A file of flags may be given only once and must not include itself."
+            )
         before.add(key)
         is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)
-        if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # <(…) of the shell has its writer
+        if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # <(…) has a writer
             raise UserError(f"{where}: is a pipe. Expected a file.")
         with open(path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Named collections filled by decorators; built-in entries are imported at the first look-up."""
+"""Registers: named collections that decorators fill. Built-in entries are imported at the first look-up."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from t2t_lite.errors import UnknownName, UserError, nearest, shown
 from t2t_lite.process.lazy import extra_of
 from t2t_lite.process.registering_modules import modules_by_name, modules_of
 
-_Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
+_Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which a decorator returns unchanged
 
 
 def default_name(obj):
-    """Returns the snake-cased name: `TranslateEndeWmt32k` -> `translate_ende_wmt32k`."""
+    """Converts the name of a class to snake case: `TranslateEndeWmt32k` -> `translate_ende_wmt32k`."""
     name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", obj.__name__)
     return re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
 class Registry:
-    """A named collection filled by decorators; dict-like for reading.
+    """A named collection that decorators fill and that is read like a dict.
 
     Args:
-        kind: a kind that `modules_of` knows, whose modules are imported, or another word for messages.
+        kind: what is registered, for messages. If `modules_of` knows this kind, its modules are imported when needed.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
-        one_per_module: bool, whether each of these modules has the name of what it registers, or has it in its source
-            (see `modules_by_name`). Names are then known before any of them is imported, and only those that are used
-            are.
+        one_per_module: bool, whether the names that a module registers are known from its file name or source (see
+            `modules_by_name`). Then only the modules that are used are imported.
     """
 
     def __init__(self, kind, check=None, one_per_module=False):
@@ -44,7 +43,7 @@ class Registry:
 
     @functools.cached_property
     def _modules(self):
-        """{name: modules that `get` has to import; there should be only one}."""
+        """{name: modules that register it, which `get` has to import}; there should be only one per name."""
         return modules_by_name(self.kind) if self._one_per_module else {}
 
     @overload
@@ -61,7 +60,7 @@ class Registry:
         if not callable(obj):
             raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
         if obj.__module__ not in self._modules.get(name, [obj.__module__]):
-            self.get(name)  # and refuse another one of this name
+            self.get(name)  # which raises an error for a second entry of this name
         if name in self._entries and self._entries[name] != obj:
             where = inspect.getsourcefile(inspect.unwrap(self._entries[name]))
             raise UnknownName(f"{self.kind}: {name!r} is already registered in {where}. Choose another name.")
@@ -72,7 +71,7 @@ class Registry:
 
     def _load(self):
         if not self._loaded:
-            self._loaded = True  # before the imports: they register here
+            self._loaded = True  # before the imports, which call this method
             for module in modules_of(self.kind):
                 self._import(module)
 
@@ -83,7 +82,7 @@ class Registry:
             logging.getLogger("t2t_lite").warning(f"{self.kind}: {why}")
 
     def get(self, name):
-        """Returns the registered object.
+        """Returns the object registered under a name.
 
         Raises:
             UnknownName: the name is not registered; the message has the nearest names.
@@ -107,9 +106,9 @@ class Registry:
             names = self.names()
             near = " ".join([f"{why[0].upper()}{why[1:]}" for why in self._broken.values()]) or nearest(name, names)
             raise UnknownName(
-                f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
-                f"All {len(names)} are listed by: t2t-trainer --registry_help. Those of "
-                "tensor2tensor, and what stands for them, by: docs/coming_from_tensor2tensor.md"
+                f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}To list all {len(names)} "
+                "names, type: t2t-trainer --registry_help. For names of tensor2tensor and their replacements see "
+                "docs/coming_from_tensor2tensor.md"
             )
 
     def names(self, prefix: str = "") -> list[str]:
@@ -118,19 +117,19 @@ class Registry:
         return sorted(name for name in {*self._entries, *self._modules} if name.startswith(prefix))
 
     def extra_of(self, name):
-        """Returns the name of the extra that registers a name, or "" if no extra does."""
+        """Returns the extra that registers a name, or "" if the name does not belong to an extra."""
         modules = self._modules.get(name) or [getattr(self._entries.get(name), "__module__", "")]
         return extra_of(modules[0])
 
     __getitem__ = get
 
     def __setitem__(self, name, obj):
-        """Registers an object, replacing the one with its name."""
+        """Registers an object, replacing any object of the same name."""
         self._load()
         self._entries[name] = obj
 
     def remove(self, name):
-        """Removes a name; for tests and notebooks."""
+        """Removes a name from the register, for tests and notebooks."""
         self._entries.pop(name, None)
         self._modules.pop(name, None)
 

@@ -14,7 +14,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.process.lazy import extra_of, extras
 from t2t_lite.settings.tensor2tensor_names import module_answer
 
-# Ports a folder from tensor2tensor; docs/coming_from_tensor2tensor.md explains it.
+# A shell command that ports a folder from tensor2tensor; docs/coming_from_tensor2tensor.md explains it.
 PORT = (
     "sed -i -E -e 's/\\btensor2tensor\\.(data_generators|layers|models|utils)\\b/t2t_lite.extras.tensor2tensor/' "
     "-e 's/^import tensorflow as tf$/import tensorflow.compat.v1 as tf/' {folder}/*.py"
@@ -26,23 +26,24 @@ def import_usr_dir(path: str | None) -> str | None:
     """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
 
     Args:
-        path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems"; "",
-            None, and a folder that has already been imported under any name have no effect.
+        path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems"; "", None,
+            and a folder that has already been imported under any name, have no effect.
 
     Returns:
         The name of the imported package, or None.
 
     Raises:
-        UserError: the folder or its `__init__.py` is missing, it has the name of another module, or importing it fails.
+        UserError: the folder or its `__init__.py` is missing, another module has the folder's name, or the import
+            fails.
     """
-    if not path or path.removeprefix("t2t_lite.") == "baselines":  # once a folder of this kind, now an extra
+    if not path or path.removeprefix("t2t_lite.") == "baselines":  # formerly a user's folder, now an extra
         return None
     try:
         folder = ((is_package_name(path) and _package_folder(path)) or pathlib.Path(path).expanduser()).resolve()
         is_package = (folder / "__init__.py").is_file()
     except (OSError, RuntimeError, ValueError):
         raise UserError(
-            f"--t2t_usr_dir={shown(path)}: not a possible path: it is too long, or its links form a loop."
+            f"--t2t_usr_dir={shown(path)}: invalid path: it is too long, or its symbolic links form a loop."
         ) from None
     if not is_package:
         raise UserError(
@@ -50,48 +51,49 @@ def import_usr_dir(path: str | None) -> str | None:
             "an installed package, such as ours.problems."
         )
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
-    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # TensorFlow is not imported for it
+    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # without importing TensorFlow
     names = {of_module.get("__file__"): of_module["__name__"] for of_module in facts}
     if str(folder / "__init__.py") in names:
-        return names[str(folder / "__init__.py")]  # under another name, it would register everything twice
+        return names[str(folder / "__init__.py")]  # a second name would register everything twice
     sys.path.insert(0, str(folder.parent))
     try:
         module = importlib.import_module(path if is_package_name(path) else folder.name)
-    except BaseException as error:  # sys.exit(0) too, after which the command would end in silence
+    except BaseException as error:  # including sys.exit(0), after which the command would end silently
         frames = _frames_in(folder, error)
         if isinstance(error, KeyboardInterrupt) and not (frames and (frames[-1].line or "").startswith("raise")):
-            raise  # the user's own
+            raise  # the user pressed Ctrl+C
         raise UserError(f"--t2t_usr_dir={path}: {explain_import_error(error, folder)}") from error
     finally:
         sys.path.remove(str(folder.parent))
     _IMPORTED[module.__name__] = path
     if pathlib.Path(module.__file__ or "").resolve().parent != folder:
         raise UserError(
-            f"--t2t_usr_dir={path}: Python has another module {folder.name!r}: {module.__file__}. Rename the folder."
+            f"--t2t_usr_dir={path}: another Python module is named {folder.name!r}: {module.__file__}. Rename the "
+            "folder."
         )
     return module.__name__
 
 
 def usr_dir_of(registered):
-    """Returns the `--t2t_usr_dir` that registers a class or function, as it was given; "" without one."""
+    """Returns the `--t2t_usr_dir` (as typed) that registers a class or function, or "" if none does."""
     module = registered.__module__
     return next((path for name, path in _IMPORTED.items() if f"{module}.".startswith(f"{name}.")), "")
 
 
 def is_package_name(path: str) -> bool:
-    """Returns whether a `--t2t_usr_dir` is the name of a package inside another one, not a folder."""
+    """Returns whether a `--t2t_usr_dir` is a dotted package name, such as ours.problems, instead of a folder."""
     return re.fullmatch(r"\w+(\.\w+)+", path) is not None
 
 
 def _package_folder(name):
     """Returns the folder of an installed package, or None if the package is not installed."""
-    with contextlib.suppress(ModuleNotFoundError):  # of a package around it, which this imports
+    with contextlib.suppress(ModuleNotFoundError):  # the parent package, which `find_spec` imports, is missing
         spec = importlib.util.find_spec(name)
         return spec and spec.origin and pathlib.Path(spec.origin).parent
 
 
 def import_of_extra(module):
-    """Imports a module; returns (module, ""), or (None, reason), a sentence, if it belongs to a broken extra."""
+    """Imports a module and returns (module, ""), or (None, reason as a sentence) if it belongs to a broken extra."""
     try:
         return importlib.import_module(module), ""
     except Exception as error:
@@ -112,14 +114,14 @@ def explain_import_error(error, folder):
         where = f"{error.filename}, line {error.lineno}" if error.lineno else error.filename
     if isinstance(error, SystemExit):
         return (
-            f"{where}: ends the program, with exit status {error.code}, while it is imported. Expected a module that "
-            "only defines and registers: put program code under if __name__ == '__main__'."
+            f"{where}: exits with status {error.code} when it is imported. Expected a module that only defines and "
+            "registers things. Put program code under if __name__ == '__main__'."
         )
     text = str(error).splitlines()[0] if str(error) else "no reason given"
     advice = ""
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "tensor2tensor":
         advice = (
-            ". t2t_lite has these modules under other names: docs/coming_from_tensor2tensor.md has a table. This "
+            ". t2t_lite has these modules under other names, listed in docs/coming_from_tensor2tensor.md. This "
             f"command ports a folder: {PORT.format(folder=shlex.quote(str(folder)))}"
         )
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("t2t_lite.extras.tensor2tensor."):

@@ -1,7 +1,7 @@
-"""Reads files inside `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz`, `.tar.zst` and `.zip` archives as streams.
+"""Streams files from `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz`, `.tar.zst` and `.zip` archives.
 
-Nothing is written to disk, and no archive is held in memory. A tar is read from its beginning to the member, so reading
-two members in parallel takes two streams of the archive.
+Nothing is written to disk, and no archive is held in memory. A tar must be read from its beginning up to the member, so
+reading two members in parallel takes two streams.
 """
 
 import bz2
@@ -25,7 +25,7 @@ from t2t_lite.corpora import encodings
 from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
-_DECOMPRESSORS = {  # 31: zlib, largest window, with gzip's header and checksum
+_DECOMPRESSORS = {  # 31 means zlib's largest window, with gzip's header and checksum
     ".gz": lambda: zlib.decompressobj(31),
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
@@ -43,12 +43,13 @@ def is_archive(path):
 
 
 class Member:
-    """A file inside an archive, for `plain_text.read_lines` and similar functions; it can be opened several times.
+    """A file inside an archive, which can be opened several times; a source for `plain_text.read_lines` and others.
 
     Args:
         archive: path of the archive, on any file system that `tf.io.gfile` supports.
-        name: name of the member. It is decompressed while reading if it ends in `.gz`, `.bz2`, `.xz` or `.zst`.
-        url: where the archive comes from, for error messages.
+        name: name of the member. The member is decompressed while reading if its name ends in `.gz`, `.bz2`, `.xz` or
+            `.zst`.
+        url: URL from which the archive comes, for error messages.
     """
 
     def __init__(self, archive, name, url=""):
@@ -62,8 +63,8 @@ class Member:
         """Opens the member as a buffered binary file (context manager).
 
         Raises:
-            UserError: the member does not exist (similar names are suggested) or is not a regular file, the archive
-                contains an unsafe name, or it is damaged or truncated. Reading inside the `with` can also raise it.
+            UserError: the member does not exist (similar names are suggested) or is not a regular file, or the archive
+                is damaged, truncated or contains an unsafe name. Reading inside the `with` can also raise this error.
         """
         with _naming_damage(self, self.url):
             walk = _walk(self.archive, posixpath.normpath(self.name), self.url)
@@ -72,7 +73,7 @@ class Member:
 
 
 class OpenMember(Member):
-    """The current member of a pass through an archive; it must be read before the next one is requested."""
+    """The current member in a pass through an archive; it must be read before the next member is requested."""
 
     def __init__(self, archive, name, url, file):
         super().__init__(archive, name, url)
@@ -80,35 +81,35 @@ class OpenMember(Member):
 
     @contextlib.contextmanager
     def open(self):
-        """Opens the file (context manager); possible only once."""
+        """Opens the file (context manager). It can be opened only once."""
         with _naming_damage(self, self.url), self._file as file, unpacked_if_packed(file, self.name) as plain:
             yield plain
 
 
 def matching_members(archive, pattern, url=""):
-    """Yields an `OpenMember` for every member whose name matches a pattern such as `data/*train.gz`, in order.
+    """Yields an `OpenMember` for every member whose name matches a pattern such as `data/*train.gz`, in archive order.
 
     Raises:
-        UserError: as `Member.open`, or if no member matches.
+        UserError: see `Member.open`; also if no member matches.
     """
     with _naming_damage(archive, url):
         yield from _walk(archive, posixpath.normpath(pattern), url, fnmatch.fnmatchcase)
 
 
 def member_names(archive, url=""):
-    """Returns the names of the files in an archive, in its order. Raises `UserError` if it is damaged."""
+    """Returns the names of the files in an archive, in archive order. Raises `UserError` if the archive is damaged."""
     with _naming_damage(archive, url):
         return [name for name, is_file, _ in _entries(archive) if is_file]
 
 
 def unpacked_if_packed(file, name):
-    """Returns a buffered file, decompressed if its first bytes or the ending of its name say that it is packed."""
+    """Returns a buffered file that is decompressed if its first bytes or the extension of its name call for it."""
     ending = encodings.packing(file.peek(16)) or os.path.splitext(name)[1].lower()
     return unpacked(file, ending, name) if ending in files.PACKERS else file
 
 
 def unpacked(file, ending, name="data"):
-    """Returns a buffered file that decompresses a binary file called `name`; `ending` is one of `files.PACKERS`.
+    """Returns a buffered file that decompresses a binary file; `ending`, a key of `files.PACKERS`, is its compression.
 
     Reading raises `EOFError` if the compressed data are truncated, and `zlib.error`, `lzma.LZMAError` or `OSError` if
     they are damaged.
@@ -119,15 +120,15 @@ def unpacked(file, ending, name="data"):
 
 
 class _Reader(io.BufferedReader):
-    """A reader that its users close, never the garbage collector."""
+    """A buffered reader that is closed only by its users, not by the garbage collector."""
 
     def __del__(self):
-        # Closing waits for a thread, and the garbage collector can run in any thread and under any lock.
+        # Closing waits for a thread, but the garbage collector can run in any thread and while any lock is held.
         pass
 
 
 class _Unpacker(io.RawIOBase):
-    """Decompresses large blocks, one block ahead in a thread, so that the two sides of a corpus use two cores."""
+    """Decompresses in a thread, one large block ahead, so that the two sides of a corpus use two cores."""
 
     def __init__(self, file, make_decompressor):
         self._file, self._make_decompressor = file, make_decompressor
@@ -152,15 +153,16 @@ class _Unpacker(io.RawIOBase):
         """Returns the next block, or None at the end. The file may consist of several concatenated compressed files."""
         packed = self._packed
         while self._decompressor.eof:
-            packed = packed.lstrip(b"\0")  # padding, as on tapes
+            packed = packed.lstrip(b"\0")  # padding with zeros, as on tapes
             if packed:
                 self._decompressor = self._make_decompressor()
             elif not (packed := self._file.read(_BLOCK // 4)):
                 return None
-        holds_some = not getattr(self._decompressor, "needs_input", True)  # zlib's returns unread input
+        holds_some = not getattr(self._decompressor, "needs_input", True)  # zlib's decompressor returns unread input
         if not (packed or holds_some):
             packed = self._file.read(_BLOCK // 4)
-        plain = self._decompressor.decompress(packed, _BLOCK)  # a small file may hold more than fits into memory
+        # limited, because a small file may decompress to more than fits into memory
+        plain = self._decompressor.decompress(packed, _BLOCK)
         if not (packed or holds_some or plain or self._decompressor.eof):
             raise EOFError("it ends too early")
         self._packed = self._decompressor.unused_data or getattr(self._decompressor, "unconsumed_tail", b"")
@@ -173,18 +175,18 @@ class _Unpacker(io.RawIOBase):
         super().close()
 
     def __del__(self):
-        pass  # as in `_Reader`; a pool ends its thread when it is collected
+        pass  # see `_Reader`; a pool ends its thread when it is garbage-collected
 
 
 def _walk(archive, pattern, url, matches=operator.eq):
-    """Yields the matching members, opened. Raises `UserError` if no member matches."""
+    """Yields the matching members as `OpenMember`. Raises `UserError` if no member matches."""
     names, has_match = [], False
     for name, is_file, open_file in _entries(archive):
         clean = posixpath.normpath(name)
         if clean.startswith(("/", "../")) or clean == "..":
             raise UserError(
-                f"{archive}: its member {name} points outside of the archive. Expected names inside it; nothing was "
-                f"written. {_again(url)}"
+                f"{archive}: its member {name} points outside of the archive. Expected names inside the archive; "
+                f"nothing was written. {_again(url)}"
             )
         if matches(clean, pattern):
             if not is_file:
@@ -195,7 +197,7 @@ def _walk(archive, pattern, url, matches=operator.eq):
             names.append(clean)
     if not has_match:
         first = f", first {names[0]}" if names else ""
-        close = nearest(pattern, names) or f"It holds {counted(len(names), 'file')}{first}."
+        close = nearest(pattern, names) or f"The archive contains {counted(len(names), 'file')}{first}."
         raise UserError(f"{archive}: no member {pattern}. {close} {_again(url)}")
 
 
@@ -204,13 +206,13 @@ def _entries(archive):
 
 
 def _walk_tar(archive):
-    """Yields (name, is a file, function that opens it) in the order of the tar."""
+    """Yields (name, whether it is a file, function that opens it) for each member of a tar, in order."""
     packing = next(_TAR_ENDINGS[ending] for ending in _TAR_ENDINGS if archive.lower().endswith(ending))
     with files.open_stream(archive) as raw, unpacked(raw, packing) if packing else contextlib.nullcontext(raw) as file:
         plain = _Tail(file)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK) as tar:
             for member in tar:
-                # A buffer of our own, because tarfile's reads only 8 KiB at a time.
+                # A separate buffer, because the buffer of tarfile reads only 8 KiB at a time.
                 yield (
                     member.name,
                     member.isfile(),
@@ -223,7 +225,7 @@ def _walk_tar(archive):
 
 
 class _Tail:
-    """Forwards reads and remembers the last bytes read."""
+    """Forwards reads and keeps the last bytes that were read."""
 
     def __init__(self, file):
         self._file, self.tail = file, b""
@@ -235,7 +237,7 @@ class _Tail:
 
 
 def _walk_zip(archive):
-    """Yields (name, is a file, function that opens it) in the order of the zip's index."""
+    """Yields (name, whether it is a file, function that opens it) for each entry of a zip, in index order."""
     with files.open_stream(archive) as raw, zipfile.ZipFile(raw) as packed:
         for entry in packed.infolist():
             is_link = stat.S_ISLNK(entry.external_attr >> 16)
@@ -249,12 +251,12 @@ def _again(url):
 
 @contextlib.contextmanager
 def _naming_damage(source, url):
-    """Turns the errors of damaged archives into `UserError`s."""
+    """Context that turns the errors of damaged archives into `UserError`s."""
     try:
         yield
     except (*_DAMAGE, OSError, RuntimeError) as error:
         # zipfile raises RuntimeError for a password and NotImplementedError for an unknown compression; bz2 raises a
-        # bare OSError. EINVAL: an index that points before the beginning of its file.
+        # bare OSError. EINVAL means that an index points before the beginning of its file.
         if isinstance(error, Failure) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         cause = str(error) or type(error).__name__
@@ -262,13 +264,13 @@ def _naming_damage(source, url):
 
 
 class ZstdStream(io.RawIOBase):
-    """The decompressed bytes of a binary file, which it closes; frames that follow one another are read as one.
+    """Decompresses zstd data from a binary file, which it also closes; concatenated frames are read as one stream.
 
     Reading raises `OSError` if the data are truncated or damaged.
 
     Args:
         file: a binary file.
-        name: its name, for errors.
+        name: name of the file, for errors.
 
     Raises:
         UserError: pyarrow is not installed.
@@ -278,7 +280,7 @@ class ZstdStream(io.RawIOBase):
         try:
             import pyarrow
         except ImportError:
-            raise UserError(f"{name}: zstd needs pyarrow: pip install pyarrow. Or unpack it: zstd -d.") from None
+            raise UserError(f"{name}: zstd needs pyarrow: pip install pyarrow. Or unpack the file: zstd -d.") from None
         self._file = file
         self._stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
 
@@ -293,7 +295,7 @@ class ZstdStream(io.RawIOBase):
         return len(data)
 
     def close(self):
-        """Closes the stream and its file."""
+        """Closes the stream and the underlying file."""
         if not self.closed:
             self._stream.close()
             self._file.close()

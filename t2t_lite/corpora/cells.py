@@ -1,6 +1,7 @@
-"""Cells of CSV files (RFC 4180), and fields of JSON lines, such as {"en": "the house", "de": "das Haus"}.
+"""Reads cells of CSV files (RFC 4180) and fields of JSON lines such as {"en": "the house", "de": "das Haus"}.
 
-Commas separate the cells of CSV or, as some spreadsheets write them, semicolons or tabs: the first lines show it.
+The cells of CSV may be separated by commas or, as some spreadsheets write them, by semicolons or tabs. The separator is
+detected in the first lines.
 """
 
 import csv
@@ -14,8 +15,8 @@ from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import SEPARATORS
 
 CSV, JSON_LINES = ".csv", (".jsonl", ".ndjson")
-FIRST_LINES = 100  # that show the separator
-_FIRST_CHARACTERS = 2**20  # of these lines together
+FIRST_LINES = 100  # number of lines in which the separator is detected
+_FIRST_CHARACTERS = 2**20  # total size of these lines
 _DECLARATION = re.compile(r'"?sep=(\t|[^\w\s"])"?', re.IGNORECASE)
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -23,18 +24,19 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def read_cells(path, layout, on_bad_line=None):
     """Yields (number of the row's last line, separator, list of str) for every row of CSV that is not blank.
 
-    The layout says what separates cells, or a first line as Excel reads it, `sep=;`, or the first lines: see
-    `_find_separator`. In quotes, a cell may have separators, line ends and doubled quotes. Where tabs separate, quotes
-    are text.
+    The separator is taken from the layout, from a first line such as `sep=;`, which Excel also reads, or from the first
+    lines (see `_find_separator`). A quoted cell may contain separators, line ends and doubled quotes. If tabs separate
+    the cells, quotes are text.
 
     Args:
         path: see `plain_text.read_lines`.
         layout: `tables.Layout`.
-        on_bad_line: None, or a function called with a message about each row that is skipped: one with bytes that are
-            not UTF-8, or with a misplaced quote.
+        on_bad_line: None, or a function called with a message about each skipped row: a row that is not UTF-8, or that
+            has a misplaced quote.
 
     Raises:
-        UserError: as `plain_text.read_lines`; or a quote is misplaced or never closed, or several separators would do.
+        UserError: see `plain_text.read_lines`; also if a quote is misplaced or never closed, or if several separators
+            are possible.
     """
     lines = plain_text.read_lines(path, errors="strict" if on_bad_line is None else "replace")
     csv.field_size_limit(plain_text.LONGEST_LINE)
@@ -45,7 +47,7 @@ def read_cells(path, layout, on_bad_line=None):
     separator = separator or _find_separator(path, head, is_cut, layout)
     for first, last, cells in _rows(itertools.chain(head, lines), separator):
         if isinstance(cells, csv.Error):
-            expected = f"a cell with {separator} or a quote in quotes, and its own quotes doubled"
+            expected = f"quotes around a cell that contains {separator} or a quote, and doubled quotes inside of it"
             report(f"{path}, line {first}: {cells}. Expected {expected}.", on_bad_line)
         elif on_bad_line is not None and any("\ufffd" in cell for cell in cells):
             on_bad_line(f"{path}, line {last}: bytes that are not UTF-8.")
@@ -54,7 +56,7 @@ def read_cells(path, layout, on_bad_line=None):
 
 
 def _first_lines(lines):
-    """Returns (list of the first lines that are not blank, and of the blank ones between, whether more may follow)."""
+    """Returns (list of the first lines, including blank lines; whether more lines may follow)."""
     head, count, size = [], 0, 0
     for line in lines:
         head.append(line)
@@ -66,7 +68,7 @@ def _first_lines(lines):
 
 
 def _rows(lines, separator):
-    """Yields (first line, last line, list of str) of each row; instead of cells that cannot be read, a `csv.Error`."""
+    """Yields (first line, last line, list of str) for each row; a `csv.Error` replaces the list if it is unreadable."""
     # Quotes are checked strictly; between tabs they are text. A CR alone does not end a line.
     options = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
     rows = csv.reader((line.replace("\r", " ") + "\n" for line in lines), delimiter=separator, **options)
@@ -82,19 +84,19 @@ def _rows(lines, separator):
 
 
 def _find_separator(path, lines, is_cut, layout):
-    """Returns the one separator by which all of a file's first lines have the expected columns.
+    """Returns the only separator that splits all of a file's first lines into the expected columns.
 
-    Otherwise returns the separator that gives most lines the expected columns, then the only one that occurs in the
-    lines, then a comma, so that messages name the line that is wrong.
+    If there is none, returns the separator that fits most lines, or else the only separator that occurs, or else a
+    comma. The message about the first line that does not fit then names this line.
 
     Args:
         path: the file, for errors.
-        lines: list of str, the first lines.
+        lines: list of str, the first lines of the file.
         is_cut: bool, whether the file has more lines, so that the last row may be incomplete.
         layout: `tables.Layout`.
 
     Raises:
-        UserError: several separators would do.
+        UserError: several separators fit.
     """
     samples = {name: _sample(lines, separator, is_cut) for name, separator in SEPARATORS.items()}
     shares = {name: layout.share_of_fitting(rows) for name, rows in samples.items()}
@@ -108,14 +110,14 @@ def _find_separator(path, lines, is_cut, layout):
         columns = f"those of --columns={','.join(layout.columns)}" if layout.columns else ", ".join(layout.names)
         does_what = "each divide" if of_all or of_most else "occur, but do not divide"
         raise UserError(
-            f"{path}: {words} {does_what} the first lines into the expected columns: {columns}. Say what separates "
-            f"them: {flags}."
+            f"{path}: {words} {does_what} the first lines into the expected columns: {columns}. Name the separator: "
+            f"{flags}."
         )
     return SEPARATORS[found[0]]
 
 
 def _sample(lines, separator, is_cut):
-    """Returns the rows of the first lines, each a list of str; [] stands for an unreadable row."""
+    """Returns the rows in the first lines, each a list of str; an unreadable row is []."""
     sample = []
     for _, last, cells in _rows(lines, separator):
         if isinstance(cells, csv.Error):
@@ -128,16 +130,16 @@ def _sample(lines, separator, is_cut):
 
 
 def read_fields(path, fields, on_bad_line=None):
-    """Yields (list of str, place for messages) for every line of JSON that is not blank.
+    """Yields (list of field values, place for messages) for every nonblank line of JSON.
 
     Args:
         path: see `plain_text.read_lines`.
-        fields: names of fields; `translation.en` is the field `en` of the object `translation`. Their values are
+        fields: names of fields; `translation.en` is the field `en` of the object `translation`. The values must be
             strings or numbers.
         on_bad_line: None, or a function called with a message about each unreadable line, which is skipped.
 
     Raises:
-        UserError: as `plain_text.read_lines`; or a line is not an object, or lacks a field.
+        UserError: see `plain_text.read_lines`; also if a line is not an object or lacks a field.
     """
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
         if line is None or not line.strip():
@@ -155,16 +157,16 @@ def read_fields(path, fields, on_bad_line=None):
 
 
 def _text(row, field, where):
-    """Returns the text of a field. Raises `UserError` if the field is missing or its value is not a text."""
+    """Returns the text of a field. Raises `UserError` if the field is missing or is not a text or a number."""
     value, names = row, [field] if field in row else field.split(".")
     for name in names:
         if not isinstance(value, dict) or name not in value:
             known = ", ".join(map(shown, row)) or "none"
             raise UserError(
-                f"{where}: no field {shown(field)}, but {known}. {nearest(field, [*row], end=' ')}Name the fields: "
-                "--fields=en,de, or --fields=translation.en,translation.de inside of another one."
+                f"{where}: no field {shown(field)}, but {known}. {nearest(field, [*row], end=' ')}Name the fields, "
+                "such as --fields=en,de or, if they are inside another field, --fields=translation.en,translation.de."
             )
         value = value[name]
     if isinstance(value, bool) or not isinstance(value, str | int | float) or _HALVES.search(str(value)):
-        raise UserError(f"{where}: the field {shown(field)} is {shown(value)}. Expected a text.")
+        raise UserError(f"{where}: the field {shown(field)} is {shown(value)}. Expected a text or a number.")
     return plain_text.clean(str(value))

@@ -1,7 +1,7 @@
-"""Where a problem's corpora are found: in `tmp_dir`, as a prepared tensorflow-datasets set, or on the network.
+"""Finds a problem's corpora in `tmp_dir` or in a prepared tensorflow-datasets set, or downloads them.
 
-tensorflow-datasets downloads. The archive is stored in `tmp_dir` under its published name, where a copy that the user
-has put there is found as well; existing files are never downloaded again.
+tensorflow-datasets downloads. An archive is stored in `tmp_dir` under its published name. A copy that the user has put
+there is used as well: existing files are never downloaded again.
 """
 
 import contextlib
@@ -25,16 +25,16 @@ _MEGABYTE = 1_000_000
 
 
 def are_there(sources, tmp_dir):
-    """Returns whether all entries of a `source_data_files` list are in `tmp_dir`, as archives or unpacked."""
+    """Returns whether all corpora of a `source_data_files` list are in `tmp_dir`, as archives or unpacked."""
     return all(source_files.find_members(tmp_dir, members, url) is not None for url, members in sources)
 
 
 def provide(sources, tmp_dir, checksums=None):
-    """Downloads the files of a `source_data_files` list that `tmp_dir` lacks, and checks all of its archives.
+    """Downloads the files of a `source_data_files` list that are missing in `tmp_dir`, and checks all archives.
 
     An archive is checked against the SHA-256 in `<archive>.sha256`, which is written after a download, or else against
-    the one in `checksums`. If the size of a user's archive differs from the published one, this is only
-    logged, since the archive may have been repacked or shortened on purpose.
+    the SHA-256 in `checksums`. If the size of a user's archive differs from the published one, this is only logged,
+    since the archive may have been repacked or shortened on purpose.
 
     Args:
         sources: [[url, members], …].
@@ -42,8 +42,8 @@ def provide(sources, tmp_dir, checksums=None):
         checksums: {url: (bytes, SHA-256 in hex)} of published archives.
 
     Raises:
-        UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or an
-            archive has another SHA-256.
+        UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or the
+            SHA-256 of an archive differs.
     """
     checksums = checksums or {}
     for url, members in sources:
@@ -56,14 +56,14 @@ def provide(sources, tmp_dir, checksums=None):
 
 
 def find_prepared(name, splits, tmp_dir):
-    """Returns the folder of a prepared tensorflow-datasets set, or None; nothing is downloaded or prepared.
+    """Returns the folder of a prepared tensorflow-datasets set, or None; never downloads or prepares a set.
 
-    Looks in the data folder of tensorflow-datasets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then in `tmp_dir`, and
+    Searches the data folder of tensorflow-datasets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then `tmp_dir`, and
     prefers the newest version.
 
     Args:
-        name: such as "wmt14_translate/de-en".
-        splits: list of str, names of the splits that it must have.
+        name: name of the set, such as "wmt14_translate/de-en".
+        splits: list of str, names of the splits that the set must have.
         tmp_dir: the folder.
     """
     for root in (os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets", tmp_dir):
@@ -81,32 +81,32 @@ def version_order(folder):
 
 
 def prepared_builder(folder):
-    """Returns the builder of a prepared set. Raises `UserError` if it is damaged."""
+    """Returns the builder of a prepared set. Raises `UserError` if the set is damaged."""
     import tensorflow_datasets as tfds
 
-    # Not `tfds.builder(name)`: it asks the network about sets that are not on disk.
+    # Not `tfds.builder(name)`, which accesses the network for sets that are not on disk.
     with _naming_prepared(folder):
         return tfds.builder_from_directory(folder)
 
 
 @contextlib.contextmanager
 def _naming_prepared(folder):
-    """Turns any error that tensorflow-datasets raises about a folder into a `UserError`."""
+    """Context that turns any error that tensorflow-datasets raises about a folder into a `UserError`."""
     try:
         yield
     except (UserError, MemoryError):
         raise
-    except Exception as error:  # of its many readers: of JSON, protocol buffers, records and paths
+    except Exception as error:  # any class, because its readers of JSON, protocol buffers, records and paths raise many
         raise UserError(f"{folder}: damaged ({first_line(error)}). Delete the folder and prepare it again.") from error
 
 
 def read_prepared(folder, split, languages):
-    """Yields the pairs of a prepared set's split as {"inputs": str, "targets": str}.
+    """Yields the sentence pairs in a split of a prepared set as {"inputs": str, "targets": str}.
 
     Args:
-        folder: as `find_prepared` returns it.
-        split: str, its name in the set.
-        languages: the features' names: of inputs, of targets.
+        folder: the result of `find_prepared`.
+        split: str, name of the split in the set.
+        languages: (feature with the inputs, feature with the targets).
 
     Raises:
         UserError: a language is missing, or a file is damaged.
@@ -119,10 +119,10 @@ def read_prepared(folder, split, languages):
     features = builder.info.features
     for language in languages:
         if not isinstance(features, dict | tfds.features.FeaturesDict) or language not in features:
-            raise UserError(f"{folder}: has no {language}. Expected the features {' and '.join(languages)}.")
+            raise UserError(f"{folder}: has no feature {language}. Expected the features {' and '.join(languages)}.")
         if not isinstance(features[language], tfds.features.Text):
             raise UserError(f"{folder}: its feature {language} is not a text. Expected tfds.features.Text.")
-    # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
+    # tensorflow-datasets reads the test sets from .sgm files without replacing their entities.
     decode = wmt_files.unescape if split == "test" else str
     for inputs, targets in prepared_examples(builder, folder, split, languages):
         with _naming_prepared(folder):
@@ -131,7 +131,7 @@ def read_prepared(folder, split, languages):
 
 
 def prepared_examples(builder, folder, split, names):
-    """Yields the features of some names, as NumPy has them, of each example of a prepared set's split."""
+    """Yields the named features, as NumPy values, of each example in a split of a prepared set."""
     import tensorflow_datasets as tfds
 
     one_after_another = tfds.ReadConfig(interleave_cycle_length=1)
@@ -142,7 +142,7 @@ def prepared_examples(builder, folder, split, names):
 
 
 def _check(path, url, expected):
-    """Raises `UserError` if a file is not the one that was recorded or published."""
+    """Raises `UserError` if a file's SHA-256 differs from the recorded or published value."""
     length, changed, _ = status(path)
     recorded = path + ".sha256"
     if files.exists(recorded):
@@ -150,20 +150,22 @@ def _check(path, url, expected):
     elif expected is None:
         return
     elif length != expected[0]:
-        _LOGGER.info(f"{path}: {length:,} bytes, the one published at {url} has {expected[0]:,}; it is read as it is")
+        _LOGGER.info(
+            f"{path}: has {length:,} bytes, but the file published at {url} has {expected[0]:,}; using the local file"
+        )
         return
     else:
-        sha256, origin = expected[1], f"the one published at {url}"
+        sha256, origin = expected[1], f"the file published at {url}"
     if (digest := file_sha256(path, length, changed)) != sha256:
         what = "Delete both" if origin == recorded else "Delete it"
         raise UserError(
-            f"{path}: its SHA-256 is {digest[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again to "
-            "download the file anew."
+            f"{path}: its SHA-256 is {digest[:12]}…. Expected {sha256[:12]}… ({origin}). {what} and run again to "
+            "download the file again."
         )
 
 
 def _download(url, tmp_dir, expected):
-    """Downloads a URL to `tmp_dir`, where the file appears once it is complete and has been checked."""
+    """Downloads a URL to `tmp_dir`; the file appears there only once it is complete and has been checked."""
     name = source_files.archive_name(url)
     path, folder = os.path.join(tmp_dir, name), os.path.join(tmp_dir, name + ".download")
     files.make_folder(tmp_dir)
@@ -176,45 +178,47 @@ def _download(url, tmp_dir, expected):
         sha256 = file_sha256(fetched, length, changed)
         if expected not in (None, (length, sha256)):
             raise UserError(
-                f"{url}: {length:,} bytes with SHA-256 {sha256[:12]}… came. Expected {expected[0]:,} bytes with "
-                f"SHA-256 {expected[1][:12]}…; nothing was kept. Run again, or put the right {name} into {tmp_dir}."
+                f"{url}: received {length:,} bytes with SHA-256 {sha256[:12]}…, which were discarded. Expected "
+                f"{expected[0]:,} bytes with SHA-256 {expected[1][:12]}…. Run again, or put the right {name} into "
+                f"{tmp_dir}."
             )
         if expected is None:
             files.write_bytes(path + ".sha256", f"{sha256}  {name}\n".encode())
         rename(fetched, path)
     finally:
-        with contextlib.suppress(Exception):  # of Python or of TensorFlow
+        with contextlib.suppress(Exception):  # Python's or TensorFlow's error
             files.remove(folder)
 
 
 def _fetch(url, folder):
-    """Downloads with tensorflow-datasets; returns the path in `folder`."""
+    """Downloads a URL with tensorflow-datasets; returns the path of the file in `folder`."""
     import tensorflow_datasets as tfds
 
-    tfds.disable_progress_bar()  # in favour of ours
+    tfds.disable_progress_bar()  # because our own progress messages replace it
     try:
         host = urllib.parse.urlsplit(url).hostname
         if host and not urllib.request.getproxies():
-            socket.getaddrinfo(host, None)  # fails at once without a network, not after minutes of retries
+            # without a network, this fails immediately instead of after minutes of retries
+            socket.getaddrinfo(host, None)
         return os.fspath(tfds.download.DownloadManager(download_dir=folder).download(url))
-    except Exception as error:  # the errors of the many transports have no common class
+    except Exception as error:  # the errors of the different transports have no common class
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         name = source_files.archive_name(url)
         raise UserError(
-            f"{url}: the download failed ({first_line(error)}). Run again, or get the file by other means and put it "
+            f"{url}: the download failed ({first_line(error)}). Run again, or download the file yourself and put it "
             f"into {os.path.dirname(folder)} as {name}."
         ) from None
 
 
 @contextlib.contextmanager
 def _showing_growth(name, folder, expected):
-    """Shows the progress of a download by the sizes of the files in its folder."""
+    """Reports the progress of a download by the sizes of the files in its folder."""
     progress = Progress(f"downloading {name}", "MB", expected and round(expected[0] / _MEGABYTE))
     is_over = threading.Event()
 
     def show():
-        with contextlib.suppress(Exception):  # files move while we look
+        with contextlib.suppress(Exception):  # files may be moved meanwhile
             sizes = (status(os.path.join(where, file)).size for where, _, names in walk(folder) for file in names)
             progress.add(round(sum(sizes) / _MEGABYTE) - progress.count)
 

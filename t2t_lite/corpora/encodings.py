@@ -1,4 +1,4 @@
-"""How a text file is compressed and encoded, judged by its bytes; advice for text that is not UTF-8; mojibake."""
+"""Detects the compression and encoding of text files, advises on text that is not UTF-8, and detects mojibake."""
 
 import codecs
 import itertools
@@ -9,14 +9,14 @@ from t2t_lite.corpora.scripts import script_of
 from t2t_lite.errors import UserError
 from t2t_lite.files import PACKERS
 
-HEAD = 2**16  # bytes at the beginning of a file that are examined
-_PACKED = {  # by the endings of `files.PACKERS`; no UTF-8 text begins with these bytes
+HEAD = 2**16  # number of bytes at the beginning of a file that are examined
+_PACKED = {  # first bytes by extension (`files.PACKERS`); no UTF-8 text begins with these bytes
     ".gz": re.compile(rb"\x1f\x8b\x08"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
     ".xz": re.compile(rb"\xfd7zXZ\0"),
     ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
-_OTHER_FORMATS = (  # first bytes, what the file is, and what makes it text
+_OTHER_FORMATS = (  # (first bytes, what the file is, how to turn it into text)
     (b"\x04\x22\x4d\x18", "lz4 data", "Unpack it: lz4 -d"),
     (b"\x1f\x9d", "data of compress", "Unpack it: gzip -d"),
     (b"PK\x03\x04", "a zip archive, or a document packed as one", "Unpack it: unzip, or save the document as text"),
@@ -27,23 +27,23 @@ _OTHER_FORMATS = (  # first bytes, what the file is, and what makes it text
     (b"PAR1\x15", "a Parquet table", "Write its columns as text"),
 )
 _TAR = re.compile(rb".{257}ustar(\0|  \0)", re.DOTALL)
-_MARKS = (  # of byte order; that of UTF-32 begins with that of UTF-16
+_MARKS = (  # byte order marks; the mark of UTF-32 begins with the mark of UTF-16
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _WIDE = ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
-_NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # categories of characters that text lacks, except for white space
+_NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # categories of characters that do not occur in text, apart from white space
 _LINES_COUNTED = 10_000
-_BAD_PER_VALID = 20  # a line of another encoding is seldom UTF-8 by chance
-_REPLACEMENT = "\ufffd"  # stands for bytes that a program could not read
-# Other encodings in which whole texts are misread, and the fewest sequences that count. In most, two letters may be
-# adjacent by chance, as in `—École`; those of DOS have lines of boxes.
+_BAD_PER_VALID = 20  # a line in another encoding is seldom valid UTF-8 by chance
+_REPLACEMENT = "\ufffd"  # replaces bytes that a program could not read
+# Other encodings in which whole texts are misread, and the least number of sequences that counts. In most of these
+# encodings, two letters may be adjacent by chance, as in `—École`; the DOS encodings have box-drawing characters.
 _OTHERS = {"cp1250": 2, "cp1251": 2, "cp1253": 2, "cp1254": 2, "mac_roman": 2, "cp437": 1, "cp850": 1, "cp866": 2}
 _PAIR = re.compile(r"[^\x00-\x7f]{2}")
 _ALONE = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f](?![^\x00-\x7f])")
-# Of Windows-1252 from byte 0x80; its five gaps are those of Latin-1, as in browsers.
+# The characters of Windows-1252 from byte 0x80 on; its five gaps are filled from Latin-1, as in browsers.
 _CHARACTERS = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
 _BYTES = {ord(character): byte for byte, character in _CHARACTERS.items()} | {byte: byte for byte in range(0x80, 0xA0)}
 
@@ -54,18 +54,18 @@ def packing(head):
 
 
 def check_head(name, head, has_lines=True):
-    """Raises `UserError` for bytes at the beginning of a file that are not UTF-8 text with line ends.
+    """Raises `UserError` if the first bytes of a file show that it is not UTF-8 text with line ends.
 
     This refuses archives and other compressed data, UTF-16 and UTF-32 with or without a byte order mark, and lines that
-    end in CR alone. Some of these would pass as UTF-8: UTF-16 of Latin or Cyrillic letters is UTF-8 with a NUL or
-    another control character next to each letter.
+    end in CR alone. Some of these would pass as UTF-8. For example, Latin or Cyrillic letters in UTF-16 are valid UTF-8
+    with a NUL or another control character next to each letter.
 
     Args:
-        name: the source, for messages.
-        head: bytes, about `HEAD` of them.
+        name: name of the source, for messages.
+        head: the first bytes, about `HEAD`.
         has_lines: bool, whether the text consists of lines.
     """
-    if ending := packing(head):  # from a pipe, or compressed twice
+    if ending := packing(head):  # data from a pipe, or data compressed twice
         raise UserError(
             f"{name}: this is {PACKERS[ending]} data. Expected UTF-8 text. Unpack it: {PACKERS[ending]} -dc."
         )
@@ -86,49 +86,49 @@ def check_head(name, head, has_lines=True):
 
 
 def not_utf8(name, number, error, begin=0):
-    """Returns the message for line `number` of the text `name` and the UnicodeDecodeError of its bytes from `begin`."""
+    """Returns the message about a line that is not UTF-8; `error` is about its bytes from position `begin` on."""
     at = error.start
     return f"{name}, line {number}: byte 0x{error.object[at]:02x} at position {begin + at} is not UTF-8."
 
 
 def advice(valid, following):
-    """Returns advice about the first line that is not UTF-8.
+    """Returns advice for a text after its first line that is not UTF-8.
 
-    The lines that are not ASCII show whether the text has another encoding, or is UTF-8 with a few damaged lines.
-    Converting the latter would damage all of its good lines.
+    The lines that are not ASCII show whether the text has another encoding or is UTF-8 with a few damaged lines. In the
+    second case, a conversion would damage all the good lines.
 
     Args:
-        valid: int, the number of lines before it that are UTF-8 and not ASCII.
-        following: iterable of bytes, the lines after it; only the first ones are read.
+        valid: int, number of preceding lines that are UTF-8 but not ASCII.
+        following: iterable of bytes, the lines that follow; only the first of them are read.
     """
     bad = 1
     for raw in itertools.islice(following, _LINES_COUNTED):
         if not raw.isascii():
             is_valid = raw.decode("utf-8", "ignore").encode() == raw
             valid, bad = valid + is_valid, bad + (not is_valid)
-    ratio = f"Of the lines seen that are not ASCII, {valid:,} of {valid + bad:,} are UTF-8"
-    leave_out = "leave such lines out (t2t-datagen --skip_bad_lines, t2t-decoder --on_error=skip)."
+    ratio = f"{valid:,} of the {valid + bad:,} non-ASCII lines examined are UTF-8"
+    leave_out = "skip such lines (t2t-datagen --skip_bad_lines, t2t-decoder --on_error=skip)."
     if valid * _BAD_PER_VALID >= bad:
         return f"{ratio}, which a conversion would damage. Correct the line, or {leave_out}"
     return f"{ratio}. Find out the encoding and convert the text, iconv -f ENCODING -t UTF-8, or {leave_out}"
 
 
 def wide_encoding(head):
-    """Returns iconv's name of the UTF-16 or UTF-32 encoding of a text, or "" for other encodings."""
+    """Returns iconv's name for the encoding of a text in UTF-16 or UTF-32, or "" for other encodings."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
-    if b"\0" not in head:  # the line ends and spaces of a text in UTF-16 have one each
+    if b"\0" not in head:  # in UTF-16, every line end and space has a NUL
         return ""
     texts = {encoding: _text_in(head[:HEAD], encoding) for encoding in _WIDE}
     texts = {encoding: text for encoding, text in texts.items() if text}
-    # Latin letters read in the other byte order are Chinese ones.
+    # Latin letters read in the wrong byte order are Chinese characters.
     return max(texts, key=lambda encoding: sum(map(str.isascii, texts[encoding])), default="")
 
 
 def _text_in(head, encoding):
-    """Returns the text of UTF-16 or UTF-32 bytes without a mark, or "" if they are in another encoding."""
-    # UTF-8 text with a few NULs is valid UTF-16 as well, but its characters include no white space.
+    """Decodes UTF-16 or UTF-32 bytes without a byte order mark; returns "" if they are in another encoding."""
+    # UTF-8 text with a few NULs is also valid UTF-16, but then contains no white space.
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character may be cut off
     except UnicodeDecodeError:
@@ -147,15 +147,15 @@ def _among(first, last):
 
 
 _NEXT = _among(0x80, 0xBF)
-# The bytes of one character in UTF-8, read as Windows-1252 or Latin-1.
+# A character's UTF-8 bytes, misread as Windows-1252 or Latin-1.
 _SEQUENCE = re.compile(f"{_among(0xC2, 0xDF)}{_NEXT}|{_among(0xE0, 0xEF)}{_NEXT}{{2}}|{_among(0xF0, 0xF4)}{_NEXT}{{3}}")
 
 
 def is_mojibake(text):
-    """Returns whether a text is mojibake, in whole or in part, or contains U+FFFD in place of unreadable bytes.
+    """Returns whether a text is partly or wholly mojibake, or contains U+FFFD in place of unreadable bytes.
 
-    Correct text may contain such sequences by chance: `CAFÉ™`, `«IRMÃ»`, `è…”`. So a sequence counts only if the
-    character that it stands for fits its neighbours.
+    Correct text may contain such sequences by chance, as in `CAFÉ™`, `«IRMÃ»` and `è…”`. So a sequence counts only if
+    the character that it encodes fits its neighbours.
     """
     if text.isascii():
         return False
@@ -178,17 +178,17 @@ def _has_sequences(text):
         left, right = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         if not (character.isprintable() or character in "\u00a0\u00ad\ufeff\ufffd"):
             continue
-        if left.isupper() and not right.isalpha():  # a capital letter, and the punctuation behind it
+        if left.isupper() and not right.isalpha():  # a capital letter followed by punctuation
             continue
         if not character.isalpha() or script_of(character) in ("LATIN", ""):
             return True
         is_glued = (left.isascii() and left.isalpha()) or (right.isascii() and right.isalpha())
         foreign += not is_glued
-    return foreign > 1  # one may occur by chance
+    return foreign > 1  # a single sequence may occur by chance
 
 
 def _is_read_as(text, encoding, fewest):
-    """Returns whether a whole text is UTF-8 misread in an encoding, with at least `fewest` non-ASCII characters."""
+    """Returns whether a whole text is UTF-8 that was misread in an encoding, with at least `fewest` such characters."""
     try:
         original = text.encode(encoding).decode("utf-8")
     except UnicodeError:

@@ -1,6 +1,6 @@
-"""Filters of sentence pairs that are not translations, or not in the expected languages; pairs that are held out.
+"""Filters sentence pairs that are not translations or not in the expected languages, and selects pairs to hold out.
 
-Lengths are in characters, not words, because Chinese, Japanese and Thai do not separate words by spaces.
+Lengths are counted in characters, because Chinese, Japanese and Thai do not separate words by spaces.
 """
 
 import heapq
@@ -19,14 +19,15 @@ _LARGEST = 10**9
 _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
 ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibake", "duplicate")  # cheapest first
 # Correct translations of short sentences can differ in length: "Hi." is "Grüß Gott!". Among the 156,611 English-German
-# pairs of Tatoeba, 19 exceed a ratio of 3, nearly all of them correct; 17 exceed it by no more characters than this.
+# pairs of Tatoeba, 19 exceed a ratio of 3, and nearly all of these are correct; 17 exceed it by at most this many
+# characters.
 _ALLOWANCE = 10
 _IGNORED, _ALL_HASHES = re.compile(r"[\W_]+"), 2**64
-_BLOCK = 2**14  # pairs whose hashes are looked up together
+_BLOCK = 2**14  # number of pairs whose hashes are looked up together
 
 
 def parse_filters(words):
-    """Returns {name: threshold, or True} in the order of `ORDER`, from "length_ratio=3", "duplicate", "all" etc.
+    """Parses filters such as "length_ratio=3" or "all"; returns {name: threshold or True} in the order of `ORDER`.
 
     Raises:
         UserError: a name is unknown or repeated, or a threshold is invalid or out of range.
@@ -42,12 +43,13 @@ def parse_filters(words):
         if equals and name not in _DEFAULTS:
             raise UserError(f"{flag}: {name} takes no number. Expected --filters={name}.")
         if name in thresholds:
-            raise UserError(f"{flag}: {name} comes twice. Name it once.")
+            raise UserError(f"{flag}: {name} is given twice. Give it once.")
         thresholds[name] = _number(flag, name, number) if equals else _DEFAULTS.get(name, True)
     if thresholds.pop("all", False):
         for name in ORDER:
             thresholds.setdefault(name, _DEFAULTS.get(name, True))
-    return {name: thresholds[name] for name in ORDER if name in thresholds and name != "empty"}  # which is always on
+    # this filter is always on
+    return {name: thresholds[name] for name in ORDER if name in thresholds and name != "empty"}
 
 
 def _number(flag, name, text):
@@ -62,34 +64,35 @@ def _number(flag, name, text):
 
 
 class PairFilter:
-    """Removes pairs, and counts each under the first filter in `ORDER` that removes it.
+    """Removes sentence pairs and counts each removed pair under the first filter in `ORDER` that rejects it.
 
-    * empty: a side is empty or only spaces. Always on.
+    * empty: a side is empty or contains only spaces. Always on.
     * too_long: either side has more characters than the threshold (1000).
-    * length_ratio: the longer side has more than threshold (3) · n + 10 characters, if the shorter one has n.
+    * length_ratio: the longer side has more than threshold (3) · n + 10 characters, where n is the length of the
+      shorter side.
     * copied: both sides are equal, ignoring case and surrounding spaces.
     * wrong_script: on either side, fewer than half of the letters belong to a script of its language.
     * mojibake: either side is UTF-8 that was read in another encoding (`encodings.is_mojibake`).
-    * duplicate: the same pair has passed this object before. This compares 64-bit hashes and stores 8 bytes per pair;
-      among 40 million different pairs, the probability of any mistake is 1 in 20,000.
+    * duplicate: the same pair has passed this object before. Only 64-bit hashes are compared, which takes 8 bytes per
+      pair. Among 40 million different pairs, the probability of any mistake is 1 in 20,000.
 
     Args:
-        wanted: as returned by `parse_filters`.
+        wanted: the result of `parse_filters`.
         languages: codes of (inputs, targets); used only by wrong_script.
-        removed: Counter to which the removed pairs are added.
+        removed: Counter of the removed pairs, by filter.
 
     Raises:
-        UserError: the scripts of a language are not known.
+        UserError: the scripts of a language are unknown.
     """
 
     def __init__(self, thresholds, languages, removed):
         self._tests = [(name, test) for name, test in _tests(thresholds, languages) if test]
-        removed.update(dict.fromkeys(thresholds, 0))  # filters that remove nothing are reported as well
+        removed.update(dict.fromkeys(thresholds, 0))  # so that filters that remove nothing are reported as well
         self._seen = SeenHashes() if thresholds.get("duplicate") else None
         self._removed = removed
 
     def __call__(self, pairs):
-        """Yields the pairs {"inputs": str, "targets": str} that are not removed, in order."""
+        """Yields the pairs {"inputs": str, "targets": str} that pass all filters, in order."""
         passed = self._passing(pairs)
         return passed if self._seen is None else self._new(passed)
 
@@ -114,12 +117,12 @@ class PairFilter:
 
 
 def pair_hash(pair, purpose=""):
-    """Returns `hash64` of both sides."""
+    """Returns the `hash64` of both sides together."""
     return hash64(f"{pair['inputs']}\n{pair['targets']}", purpose)
 
 
 def _tests(thresholds, languages):
-    """Yields (name, function of (inputs, targets) that returns whether to remove them, or None if it is off)."""
+    """Yields (name, function of (inputs, targets) that returns whether to remove the pair; None if it is off)."""
     longest, ratio = thresholds.get("too_long"), thresholds.get("length_ratio")
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
     yield "too_long", longest and (lambda inputs, targets: len(inputs) > longest or len(targets) > longest)
@@ -137,7 +140,7 @@ def _is_unequal(length, other_length, ratio):
 
 
 class _Votes(dict):
-    """Character -> 1 for a letter of these scripts, -1 of another, 0 for other characters; `harmless`: not -1."""
+    """Maps letters of the scripts to 1, other letters to -1, the rest to 0; `harmless` are characters with 0 or 1."""
 
     def __init__(self, names):
         super().__init__()
@@ -152,24 +155,25 @@ class _Votes(dict):
         return vote
 
     def are_wrong(self, text):
-        """Returns whether fewer than half of a text's letters belong to one of the scripts."""
-        # The first is usually true, and ten times as fast as the sum.
+        """Returns whether fewer than half of a text's letters belong to the given scripts."""
+        # Usually all characters are harmless, and testing this is ten times as fast as the sum.
         return not self.harmless.issuperset(text) and sum(map(self.__getitem__, text)) < 0
 
 
 def is_held_out(pair, bound, seed):
     """Returns whether a pair {"inputs", "targets"} is held out from training: the hash of its inputs is below a bound.
 
-    So all translations of a sentence stay together, and neither repeated pairs nor the order of the files matter.
+    So all translations of a sentence stay together, and neither repeated pairs nor the order of the files affects the
+    result.
     """
     return _group(pair, seed) < bound
 
 
 def find_bound(pairs, count, seed):
-    """Returns (bound, number of distinct pairs below it), for about `count` pairs and at most a tenth of them.
+    """Returns (bound, number of distinct pairs below it) that holds out about `count` pairs, at most a tenth.
 
-    The pairs of one sentence stay together, so the number is as close to `count` as whole sentences allow. At least
-    one sentence is held out. The memory needed is proportional to `count`.
+    All pairs of a sentence stay together, so the number is as close to `count` as whole sentences allow. At least one
+    sentence is held out. The required memory is proportional to `count`.
 
     Args:
         pairs: iterable of {"inputs", "targets"}.
@@ -187,7 +191,7 @@ def find_bound(pairs, count, seed):
         size -= len(groups[group])
         groups[group].add(pair_hash(pair))
         size += len(groups[group])
-        while size - len(groups[-largest[0]]) >= 10 * count:  # enough to know whether `count` is a tenth
+        while size - len(groups[-largest[0]]) >= 10 * count:  # enough to know whether `count` is at most a tenth
             bound = -heapq.heappop(largest)
             size -= len(groups.pop(bound))
     target, size = min(count, size // 10), 0
@@ -199,6 +203,6 @@ def find_bound(pairs, count, seed):
 
 
 def _group(pair, seed):
-    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces unless nothing else is left."""
+    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces (unless they are all there is)."""
     inputs = pair["inputs"]
     return hash64(_IGNORED.sub("", inputs.casefold()) or inputs, f"held out {seed}")

@@ -1,8 +1,9 @@
-"""Plain text, a sentence per line, in two parallel files or in two columns of one; lines that cannot be read.
+"""Reads plain text, one sentence per line, from single or parallel files, and reports unreadable lines.
 
-A line ends at LF (or CR LF) and nowhere else, so U+2028 and the like do not split lines. Control characters become
-spaces. Files compressed by gzip, bzip2, xz or zstd are decompressed while reading, whatever their name. Every path goes
-through `tf.io.gfile`. A source is the path of a file, or a member of an archive (`archives.Member`).
+A line ends at LF (or CR LF) and nowhere else, so U+2028 and similar characters do not split lines. Control characters
+become spaces. Files compressed with gzip, bzip2, xz or zstd are decompressed while reading, whatever their names. All
+paths may be on any file system that `tf.io.gfile` supports. A source is the path of a file, or a member of an archive
+(`archives.Member`).
 """
 
 import codecs
@@ -22,8 +23,8 @@ from t2t_lite.files.file_errors import translated
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
 _AT_END = object()
-_PART = 2**16  # bytes of a long line that are read at once
-LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can contain a huge one
+_PART = 2**16  # number of bytes of a long line that are read at a time
+LONGEST_LINE = 2**24  # in bytes, since a line is held in memory and a small archive can contain a huge line
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5
 REASON = "bad lines"
@@ -33,11 +34,11 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
     """Yields the lines of a text file, without line ends.
 
     Args:
-        path: path of the file, or another source with an `open()` like that of `archives.Member`.
+        path: path of the file, or another source with an `open()` method, such as `archives.Member`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
-        errors: "strict", or "replace" to replace bytes that are not UTF-8 by U+FFFD without a message.
-        has_lines: bool, whether the text consists of lines; something else may divide it, such as CR.
+        errors: "strict", or "replace" to replace bytes that are not UTF-8 with U+FFFD without a message.
+        has_lines: bool, whether LF must divide the text into lines; False if something else may divide it, such as CR.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
@@ -63,27 +64,27 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
 
 
 def read_text(path, on_bad_line=None, errors="strict"):
-    """Yields the lines of a file with their line ends, very long ones in parts; CR LF becomes LF.
+    """Yields the lines of a file with their line ends (CR LF becomes LF); very long lines are yielded in parts.
 
     Args:
         path: see `read_lines`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8. Such a line is
-            skipped, a very long one from the first bad part on.
+            skipped; a very long line is skipped from its first bad part on.
         errors: see `read_lines`.
 
     Raises:
-        UserError: as `read_lines`, but a line may have any length.
+        UserError: see `read_lines`, except that lines may have any length.
     """
     number, decoder, text, carriage_return = 1, codecs.getincrementaldecoder("utf-8")(errors), "", b""
     valid = bad = 0
-    begin, rest = 0, None  # offset of the part in its line; replacement for the rest of a skipped line
+    begin, rest = 0, None  # offset of the part in its line, and the replacement for the rest of a skipped line
     with naming_errors(path), open_binary(path) as file:
         encodings.check_head(path, file.peek(encodings.HEAD))
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
             part = carriage_return + raw
             carriage_return = b"\r" if raw.endswith(b"\r") else b""  # the LF may be in the next part
             part = part.removesuffix(carriage_return)
-            first = begin - len(decoder.getstate()[0])  # with the bytes of an incomplete character
+            first = begin - len(decoder.getstate()[0])  # includes the bytes of an incomplete character
             line = ""
             try:
                 if rest is None:
@@ -106,21 +107,21 @@ def read_text(path, on_bad_line=None, errors="strict"):
 
 
 def _answer_bad_line(on_bad_line, message, bad, valid, file):
-    """Reports a line that is not UTF-8, the first one with `encodings.advice`; raises if `on_bad_line` is None."""
+    """Reports a line that is not UTF-8, with `encodings.advice` for the first; raises if `on_bad_line` is None."""
     if not bad:
-        following = file.peek(1).split(b"\n")[:-1]  # the last one may be cut off
+        following = file.peek(1).split(b"\n")[:-1]  # the last line may be cut off
         message = f"{message} {encodings.advice(valid, following)}"
     report(message, on_bad_line)
 
 
 def too_long(name, number):
-    """Returns the error for line `number` of the text `name`, which has more than `LONGEST_LINE` bytes."""
+    """Returns the error for a line of more than `LONGEST_LINE` bytes; `number` is its number, and `name` its file."""
     return UserError(f"{name}, line {number}: more than {LONGEST_LINE:,} bytes. Expected one sentence per line.")
 
 
 def clean(line):
-    """Returns the line with control characters and line separators as spaces, and without surrounding spaces."""
-    # Most lines are printable, which is ten times as fast to test.
+    """Replaces control characters and line separators in a line with spaces, and strips surrounding spaces."""
+    # Most lines are printable, and this test is ten times as fast as the replacement.
     return line.strip() if line.isprintable() else CONTROL.sub(" ", line).strip()
 
 
@@ -129,10 +130,10 @@ def read_pairs(inputs_path, targets_path, on_bad_line=None):
 
     Args:
         inputs_path, targets_path: see `read_lines`.
-        on_bad_line: None, or a function called with a message about each line that is not UTF-8; its pair is skipped.
+        on_bad_line: None, or a function called with a message about each line that is not UTF-8; the pair is skipped.
 
     Raises:
-        UserError: as `read_lines`, or if one file has more lines; the message gives both counts.
+        UserError: see `read_lines`; also if one file has more lines than the other (the message gives both counts).
     """
     sides = read_lines(inputs_path, on_bad_line), read_lines(targets_path, on_bad_line)
     for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides, fillvalue=_AT_END), 1):
@@ -143,12 +144,12 @@ def read_pairs(inputs_path, targets_path, on_bad_line=None):
 
 
 def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="lines"):
-    """Returns the error for two files, one of which ends before line `number`; counts the rest of the other."""
+    """Returns the error for two files, one of which ends before line `number`; counts the lines of the longer file."""
     longer, shorter = (targets_path, inputs_path) if is_inputs_shorter else (inputs_path, targets_path)
     count = number + sum(1 for _ in sides[is_inputs_shorter])
     return UserError(
-        f"{longer} has {count:,} {unit}, {shorter} has {number - 1:,}. Expected equally many, each the "
-        "translation of the one with the same number."
+        f"{longer} has {count:,} {unit}, but {shorter} has {number - 1:,}. Expected the same number in both files, "
+        "where each line translates the line with the same number."
     )
 
 
@@ -159,21 +160,21 @@ def without_packing(path):
 
 
 def kind(source):
-    """Returns the extension of a source's name in lower case, without that of its compression."""
+    """Returns the lower-case extension of a source's name, without the extension of its compression."""
     return os.path.splitext(without_packing(str(source)))[1].lower()
 
 
 def open_binary(source):
     """Returns a buffered binary file, a context manager, that decompresses a source.
 
-    The first bytes show whether and how it is compressed, whatever its name.
+    The compression is detected by the first bytes, whatever the name.
     """
     return archives.unpacked_if_packed(files.open_stream(source), source) if isinstance(source, str) else source.open()
 
 
 @contextlib.contextmanager
 def naming_errors(path):
-    """Turns the errors of reading into `UserError`s that name the file."""
+    """Context that turns errors while reading a file into `UserError`s that name the file."""
     try:
         with translated(str(path)):
             yield
@@ -181,12 +182,13 @@ def naming_errors(path):
         if isinstance(error, OSError) and error.errno:
             raise
         packing = os.path.splitext(str(path))[1].lower()
-        what = f" or not {packing[1:]}" if packing in files.PACKERS else ""  # by its first bytes it is compressed
+        # the first bytes show that the file is compressed
+        what = f" or not {packing[1:]}" if packing in files.PACKERS else ""
         raise UserError(f"{path}: damaged{what} ({error}). Copy it again.") from None
 
 
 def as_field(text):
-    """Returns an output as a field of a line, with control characters and line separators replaced by spaces.
+    """Makes an output safe for a field of a line: control characters and line separators become spaces.
 
     A byte piece of the vocabulary may be a tab or a line end, and some programs treat U+2028 and similar as line ends.
     """
@@ -201,17 +203,17 @@ def report(message, on_bad_line):
 
 
 class FewWarnings:
-    """Logs the first few of many warnings, each once, since files are read more than once.
+    """Logs the first few of many warnings, each only once although files are read more than once.
 
     Args:
-        last: str, the warning that others are not shown.
+        last: str, the final warning, which says that further warnings are not shown.
     """
 
     def __init__(self, last):
         self._last, self._shown = last, set()
 
     def __call__(self, message):
-        """Logs a message."""
+        """Logs a message unless it was logged before or the limit is reached."""
         if message not in self._shown and len(self._shown) < _SHOWN:
             self._shown.add(message)
             _LOGGER.warning(message)
@@ -220,16 +222,16 @@ class FewWarnings:
 
 
 class BadLines:
-    """The `on_bad_line` of the readers: counts every bad line and logs a warning for the first few.
+    """An `on_bad_line` callback that counts every bad line and logs a warning for the first few.
 
     Args:
-        removed: Counter to which the lines are added.
+        removed: Counter in which bad lines are counted.
     """
 
     def __init__(self, removed):
-        self._removed, self._warn = removed, FewWarnings("further lines that are left out are only counted")
+        self._removed, self._warn = removed, FewWarnings("further skipped lines are only counted")
 
     def __call__(self, message):
-        """Counts a line; `message` says which one it is and what is wrong with it."""
+        """Counts a bad line; `message` says which line it is and what is wrong with it."""
         self._removed[REASON] += 1
         self._warn(f"{message} Left out.")

@@ -8,22 +8,22 @@ import tempfile
 
 import numpy as np
 
-_BLOCK = 2**13  # pairs whose places are sampled at once
+_BLOCK = 2**13  # number of pairs whose places are sampled together
 
 
 class Reservoir:
-    """Samples uniformly from a stream of unknown length (Vitter 1985, algorithm R), without holding text in memory.
+    """Samples uniformly from a stream of unknown length (Vitter 1985, algorithm R) without holding text in memory.
 
     Sampled pairs are appended to a temporary file in the system's folder (`TMPDIR`); only their offsets are kept in
     memory, 8 bytes per pair. Pairs that are replaced later remain in the file: to sample k of n pairs,
     k (1 + ln(n / k)) are written.
 
     Args:
-        most: number of pairs to sample; None or 0: all.
-        seed: any int or string; the same stream and seed give the same sample.
+        most: number of pairs to sample; None or 0: all pairs.
+        seed: any int or str; the same stream and seed give the same sample.
 
     Attributes:
-        seen: number of pairs in the stream so far.
+        seen: number of pairs read from the stream so far.
 
     Example:
         >>> with Reservoir(2, seed=1) as sample:
@@ -49,7 +49,10 @@ class Reservoir:
         return len(self._offsets)
 
     def fill(self, pairs):
-        """Samples from tuples of str of one length. Raises `OSError` with the folder's name if the disk is full."""
+        """Samples from tuples of str, all of the same length.
+
+        Raises `OSError` with the folder's name if the disk is full.
+        """
         end, pairs = self._file.seek(0, 2), iter(pairs)
         while block := list(itertools.islice(pairs, _BLOCK)):
             for pair, place in zip(block, self._places(len(block)), strict=True):
@@ -60,7 +63,7 @@ class Reservoir:
                 else:
                     self._offsets.append(end)
                 texts = [text.encode() for text in pair]
-                self._lengths = struct.Struct(f"<{len(texts)}I")  # the bytes of each text
+                self._lengths = struct.Struct(f"<{len(texts)}I")  # numbers of bytes, one per text
                 end += self._append(b"".join([self._lengths.pack(*map(len, texts)), *texts]))
 
     def _append(self, data):
@@ -71,7 +74,7 @@ class Reservoir:
             raise
 
     def _places(self, count):
-        """Returns the place of each of the next `count` pairs, or None for a pair that is not sampled."""
+        """Returns the place in the sample for each of the next `count` pairs, or None if the pair is not sampled."""
         numbers = np.arange(self.seen, self.seen + count)
         self.seen += count
         if self._most is None:

@@ -1,4 +1,4 @@
-"""The script of a letter, the scripts in which a language is written, and those without spaces between words.
+"""Finds the script of a letter and the scripts of a language, and which scripts have no spaces between words.
 
 A script is named by the first word of its letters' Unicode names: LATIN, CYRILLIC, CJK (Han), DEVANAGARI …
 """
@@ -9,8 +9,9 @@ import unicodedata
 
 from t2t_lite.errors import UserError
 
-# ISO 639 language codes: those of two letters, and frequent ones of three, also in place of two (jpn, zho, chi). cn, jp
-# and jap are not codes, but files and models use them. Any of several scripts is accepted.
+# ISO 639 language codes: all two-letter codes, and frequent three-letter codes, even if a two-letter code exists (jpn,
+# zho, chi). cn, jp and jap are not ISO codes, but files and models use them. If a language has several scripts, any of
+# them is accepted.
 _LANGUAGES = {
     "LATIN": """
         aa af ak an ast ay bar bi bm br ca ceb ch co cs csb cy da de dsb ee en eo es et eu ff fi fil fj fo fr fur fy ga
@@ -41,17 +42,17 @@ _SUBTAGS = {
     "jpan": "CJK HIRAGANA KATAKANA", "kore": "HANGUL CJK", "hang": "HANGUL", "cans": "CANADIAN", "mong": "MONGOLIAN",
     "nkoo": "NKO", "syrc": "SYRIAC", "java": "JAVANESE",
 }  # fmt: skip
-# Scripts without spaces between words. Korean, in Hangul with some Han characters, has them.
+# Scripts without spaces between words. Korean (Hangul with some Han characters) has spaces.
 _WITHOUT_SPACES = {"CJK", "BOPOMOFO", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
-# A character of these scripts, with their punctuation and digits.
+# A character of these scripts, including their punctuation and digits.
 WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3000-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u9fff"
     "\uaa60-\uaa7f\uf900-\ufaff\uff00-\uff9f\U00020000-\U0003ffff]"
 )
-_SAMPLE = 1000  # lines by which a text is judged
-_LONG = 40  # characters; a line of this length has several words in any language
+_SAMPLE = 1000  # number of lines by which a text is judged
+_LONG = 40  # number of characters; a line of this length has several words in any language
 _WIDTHS = {"FULLWIDTH", "HALFWIDTH"}
-# First words of letters' names that are not a script, or of letters that occur in any text: ª º µ Ω ℝ ⁿ ʼ.
+# First words of Unicode names that do not name a script, or that belong to letters used in any text: ª º µ Ω ℝ ⁿ ʼ.
 _ANYWHERE = {
     "FEMININE", "MASCULINE", "MICRO", "OHM", "KELVIN", "ANGSTROM", "EULER", "DOUBLE-STRUCK", "BLACK-LETTER", "SCRIPT",
     "INFORMATION", "MATHEMATICAL", "SUPERSCRIPT", "SUBSCRIPT", "MODIFIER", "ARABIC-INDIC", "ALEF", "BET", "GIMEL",
@@ -59,10 +60,10 @@ _ANYWHERE = {
 
 
 def scripts_of(language):
-    """Returns the set of scripts that a language is written in.
+    """Returns the set of scripts in which a language is written.
 
     Args:
-        language: a code such as "de" or "zh_TW". A script (ISO 15924), as in "sr-Latn", takes precedence.
+        language: a code such as "de" or "zh_TW". A script in the code (ISO 15924), as in "sr-Latn", takes precedence.
 
     Raises:
         UserError: the language is not in the table.
@@ -71,8 +72,9 @@ def scripts_of(language):
     if not scripts:
         base = subtags(language)[0]
         raise UserError(
-            f"wrong_script: no scripts are known for the language {language!r}. Give a two-letter code, or the script "
-            f"as well, by --languages, such as {base}-Latn or {base}-Cyrl; or leave wrong_script out of --filters."
+            f"wrong_script: the scripts of the language {language!r} are unknown. Set --languages to a two-letter "
+            f"code, or to a code with a script, such as {base}-Latn or {base}-Cyrl; or remove wrong_script from "
+            "--filters."
         )
     return scripts
 
@@ -81,20 +83,21 @@ def scripts_without_spaces(language):
     """Returns the set of scripts of a language whose words are not separated by spaces.
 
     Args:
-        language: a code as `scripts_of` takes it, or None.
+        language: a code as for `scripts_of`, or None.
 
     Returns:
-        The set; it is empty for languages with spaces, romanized ones ("ja-Latn") and unknown ones.
+        The set of scripts. It is empty for languages with spaces, for romanized languages ("ja-Latn") and for unknown
+        languages.
     """
     scripts = _known_scripts(language) if language else set()
     return scripts if scripts <= _WITHOUT_SPACES else set()
 
 
 def lacks_spaces(lines):
-    """Returns whether lines contain hardly any spaces, so that each would be taken for one word.
+    """Returns whether lines contain so few spaces that each line would be taken for one word.
 
-    In languages with spaces every 4th to 12th character is one. Lines of a few letters, such as the words of a list,
-    are only judged if they are in a script without spaces.
+    In languages with spaces, every 4th to 12th character is a space. Short lines, such as the words of a list, are
+    judged only if they are in a script without spaces.
 
     Args:
         lines: list of str, tokenized or not; only the first thousand are examined.
@@ -108,12 +111,12 @@ def lacks_spaces(lines):
 
 
 def is_language(code):
-    """Returns whether a code, without script or region, is that of a language whose scripts are known."""
+    """Returns whether the scripts of a language are known, given its code without script or region."""
     return code in _scripts_by_language()
 
 
 def script_of(character):
-    """Returns the script of a letter, or "" for other characters and for letters of no particular script."""
+    """Returns the script of a letter, or "" for other characters and for letters that belong to no script."""
     if not character.isalpha():
         return ""
     words = [word for word in unicodedata.name(character, "").split() if word not in _WIDTHS]
@@ -130,7 +133,7 @@ def _known_scripts(language):
 
 
 def subtags(language):
-    """Returns the parts of a language code in lower case, a list of str, the language itself first."""
+    """Splits a language code into lower-case parts, a list of str, with the language itself first."""
     return language.replace("_", "-").lower().split("-")
 
 

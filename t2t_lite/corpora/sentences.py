@@ -1,4 +1,4 @@
-"""Splits texts into sentences, and long sentences where it does least harm; joins the translations."""
+"""Splits texts into sentences, and long sentences at the least harmful places; joins their translations."""
 
 import itertools
 import re
@@ -7,23 +7,24 @@ from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
 from t2t_lite.errors import UserError, shown
 from t2t_lite.settings.ranges import SPLIT_SENTENCES
 
-# A pattern matches only at the start of a run of full stops, possessively, so that each character is read once.
-# End punctuation, then quotes or brackets, then spaces; in scripts without spaces the full stop is enough.
+# A sentence ends with end punctuation, then quotes or brackets, then spaces; in scripts without spaces, a full stop is
+# enough. The pattern matches possessively and only at the start of a run of full stops, so that each character is read
+# once.
 _SENTENCE = re.compile(
     r"""(?<![.?!…؟۔])[.?!…؟۔]++["'”“’‘»«›‹)\]}]*+\s+|"""
     r"""(?<![。？！।॥።။។])(?P<without_space>[。？！।॥።။។]++["'”’」』）】〉》〕］｝｣)\]]*+\s*)"""
 )
-# In scripts without spaces no sentence ends within a quotation; what is longer is rather an unclosed one.
+# In scripts without spaces, no sentence ends within a quotation. A longer match is probably an unclosed quotation.
 _QUOTATION = re.compile(
     "「[^「」]{0,200}」|『[^『』]{0,200}』|“[^“”]{0,200}”|（[^（）]{0,200}）|《[^《》]{0,200}》|【[^【】]{0,200}】"
 )
 _CLOSED = re.compile(r"[”’」』）】〉》〕］｝｣]\s*\Z")
-_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # Japanese particles, punctuation
+_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # Japanese particles and punctuation
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
 _WORD = re.compile(r"\w")
 _WORD_BEFORE = re.compile(r"(?:^|[\s.(\[\"'“„«])(\w{1,6})\Z")  # the word before a full stop
-# Words whose full stop does not end a sentence, and those for which this holds only before a number.
+# Words whose full stop does not end a sentence, and words for which this holds only before a number.
 _ABBREVIATIONS = {
     "Adm", "Bd", "Capt", "Co", "Col", "Dec", "Dez", "Dhr", "Dipl", "Dott", "Dr", "Dra", "Exma", "Exmo", "Feb", "Fr",
     "Frl", "Ft", "Gen", "Gov", "Hon", "Hr", "Hrn", "Inc", "Ing", "Jan", "Jr", "Lt", "Ltd", "Mag", "Maj", "Messrs",
@@ -35,7 +36,7 @@ _BEFORE_NUMBERS = {
     "Abs", "Art", "Ch", "Eq", "Fig", "Figs", "No", "Nos", "Nr", "Sec", "Vol", "art", "ch", "eq", "fig", "no", "nos",
     "nr", "pp", "sec", "vol", "рис", "стр",
 }  # fmt: skip
-# After these words, and after numbers, a number is not an ordinal and may end a sentence: "see Eq. 2."
+# After one of these words or a number, a number is not an ordinal and may end a sentence, as in "see Eq. 2."
 _REFERENCE = re.compile(
     r"\b(?:Abb|Abs|Art|Ch|Chapter|Eqs?|Equation|Figs?|Figure|Kapitel|Nos?|Nr|Number|Part|Secs?|Section|Step|Tab|Table|Vol|pp?)"
     r"\.?\s?\d\d?\Z",
@@ -45,7 +46,7 @@ _SEVERAL_DOTS = re.compile(r"(?:^|[\s(\[\"'“„«])((?:[^\W\d_]{1,2}\.){1,4}[^
 _INITIAL_BEFORE = re.compile(r"\w\.\s+\w\Z")  # J. K, z. B
 _NEVER_LAST = {"e.g", "i.e", "c.f", "z.B", "d.h", "u.a", "o.ä", "s.u", "v.a"}
 _MAY_BE_LAST = {"Co", "Inc", "Jr", "Ltd", "Sr"}
-# Words that show that a sentence begins after an abbreviation. None is a name, as He is in "K. He".
+# Words that show that a sentence begins after an abbreviation. They exclude names, such as He in "K. He".
 _STARTER = re.compile(
     r"[\"'“‘„«(\[]?(?:After|All|Although|And|As|At|Because|Before|But|During|For|From|However|If|In|It|Its|Many|"
     r"Most|On|Our|Since|Some|That|The|Their|Then|There|Therefore|These|They|This|Those|Thus|We|What|When|While|With)"
@@ -53,18 +54,18 @@ _STARTER = re.compile(
 )
 _PRONOUN = re.compile(r"[\"'“‘„«(\[]?(?:A|An|He|Her|His|I|My|She|You)(?![\w.-])")
 _ENDS = frozenset(".?!…؟۔")
-_CHARACTERS_OF_AN_ID = 16  # how many are examined per id that a part may have, in a text without boundaries
-SENTENCES = "sentences"  # a signature of exported models that expect single sentences
+_CHARACTERS_OF_AN_ID = 16  # number of characters examined per id that a part may have, in a text without boundaries
+SENTENCES = "sentences"  # a signature that exported models have if they expect single sentences
 
 
 def sentences(text):
-    """Returns a text's sentences, a list of str without leading or trailing spaces; none is blank.
+    """Splits a text into sentences, a list of nonblank str without leading or trailing spaces.
 
     Every sentence contains a letter or digit. None ends before a lower-case letter (unless the text has no others),
     after an initial, after a number of one or two digits, which may be an ordinal, or after a common abbreviation,
     unless the next word is known to begin sentences (`D.C. The`), or the number belongs to a word (`Eq. 2. Then`). In
-    scripts without spaces none ends within a quotation, or between a quotation and a particle. The time is linear in
-    the length of the text.
+    scripts without spaces, no sentence ends within a quotation, or between a quotation and a particle. This takes time
+    linear in the length of the text.
     """
     parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     quotations = _QUOTATION.finditer(text)
@@ -86,14 +87,14 @@ def sentences(text):
 
 
 def sentence_parts(text):
-    """Returns a text's `sentences`; a text of one sentence, or a blank one, is returned as it is."""
+    """Returns a text's `sentences`; a single sentence or a blank text is returned unchanged, in a list."""
     parts = sentences(text)
     return parts if len(parts) > 1 else [text]
 
 
 def _ends_sentence(text, start, match, has_capitals):
     following = text[match.end() : match.end() + 1]
-    if (has_capitals and following.islower()) or following in _ENDS:  # as in ". . ."
+    if (has_capitals and following.islower()) or following in _ENDS:  # for example in ". . ."
         return False
     if match["without_space"] and _CLOSED.search(match[0]) and _CONTINUATION.match(text, match.end()):
         return False
@@ -117,7 +118,7 @@ def _ends_sentence(text, start, match, has_capitals):
 
 
 def checked_choice(choice):
-    """Returns a choice. Raises `UserError` unless it is one of `SPLIT_SENTENCES`, or None."""
+    """Returns the value of `split_sentences`. Raises `UserError` unless it is in `SPLIT_SENTENCES` or None."""
     if choice not in (None, *SPLIT_SENTENCES):
         raise UserError(f"split_sentences={shown(choice)}: expected one of {', '.join(SPLIT_SENTENCES)}.")
     return choice
@@ -126,8 +127,8 @@ def checked_choice(choice):
 def split_text(text, length_of, limit):
     """Splits a text into parts of at most `limit` ids each.
 
-    Each sentence is a part. A sentence that is too long is split after semicolons, colons and commas, then at spaces,
-    then anywhere, into parts as large as the limit allows.
+    Each sentence is a part. A sentence that is too long is split after semicolons, colons and commas, or else at
+    spaces, or else anywhere, into parts as large as the limit allows.
 
     Args:
         text: str.
@@ -135,7 +136,7 @@ def split_text(text, length_of, limit):
         limit: int, length of the longest part in ids.
 
     Returns:
-        list of str without leading or trailing spaces; none is blank.
+        list of nonblank str without leading or trailing spaces.
     """
     parts = []
     for sentence in sentences(text):
@@ -144,7 +145,7 @@ def split_text(text, length_of, limit):
 
 
 def starts_of(parts, text):
-    """Returns the offset of each of a text's parts, which only spaces separate."""
+    """Returns the offset in the text of each of its parts, which are separated only by spaces."""
     starts, at = [], 0
     for part in parts:
         at = text.index(part, at)
@@ -154,14 +155,15 @@ def starts_of(parts, text):
 
 
 def join_texts(texts, language=None):
-    """Joins translations of consecutive parts by a space, or by nothing in languages written without spaces.
+    """Joins the translations of consecutive parts with a space, or without it in languages written without spaces.
 
     Args:
         texts: list of str.
-        language: str such as "de", of the translations; if None or unknown, the adjoining characters decide.
+        language: str such as "de", the language of the translations. If None or unknown, the adjoining characters
+            decide.
 
     Returns:
-        (str, list of int: the offset of each text in it).
+        (joined text, list of int: the offset of each translation in it).
     """
     pieces, starts, length = [], [], 0
     for text in texts:
@@ -176,12 +178,12 @@ def join_texts(texts, language=None):
 
 
 def answers_to_parts(answer, parts, on_progress=None):
-    """Answers the parts of several texts together; returns a list with the answers to each text's parts, in order.
+    """Processes the parts of several texts in one call; returns, for each text, the list of its parts' answers.
 
     Args:
-        answer: function of a list of parts and `on_progress` that returns one answer for each part.
+        answer: function of a list of parts and `on_progress` that returns one answer per part.
         parts: list of lists, the parts of each text.
-        on_progress: None, or a function that is called with numbers of texts.
+        on_progress: None, or a function that is called with the number of newly finished texts.
     """
     every = [part for of_text in parts for part in of_text]
     if on_progress and len(every) > len(parts):
@@ -191,12 +193,12 @@ def answers_to_parts(answer, parts, on_progress=None):
 
 
 def ranks(lists):
-    """Returns the k-th items of non-empty lists, for each k; a list that has fewer repeats its last item."""
+    """Returns the k-th items of nonempty lists, for each k; a shorter list repeats its last item."""
     return [[items[min(rank, len(items) - 1)] for items in lists] for rank in range(max(map(len, lists)))]
 
 
 def _progress_in_wholes(on_progress, num_wholes, num_parts):
-    """Returns a function that takes a number of parts and calls `on_progress` with the wholes that they complete."""
+    """Returns a function that takes a number of finished parts and calls `on_progress` with the texts they complete."""
     parts = wholes = 0
 
     def add(count):
@@ -213,7 +215,7 @@ def _is_without_spaces(joint, language):
 
 
 def _within(text, length_of, limit, boundaries):
-    """Splits the text into parts within the limit, by the first pattern of `boundaries` that suffices."""
+    """Splits a text into parts within the limit, at matches of the first pattern of `boundaries` that suffices."""
     if len(text) <= limit * _CHARACTERS_OF_AN_ID and length_of(text) <= limit:
         return [text]
     if not boundaries:
@@ -238,7 +240,7 @@ def _within(text, length_of, limit, boundaries):
 
 
 def _fitting(text, length_of, limit, finer):
-    # The sum of the lengths is only approximate, and a single piece may be too long.
+    # Needed because the sum of the lengths is only approximate, and a single piece may be too long.
     text = text.strip()
     return _within(text, length_of, limit, finer) if text else []
 

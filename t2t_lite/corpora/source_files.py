@@ -1,4 +1,4 @@
-"""Finds and reads the files of a corpus: those that tensor2tensor's `source_data_files` name, and archives of pairs."""
+"""Finds and reads the files of a corpus, as listed by tensor2tensor's `source_data_files` or given by the user."""
 
 import collections
 import fnmatch
@@ -13,26 +13,26 @@ from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
 
 TABLES = (".tsv", CSV, *JSON_LINES)
-_WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold both sides, as archives do
+_WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold both sides; archives do, too
 _SHOWN = 5  # members of an archive
 
 
 def holds_both(path):
-    """Returns whether a file holds the inputs and the targets, by its name."""
+    """Returns whether a file, judged by its name, holds both inputs and targets."""
     return plain_text.kind(path) in _WITH_BOTH or archives.is_archive(path) or is_catalog(path)
 
 
 def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
-    """Yields the pairs of a user's corpus: one file that holds both sides (see `holds_both`), or two.
+    """Yields the sentence pairs of a user's corpus: one file with both sides (see `holds_both`), or two files.
 
     Args:
         paths: list of str.
-        layout: `tables.Layout`, of tables.
+        layout: `tables.Layout`, used for tables.
         languages: (of inputs, of targets).
         removed, on_bad_line: see `tmx.read_pairs`.
 
     Raises:
-        UserError: as the reader of the file's kind.
+        UserError: see the reader for this kind of file.
     """
     if len(paths) == 2:
         is_sgml = all(plain_text.kind(path) in wmt_files.SGM for path in paths)
@@ -50,19 +50,19 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
 
 
 def read_members(folder, members, url="", languages=None, removed=None, on_bad_line=None):
-    """Yields the pairs of one entry of tensor2tensor's `source_data_files`.
+    """Yields the sentence pairs of one entry of tensor2tensor's `source_data_files`.
 
     Args:
-        folder: folder with the files: either the extracted members under their own names, or the archive under the
-            last part of the URL. Nothing is written to it.
+        folder: folder with the files, either the extracted members under their own names, or the archive under the last
+            part of the URL. The folder is only read.
         members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
-            If both files end in `.sgm`, they contain segments (`wmt_files.read_segments`).
+            If the names of both files end in `.sgm`, they contain segments (`wmt_files.read_segments`).
         url: URL of the archive.
         languages, removed: see `tmx.read_pairs`.
         on_bad_line: None, or a function called with a message about each unreadable line, which is skipped.
 
     Raises:
-        UserError: a file does not exist; or as `plain_text.read_pairs`, `tables.read_pairs`,
+        UserError: a file does not exist; see also `plain_text.read_pairs`, `tables.read_pairs`,
             `wmt_files.read_segment_pairs`, `tmx.read_pairs` and `archives.Member`.
     """
     sources = _members(folder, members, url)
@@ -79,11 +79,11 @@ def read_members(folder, members, url="", languages=None, removed=None, on_bad_l
 
 
 def find_texts(folder, pattern, url=""):
-    """Returns the files whose names match a pattern, one after the other, as `plain_text.read_lines` reads them.
+    """Returns an iterable of the files whose names match a pattern, as sources for `plain_text.read_lines`.
 
     Args:
         folder, url: see `read_members`.
-        pattern: str, of names below the folder or in the archive.
+        pattern: str, a pattern for names below the folder or in the archive.
 
     Raises:
         UserError: no file matches.
@@ -101,9 +101,9 @@ def _members(folder, members, url):
 
 
 def find_members(folder, members, url):
-    """Returns the sources of an entry of `source_data_files`, or None if some are missing in `folder`.
+    """Returns the sources of an entry of `source_data_files`, or None if a file is missing in `folder`.
 
-    A source is a path or an `archives.Member`. The result for the "tsv" form, and for ("text", file or pattern), is all
+    A source is a path or an `archives.Member`. For the "tsv" form and for ("text", file or pattern), the result is all
     matching paths, or (archive, pattern, url).
     """
     has_pattern = members[0] in ("tsv", "text")
@@ -130,7 +130,7 @@ def _files(sources):
 def archive_name(url):
     """Returns the name under which a URL's file is stored: the last part of its path, without query and fragment.
 
-    If it is a script that sends an archive, `download.php?f=v2/en-ro.zip`, the name is that of the archive.
+    If the URL is a script that sends an archive, as in `download.php?f=v2/en-ro.zip`, the archive's name is returned.
     """
     if "://" not in url:
         return os.path.basename(url).partition("?")[0]
@@ -141,19 +141,19 @@ def archive_name(url):
 
 
 def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
-    """Yields the pairs of an archive of two languages, as OPUS publishes them: of `x.en` and `x.de`, or of one `.tmx`.
+    """Yields the pairs of a bilingual archive, as OPUS publishes them: either `x.en` and `x.de`, or one `.tmx`.
 
     Args:
         path: path of the archive.
-        languages: (of inputs, of targets), the extensions of two files whose names are the same without them. Without
-            such files, the archive must have one `.tmx`.
+        languages: (of inputs, of targets), the extensions of two files whose names are otherwise the same. If there are
+            no such files, the archive must contain exactly one `.tmx`.
         removed, on_bad_line: see `tmx.read_pairs`.
 
     Raises:
-        UserError: the archive is damaged, or has none or several of such pairs; or as `plain_text.read_pairs` and
-            `tmx.read_pairs`.
+        UserError: the archive is damaged, or does not contain exactly one such pair of files; see also
+            `plain_text.read_pairs` and `tmx.read_pairs`.
     """
-    # A Mac adds a hidden file of attributes for each other one.
+    # macOS adds a hidden file of attributes for each file.
     names = [name for name in archives.member_names(path) if not os.path.basename(name).startswith(".")]
     by_ending = [{_base(name, f".{language}"): name for name in names} for language in languages]
     bases = sorted(({*by_ending[0]} & {*by_ending[1]}) - {None})
@@ -163,7 +163,7 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
         ends = " and ".join(f".{language}" for language in languages)
         raise UserError(
             f"{path}: found {counted(len(bases), 'pair')} of files that end in {ends}, and {len(memories)} .tmx, among "
-            f"{_listed(names)}. Expected one of them. Unpack it, and name the files."
+            f"{_listed(names)}. Expected one pair or one .tmx. Unpack the archive and name the files."
         )
     if bases:
         yield from plain_text.read_pairs(*(archives.Member(path, ends[bases[0]]) for ends in by_ending), on_bad_line)
@@ -172,7 +172,7 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
 
 
 def _base(name, ending):
-    """Returns a member's name without the extension of its language and compression, or None for other files."""
+    """Strips the extensions for language and compression from a member's name; returns None for other languages."""
     base, extension = os.path.splitext(plain_text.without_packing(name))
     return base if subtags(extension) == subtags(ending) else None
 

@@ -1,8 +1,8 @@
-"""Tables: lines of tab-separated cells, CSV or JSON lines (`cells`), by the name's ending.
+"""Reads tables: tab-separated lines, CSV or JSON lines (`cells`), depending on the extension of the file.
 
-The columns are chosen by number, or by the names in a header; fields of JSON lines by name. A header that is mistaken
-for data would become a class or a sentence pair, so a first line that looks like one is refused until the user has said
-what it is.
+Columns are chosen by number or by their names in a header, and fields of JSON lines by name. A header that is mistaken
+for data would become a class or a sentence pair. So a first line that looks like a header is an error until the user
+says whether it is a header.
 """
 
 import collections
@@ -21,7 +21,7 @@ _TEXTS = """
     text texts sentence sentences title body content review comment tweet utterance document headline description
     question questions answer answers premise hypothesis first second query passage
 """
-# What headers call the columns of a layout.
+# Names that headers use for the columns of a layout.
 _WORDS = {
     "label": "label labels class category categories topic intent sentiment polarity target targets gold",
     "number": "score scores rating stars number value similarity relatedness label gold",
@@ -37,23 +37,24 @@ _OTHER_WORDS = """
     hungarian finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese
     korean vietnamese thai indonesian
 """
-_LABELS = ("label", "tag")  # of which a table has few different ones
-LOOKED_AT = 1000  # rows for a guess
+_LABELS = ("label", "tag")  # columns with few different values
+LOOKED_AT = 1000  # number of rows for guessing the columns
 
 
 class Layout(NamedTuple):
-    """How the columns of tables are found.
+    """Defines which columns of a table to read, and how they are found.
 
     Attributes:
         names: tuple of str, the fields to read, such as ("label", "text").
-        columns: tuple of str, the column of each field: a number from 1 or a name in the header; (): the table has
+        columns: tuple of str, the column of each field, a number from 1 or a name in the header; () if the table has
             exactly these columns, in this order.
-        header: bool, whether the first line names the columns; None: unknown, so a line that looks like one is refused.
-        languages: language codes that a header may name, as for sentence pairs.
-        fields: tuple of str, the field of JSON lines for each name; (): `columns` if they are names, or else
+        header: bool, whether the first line names the columns; None if unknown, so that a first line that looks like a
+            header is an error.
+        languages: language codes that a header may contain, for sentence pairs.
+        fields: tuple of str, the field of JSON lines for each name; () for `columns` if they are names, or else
             `languages`, or else `names`.
-        separator: str, the name of what separates cells, one of `ranges.SEPARATORS`; None: tabs, and in CSV what its
-            first lines show.
+        separator: str, the name of the separator between cells, one of `ranges.SEPARATORS`; None: tabs, or in CSV the
+            separator that the first lines show.
     """
 
     names: tuple
@@ -68,32 +69,34 @@ class Layout(NamedTuple):
         is_right = len(self.fields) == len({*self.fields}) == len(self.names) and all(self.fields)
         if self.fields and not is_right:
             raise UserError(
-                f"--fields={','.join(self.fields)}: expected {len(self.names)} different names: those of "
-                f"{', '.join(self.names)} in each line of JSON."
+                f"--fields={','.join(self.fields)}: expected {len(self.names)} different names, those of the fields "
+                f"for {', '.join(self.names)} in each line of JSON."
             )
         flag = f"--columns={','.join(self.columns)}"
         if self.columns and len(self.columns) != len(self.names):
             raise UserError(
                 f"{flag}: found {counted(len(self.columns), 'column')}. Expected {len(self.names)}: the numbers or "
-                f"names of those of {', '.join(self.names)}."
+                f"names of the columns for {', '.join(self.names)}."
             )
         for column in self.columns:
             if not column or (is_number(column) and int(column) < 1):
                 raise UserError(f"{flag}: {shown(column)}. Expected a number from 1, or a name in the first line.")
         if len(set(self.columns)) < len(self.columns):
-            raise UserError(f"{flag}: a column comes twice. Expected different ones.")
+            raise UserError(f"{flag}: a column is given twice. Expected different columns.")
         if self.header is False and not all(map(is_number, self.columns)):
-            raise UserError(f"{flag} with --header=false: names stand in a header. Expected numbers, such as 1,2.")
+            raise UserError(
+                f"{flag} with --header=false: names can only be used with a header. Expected numbers, such as 1,2."
+            )
         return self
 
     @property
     def json_fields(self):
-        """The fields of JSON lines."""
+        """The fields of JSON lines to read."""
         named = () if any(map(is_number, self.columns)) else self.columns
         return self.fields or named or self.languages or self.names
 
     def share_of_fitting(self, rows):
-        """Returns the share, 0 to 1, of the first rows (lists of str) that have the expected number of columns."""
+        """Returns the share, 0 to 1, of rows (lists of str) that have the expected number of columns."""
         counts = collections.Counter(map(len, rows))
         if not self.columns:
             return counts[len(self.names)] / max(1, len(rows))
@@ -115,7 +118,7 @@ def is_number(column):
 
 
 def read_table(path, layout, on_bad_line=None, allows_blank=False):
-    """Yields (list of str, place for messages) for every line of a table, or row of CSV; blank ones are skipped.
+    """Yields (list of str, place for messages) for every nonblank line of a table or row of CSV.
 
     Args:
         path: path of the file, or another source that `plain_text.read_lines` takes.
@@ -124,9 +127,9 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         allows_blank: bool, whether a cell may be blank.
 
     Raises:
-        UserError: as `plain_text.read_lines`, `cells.read_cells` and `cells.read_fields`; the first line looks
-            like a header, or lacks a chosen name; or a line has too few columns, a blank one, or, if no columns were
-            chosen, too many.
+        UserError: the first line looks like a header or lacks a chosen name; a line has too few columns, a blank column
+            or, if no columns were chosen, too many columns. See also `plain_text.read_lines`, `cells.read_cells` and
+            `cells.read_fields`.
     """
     if plain_text.kind(path) in JSON_LINES:
         yield from _read_json(path, layout, on_bad_line, allows_blank)
@@ -156,13 +159,13 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
 
 
 def _next_rows(all_cells):
-    """Yields the next rows of a table, as far as they can be read."""
+    """Yields the next rows of a table until a row is unreadable."""
     with contextlib.suppress(UserError):
         yield from (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
 
 
 def _read_cells(path, on_bad_line):
-    """Yields (number, separator, list of str) of tab-separated lines; see `cells.read_cells`."""
+    """Yields (number, separator, list of str) for tab-separated lines; see `cells.read_cells`."""
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
         if line is not None and line.strip():
             yield number, "\t", line.split("\t")
@@ -178,14 +181,15 @@ def _read_json(path, layout, on_bad_line, allows_blank):
 
 
 def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
-    """Finds a layout's columns by the first line of a table; the arguments are those of `header_question`.
+    """Finds a layout's columns by the first line of a table; for the arguments see `header_question`.
 
     Returns:
-        (indices of the columns, the number of columns that a line must have, or None for any, the names of the columns
-        if the line has them, or else None).
+        (indices of the columns, required number of columns per line or None for any, names of the columns if the line
+        is a header or else None).
 
     Raises:
-        UserError: the line looks like a header, lacks a chosen column, or has the layout's in another order.
+        UserError: the line looks like a header, lacks a chosen column, or has the layout's columns in a different
+            order.
     """
     if layout.has_header is None and looks_like_header(cells, layout):
         raise UserError(header_question(where, cells, layout, rows, mark))
@@ -197,14 +201,14 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
         columns = ",".join(names[named[name]] for name in layout.names)
         raise UserError(
-            f"{where}: the header {shown(mark.join(names))} has another order than {mark.join(layout.names)}. Name the "
-            f"columns: --columns={columns}."
+            f"{where}: the header {shown(mark.join(names))} has a different order than {mark.join(layout.names)}. Name "
+            f"the columns: --columns={columns}."
         )
     return range(count), count, header
 
 
 def column_index(where, names, column):
-    """Returns the index of a column, given as a number from 1 or one of the names. Raises `UserError` if unknown."""
+    """Returns the index of a column, given by its number from 1 or its name. Raises `UserError` if it is unknown."""
     if is_number(column):
         return int(column) - 1
     folded = [name.casefold() for name in names]
@@ -213,7 +217,8 @@ def column_index(where, names, column):
     if len(indices) != 1:
         raise UserError(
             f"{where}: {'no column' if not indices else f'{len(indices)} columns'} {shown(column)} in the header "
-            f"{shown('<TAB>'.join(names))}. {nearest(column, names, end=' ')}Expected one, or a number from 1."
+            f"{shown('<TAB>'.join(names))}. {nearest(column, names, end=' ')}Expected one such column, or a number "
+            "from 1."
         )
     return indices[0]
 
@@ -225,23 +230,23 @@ def read_pairs(path, layout, on_bad_line=None):
 
 
 def header_words(*names):
-    """Returns the set of words that headers have for the columns of some of a layout's names."""
+    """Returns the set of words that headers use for the columns of some of a layout's names."""
     return {word for name in names for word in _WORDS.get(name, name).split()}
 
 
 def looks_like_header(cells, layout):
-    """Returns whether the cells of a first line look like names of columns; `layout` is a `tables.Layout`."""
+    """Returns whether the cells of a first line look like the names of columns; `layout` is a `Layout`."""
     names = [plain_text.clean(cell).casefold() for cell in cells]
     if len(names) < len(layout.names) or not all(map(_NAME.fullmatch, names)):
         return False
     words = {*_IDS, *_OTHER_WORDS.split(), *header_words(*_WORDS), *map(str.casefold, layout.languages)}
     are_known = [_is_known(name, words) for name in names]
-    # A line of a dictionary may be `text<TAB>Text`; a label or text is seldom one of these words.
+    # A dictionary may have the line `text<TAB>Text`, but a label or text is seldom one of these words.
     return all(are_known) if layout.languages else are_known[0] or (len(are_known) > 1 and all(are_known[1:]))
 
 
 def _is_known(name, words):
-    """Returns whether the words of a name, or the first or last part of `gold_label`, are among `words`."""
+    """Returns whether a name, or the first or last part of a name such as `gold_label`, is among `words`."""
     parts = [re.split(r"[_./-]", word.rstrip("0123456789")) for word in name.split(" ")]
     return name in words or all(words & {part[0], part[-1]} for part in parts)
 
@@ -252,39 +257,39 @@ def is_name(cell):
 
 
 def header_question(where, cells, layout, rows=(), mark="<TAB>"):
-    """Returns the message for a first line that looks like a header.
+    """Returns the error message for a first line that looks like a header.
 
     Args:
-        where: str, its place.
-        cells: list of str.
+        where: str, the place of the line.
+        cells: list of str, the cells of the line.
         layout: `tables.Layout`.
         rows: lists of str, some of the next lines.
-        mark: str that shows what separates its cells.
+        mark: str that represents the separator in messages.
     """
     names = [plain_text.clean(cell) for cell in cells]
     places = likely_columns(layout, names, rows)
     in_order = places is None or places == [*range(len(names))]
     chosen = [names[at] for at in places or range(len(layout.names))]
     return (
-        f"{where}: {shown(mark.join(names))} looks like a header. Say what it is: --header=false for data; "
-        f"{'--header, or ' if in_order else ''}names such as --columns={','.join(chosen)}, for names of the columns."
+        f"{where}: {shown(mark.join(names))} looks like a header. If it is data, set --header=false. If it is a "
+        f"header, set {'--header, or ' if in_order else ''}the names of the columns: --columns={','.join(chosen)}."
     )
 
 
 def columns_hint(layout, names, rows):
-    """Returns a sentence that proposes --columns for a table with other columns than expected, or "".
+    """Returns a sentence that suggests --columns for a table with unexpected columns, or "".
 
     Args:
         layout, rows: see `header_question`.
-        names: list of str, those of the columns; None without a header.
+        names: list of str, the names of the columns; None if there is no header.
     """
     places = likely_columns(layout, names, rows)
     columns = places and [names[at] if names else str(at + 1) for at in places]
-    return f" Choose them, perhaps --columns={','.join(columns)}." if columns else ""
+    return f" Choose the columns, perhaps --columns={','.join(columns)}." if columns else ""
 
 
 def named_columns(layout, names):
-    """Returns {name of the layout: index of the column that means it}, as far as a header says it.
+    """Returns {name of the layout: index of its column}, as far as the header makes this clear.
 
     Args:
         layout: `tables.Layout`.
@@ -300,10 +305,10 @@ def named_columns(layout, names):
 
 
 def likely_columns(layout, names, rows):
-    """Returns the index of the column that each of the layout's names may mean, or None if that is unclear.
+    """Guesses the column for each name of the layout; returns a list of indices, or None if this is unclear.
 
-    Names of columns decide first. Then labels are the column with the fewest different cells, and texts those with the
-    most text. A column of ids, which has as many different words as rows, is neither.
+    The names of the columns take precedence. Otherwise the label is the column with the fewest different cells, and the
+    texts are the columns with the most text. A column of ids, which has as many different words as rows, is excluded.
 
     Args:
         layout, names, rows: see `columns_hint`.
@@ -338,7 +343,7 @@ def _is_text(cell):
 
 
 def _size(cells):
-    """Returns a measure of how much text cells have."""
+    """Returns a measure for the amount of text in cells."""
     return sum(map(_is_text, cells)), sum(map(len, cells))
 
 

@@ -1,8 +1,8 @@
-"""Reads translation memories (`.tmx`): units `<tu>` with a variant `<tuv>` for each language.
+"""Reads translation memories (`.tmx`), whose units `<tu>` have a variant `<tuv>` for each language.
 
-The parser is expat, of the standard library. It holds one unit at a time, so that memory does not grow with the file. A
-file that declares entities is refused, since a few lines of them can expand to gigabytes; a document type that the file
-merely names is not looked up.
+The parser is the standard library's expat. Only one unit is held at a time, so that memory does not grow with the file.
+A file that declares entities is an error, since a few lines of declarations can expand to gigabytes. A document type
+that the file refers to is not loaded.
 """
 
 import codecs
@@ -18,12 +18,12 @@ from t2t_lite.errors import UserError, shown
 
 _BLOCK = 2**16
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:\-]+)["']""")
-# Characters, and numeric references to them, that XML 1.0 does not allow; programs write them nevertheless.
+# Characters and numeric references that XML 1.0 does not allow, but that programs write nevertheless.
 _NOT_XML = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:x0*(?:[0-8bcef]|1[0-9a-f])|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));",
     re.IGNORECASE,
 )
-# Elements of a segment that hold formatting codes or secondary text; `hi` and others hold text of the segment.
+# Elements of a segment that hold formatting codes or secondary text; `hi` and similar elements hold the segment's text.
 _CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
 _LANGUAGES_SHOWN = 20
 EMPTY, UNTRANSLATED, OTHER = "empty", "units without both languages", "segments of other languages"
@@ -39,21 +39,21 @@ class _Variant(NamedTuple):
 def read_pairs(source, languages=None, removed=None, on_bad_line=None):
     """Yields {"inputs": str, "targets": str} for every unit that has a segment in each of two languages.
 
-    The segments are matched by language, in any order. `en` and `en-US` match each other; if several
-    segments match, an exact match is preferred, then the first one.
+    The segments are matched by language, in any order. `en` and `en-US` match each other. If several segments match, an
+    exact match is preferred, then the first match.
 
     Args:
         source: as for `plain_text.read_lines`.
-        languages: (of inputs, of targets); None: those of the first unit with two, in its order. Segments of a file
-            without language codes are taken in order.
-        removed: None, or a Counter to which the omissions are added: units without both languages or with an empty
-            segment, and segments of other languages.
-        on_bad_line: None, or a function called with a message about each unit with bytes that are not in the file's
-            encoding, which is skipped.
+        languages: (of inputs, of targets). None: the languages of the first unit with two languages, in the order of
+            that unit. If a file has no language codes, its segments are taken in order.
+        removed: None, or a Counter of omissions: units without both languages or with an empty segment, and segments of
+            other languages.
+        on_bad_line: None, or a function called with a message about each unit that has invalid bytes for the file's
+            encoding; the unit is skipped.
 
     Raises:
-        UserError: the file is missing or damaged, in an encoding that Python does not know, not XML, declares entities,
-            or has no unit in the two languages.
+        UserError: the file is missing or damaged, is not XML, has an encoding that Python does not know, declares
+            entities, or has no unit in the two languages.
     """
     removed = collections.Counter() if removed is None else removed
     count, languages_of_file = 0, {}  # in order
@@ -75,9 +75,9 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
         else:
             removed[EMPTY] += 1
     if not count:
-        segments = f"with {' and '.join(map(shown, languages))}" if languages else "with two segments"
+        segments = f"in {' and '.join(map(shown, languages))}" if languages else "with two segments"
         codes = ", ".join(filter(None, languages_of_file))
-        of_file = f"It has the languages {shown(codes)}. " if codes else ""
+        of_file = f"Its languages are {shown(codes)}. " if codes else ""
         raise UserError(
             f'{source}: no unit {segments}. {of_file}Expected units such as <tu><tuv xml:lang="en"><seg>…</seg></tuv>'
             '<tuv xml:lang="de"><seg>…</seg></tuv></tu>.'
@@ -85,14 +85,14 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
 
 
 def _joined_lines(text):
-    """Returns a text as one line, without the indentation of its lines."""
+    """Joins the lines of a text into one, without their indentation."""
     if text.isprintable():  # most are
         return text.strip()
     return plain_text.clean(" ".join(filter(None, map(str.strip, re.split("[\r\n]", text)))))
 
 
 def _pair(variants, languages):
-    """Returns the variants of inputs and of targets, or None."""
+    """Returns the unit's variants for inputs and targets, or None."""
     if not any(variant.language for variant in variants):
         return variants if len(variants) == 2 else None
     pair = []
@@ -107,7 +107,7 @@ def _pair(variants, languages):
 
 @functools.lru_cache(maxsize=1024)
 def _rank(language, target):
-    """Ranks the match of a language with the target: from 0, none, to 3, the same code."""
+    """Ranks how well a language matches the target, from 0 (no match) to 3 (the same code)."""
     language, target = (code.replace("_", "-").casefold() for code in (language, target))
     if language == target:
         return 3
@@ -117,7 +117,7 @@ def _rank(language, target):
 
 
 class _Units:
-    """The units of a file, in the order of the file."""
+    """Parses a file; iterates over its units in order."""
 
     def __init__(self, source, on_bad_line):
         self._source, self._on_bad_line = source, on_bad_line
@@ -127,7 +127,7 @@ class _Units:
         self._parser.SkippedEntityHandler = self._entity
 
     def read(self):
-        """Yields a list of `_Variant` of each unit."""
+        """Yields each unit as a list of `_Variant`."""
         with plain_text.naming_errors(self._source), plain_text.open_binary(self._source) as file:
             encoding = _encoding(self._source, file.peek(encodings.HEAD))
             try:
@@ -145,7 +145,7 @@ class _Units:
                 raise not_xml(self._source, error, "a translation memory, <tmx>") from None
 
     def _decoded(self, file, encoding):
-        """Yields (part, whether it is the last) of the text; none ends within a tag or a character reference."""
+        """Yields (part of the text, whether it is the last); no part ends within a tag or a character reference."""
         decoder = codecs.getincrementaldecoder(encoding)("replace" if self._on_bad_line else "strict")
         rest, position = "", 0
         while True:
@@ -155,12 +155,12 @@ class _Units:
             except UnicodeDecodeError as error:
                 line = self._parser.CurrentLineNumber
                 raise UserError(
-                    f"{self._source}, after line {line:,}: byte 0x{error.object[error.start]:02x} is not "
-                    f"{encoding}, the encoding that the file declares. Declare the right one, or leave such units "
-                    "out: t2t-datagen --skip_bad_lines."
+                    f"{self._source}, after line {line:,}: byte 0x{error.object[error.start]:02x} is not {encoding}, "
+                    "the encoding that the file declares. Declare the right encoding, or skip such units: t2t-datagen "
+                    "--skip_bad_lines."
                 ) from None
             if not position:
-                text = text.removeprefix("\ufeff").lstrip()  # expat refuses text before the declaration
+                text = text.removeprefix("\ufeff").lstrip()  # since expat does not allow text before the declaration
             position += len(data)
             if not data:
                 yield _NOT_XML.sub(" ", text), True
@@ -172,7 +172,7 @@ class _Units:
             if end:
                 yield _NOT_XML.sub(" ", text[:end]), False
 
-    # Called by expat.
+    # Callbacks for expat.
 
     def _start(self, name, attributes):
         name = _local(name)
@@ -206,7 +206,7 @@ class _Units:
             self._text.append(text)
 
     def _entity(self, name, is_parameter):
-        """Accepts HTML's entities, which a document type that is not looked up may define."""
+        """Accepts HTML's entities, which may be defined by a document type that is not loaded."""
         if is_parameter:
             return
         if name not in html.entities.name2codepoint:
@@ -224,25 +224,25 @@ def _local(name):
 
 
 def _encoding(source, head):
-    """Returns the encoding of an XML file by its first bytes: a mark, UTF-16 without one, or its declaration."""
+    """Detects the encoding of an XML file by a byte order mark, by UTF-16's NULs, or by the file's declaration."""
     if encoding := encodings.wide_encoding(head):
         return encoding
     match = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
     declared = match[1].decode("ascii") if match else "UTF-8"
-    # Some programs declare UTF-16 and write UTF-8, or the declaration could not have been read.
+    # A readable declaration of UTF-16 is wrong: some programs declare UTF-16 but write UTF-8.
     declared = "UTF-8" if declared.upper().startswith(("UTF-16", "UTF-32", "UCS-")) else declared
     try:
         b"<".decode(declared, "ignore")
     except LookupError:
         raise UserError(
             f"{source}: declares the encoding {shown(declared)}, which Python does not know. Convert the file to UTF-8 "
-            "and declare that."
+            "and declare UTF-8."
         ) from None
     return declared
 
 
 def not_xml(source, error, expected):
-    """Returns the `UserError` of an `ExpatError`; `expected`: str, such as "a translation memory, <tmx>"."""
+    """Converts an `ExpatError` into a `UserError`; `expected` is a str such as "a translation memory, <tmx>"."""
     return UserError(
         f"{source}, line {error.lineno}, column {error.offset + 1}: not XML: {expat.ErrorString(error.code)}. "
         f"Expected {expected}."
@@ -250,15 +250,15 @@ def not_xml(source, error, expected):
 
 
 def xml_parser(source, start, end, characters):
-    """Returns an expat parser that calls three functions for the tags and the text of `source`.
+    """Returns an expat parser that calls three functions for the start tags, end tags and text of `source`.
 
-    It raises `UserError` where a file declares an entity: a few can expand to gigabytes.
+    It raises `UserError` if the file declares an entity, since a few entities can expand to gigabytes.
     """
 
     def refuse(name, *_):
         raise UserError(
-            f"{source}, line {parser.CurrentLineNumber}: declares the entity {shown(name)}. Entities are not read, "
-            "since they may stand for any amount of text. Expected a file without <!ENTITY …>."
+            f"{source}, line {parser.CurrentLineNumber}: declares the entity {shown(name)}. Entities are not "
+            "supported, since they may expand to any amount of text. Expected a file without <!ENTITY …>."
         )
 
     parser = expat.ParserCreate()

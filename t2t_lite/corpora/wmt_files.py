@@ -1,7 +1,8 @@
-"""WMT's test sets: `.sgm` files of one side, and XML files of a source, its references and translations of it.
+"""Reads WMT's test sets: `.sgm` files with one side, and XML files with a source, its references and translations.
 
-An XML file has `<dataset>`, in it documents `<doc>` with `<src lang>`, `<ref lang translator>` and `<hyp system>`, and
-in these segments `<seg id>`. The parser is expat; a file that declares entities is refused, as by `tmx`.
+An XML file contains `<dataset>`, which contains documents `<doc>` with `<src lang>`, `<ref lang translator>` and `<hyp
+system>`; these contain segments `<seg id>`. The parser is expat. A file that declares entities is an error, as in
+`tmx`.
 """
 
 import itertools
@@ -31,30 +32,30 @@ _ID = {name: re.compile(rf"\b{name}\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE) fo
 
 
 def is_test_set(path):
-    """Returns whether a file is one of WMT's by its ending, and by its beginning if it ends in `.xml`."""
+    """Returns whether a file is a WMT test set, judged by its extension and, for `.xml`, by its beginning."""
     kind = plain_text.kind(path)
     if kind != XML or is_device(path):
         return kind in SGM
-    return bool(_DATASET.search(_head(path).replace(b"\0", b"")))  # it may be UTF-16
+    return bool(_DATASET.search(_head(path).replace(b"\0", b"")))  # the file may be UTF-16
 
 
 def read_side(path, side, on_bad_line=None):
-    """Returns the segments of one side of a test set, a list of str; of several references the first complete one.
+    """Returns the segments of one side of a test set, list of str; the first complete reference if there are several.
 
     Args:
         path: path of a file for which `is_test_set` is true.
         side: `SOURCE`, `REFERENCE` or `TRANSLATION`.
-        on_bad_line: None, or a function called with a message about each segment of an `.sgm` file with bytes that are
-            not UTF-8, in whose place is None.
+        on_bad_line: None, or a function called with a message about each segment of an `.sgm` file that is not UTF-8;
+            the segment becomes None.
 
     Raises:
-        UserError: the file is missing, damaged or empty, or has another side, or several translations.
+        UserError: the file is missing, damaged or empty, or it has a different side or several translations.
     """
     if plain_text.kind(path) == XML:
         return _TestSet(path).sides(side)[0]
     match = _SET.search(_head(path))
     if match and (found := _SETS[match[1].lower()]) != side:
-        raise UserError(f"{path}: has the {found} of a test set, <{match[1].decode()}>. Expected a {side}.")
+        raise UserError(f"{path}: contains the {found} of a test set, <{match[1].decode()}>. Expected a {side}.")
     texts = []
     for (document, number), text in read_segments(path, "strict" if on_bad_line is None else "replace"):
         is_bad = on_bad_line is not None and "\ufffd" in text
@@ -65,7 +66,7 @@ def read_side(path, side, on_bad_line=None):
 
 
 def read_sides(path, side):
-    """Returns a list of lists of str: all references of an XML file that have all segments, or its only other side.
+    """Returns all complete references of an XML file, or its only source or translation, as lists of str.
 
     Raises:
         UserError: as `read_side`.
@@ -74,7 +75,7 @@ def read_sides(path, side):
 
 
 def language_of(path, side):
-    """Returns the language of a test set, which XML states and the name of an `.sgm` file implies; "": unknown."""
+    """Returns the language of a test set, stated in XML or implied by the name of an `.sgm` file; "": unknown."""
     if plain_text.kind(path) != XML:
         return plain_text.kind(plain_text.without_packing(path).rpartition(".")[0]).removeprefix(".")
     return _TestSet(path).languages.get(side, "")
@@ -85,10 +86,10 @@ def read_pairs(path, languages):
 
     Args:
         path: str.
-        languages: (of inputs, of targets); if the file has them the other way round, its sides are swapped.
+        languages: (of inputs, of targets). If the file has the opposite direction, its sides are swapped.
 
     Raises:
-        UserError: as `read_side`, or the file is of other languages.
+        UserError: see `read_side`; also if the file has other languages.
     """
     test_set, sides = _TestSet(path), [SOURCE, REFERENCE]
     found = [test_set.languages.get(side, "") for side in sides]
@@ -111,10 +112,10 @@ def _head(path):
 
 
 class _TestSet:
-    """The documents of an XML file. Raises `UserError` if it is damaged or has none.
+    """The parsed documents of an XML file. Raises `UserError` if the file is damaged or has no document.
 
     Attributes:
-        documents: list of {(side, name of the translator or system, "" of the source): {segment id: text}}.
+        documents: list of {(side, name of the translator or system, "" for the source): {segment id: text}}.
         languages: {side: the first language that the file names for it}.
     """
 
@@ -130,7 +131,7 @@ class _TestSet:
             except expat.ExpatError as error:
                 raise not_xml(path, error, "a test set of WMT, <dataset>. Download it again") from None
         if not self.documents:
-            raise UserError(f"{path}: has no document. Expected a test set of WMT, with <doc> and <seg> in it.")
+            raise UserError(f"{path}: has no document. Expected a WMT test set that contains <doc> and <seg>.")
 
     def sides(self, side):
         """Returns a list of lists of str: see `read_sides`."""
@@ -141,23 +142,23 @@ class _TestSet:
             for name in names
             if all([*document.get((side, name), ())] == [*document.get((SOURCE, ""), ())] for document in documents)
         }
-        incomplete = f" ({', '.join(names)}: not of all segments)" if names else ""
+        incomplete = f" (not all segments: {', '.join(names)})" if names else ""
         if not complete:
             raise UserError(
-                f"{self.path}: has no {side} of all {counted(len(documents), 'document')}{incomplete}. Expected one, "
-                "or a file of lines."
+                f"{self.path}: has no {side} for all {counted(len(documents), 'document')}{incomplete}. Expected one, "
+                "or a file with one sentence per line."
             )
         if side == TRANSLATION and len(complete) > 1:
             raise UserError(
-                f"{self.path}: has {len(complete)} translations, of {', '.join(complete)}. Expected one in a file."
+                f"{self.path}: has {len(complete)} translations, by {', '.join(complete)}. Expected one per file."
             )
         if len(names) > 1:
             rest = [name for name in names if name not in complete]
-            left_out = f"; left out, for want of segments: {', '.join(rest)}" if rest else ""
-            _LOGGER.info(f"{self.path}: has the references of {', '.join(complete)}{left_out}")
+            left_out = f"; skipped, because segments are missing: {', '.join(rest)}" if rest else ""
+            _LOGGER.info(f"{self.path}: has references by {', '.join(complete)}{left_out}")
         return list(complete.values())
 
-    # Called by expat.
+    # Callbacks for expat.
 
     def _start(self, tag, attributes):
         if tag == "doc":
@@ -171,8 +172,8 @@ class _TestSet:
             self._id, self._text = attributes.get("id") or f"number {len(self._segments) + 1}", []
             if self._id in self._segments:
                 raise UserError(
-                    f"{self.path}, line {self._parser.CurrentLineNumber}: the segment {shown(self._id)} comes twice in "
-                    "its document. Expected different ids. Download the file again."
+                    f"{self.path}, line {self._parser.CurrentLineNumber}: the segment {shown(self._id)} occurs twice "
+                    "in its document. Expected different ids. Download the file again."
                 )
 
     def _end(self, tag):
@@ -188,9 +189,10 @@ class _TestSet:
 
 
 def unescape(text):
-    """Replaces SGML's five named entities and numeric ones by characters.
+    """Replaces SGML's five named entities and numeric references with characters.
 
-    `html.unescape` is not used: the files are not HTML, and it also replaces words such as `&copy` without a semicolon.
+    `html.unescape` is not used, because the files are not HTML and it would also replace words such as `&copy` without
+    a semicolon.
     """
     return _ENTITY.sub(_character, text) if "&" in text else text
 
@@ -204,13 +206,13 @@ def _character(match):
 
 
 def read_segments(source, errors="strict"):
-    """Yields ((document id, segment id), text) of every `<seg>` in the order of the file; ids are str, "" if missing.
+    """Yields ((document id, segment id), text) for every `<seg>` in the file, in order; ids are str, "" if missing.
 
     Args:
-        source, errors: as for `plain_text.read_lines`.
+        source, errors: see `plain_text.read_lines`.
 
     Raises:
-        UserError: as `plain_text.read_lines`, or a segment is not closed, or the file has none.
+        UserError: a segment is not closed, or the file has no segment; see also `plain_text.read_lines`.
     """
     document, has_segment, number = "", False, 0
     lines = enumerate(plain_text.read_lines(source, errors=errors), 1)
@@ -224,7 +226,8 @@ def read_segments(source, errors="strict"):
                 number, more = next(lines, (0, None))
                 if more is None or _SEG.search(_SEG_END.split(more)[0]):
                     raise UserError(
-                        f"{source}, line {begun}: a segment without </seg>. Expected one. Download the file again."
+                        f"{source}, line {begun}: the segment that begins here has no </seg>. The file is damaged: "
+                        "download it again."
                     )
                 line = f"{line[position:]} {more}"
                 position = 0
@@ -247,12 +250,13 @@ def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
     """Yields {"inputs": str, "targets": str} from two parallel `.sgm` files.
 
     Args:
-        inputs_source, targets_source: as for `plain_text.read_lines`.
-        on_bad_line: None, or a function called with a message about each segment that is not UTF-8, whose pair is
+        inputs_source, targets_source: see `plain_text.read_lines`.
+        on_bad_line: None, or a function called with a message about each segment that is not UTF-8; its pair is
             skipped.
 
     Raises:
-        UserError: as `read_segments`, or if ids or numbers of segments differ; the message names the first difference.
+        UserError: see `read_segments`; also if the ids or numbers of segments differ (the message names the first
+            difference).
     """
     errors = "strict" if on_bad_line is None else "replace"
     sides = read_segments(inputs_source, errors), read_segments(targets_source, errors)
@@ -262,8 +266,8 @@ def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
         where = [f"segment {key[1]} of document {key[0]}" for key, _ in (inputs, targets)]
         if inputs[0] != targets[0]:
             raise UserError(
-                f"{inputs_source} has {where[0]} as its segment number {number:,}, {targets_source} has {where[1]}. "
-                "Expected the same documents and segments in the same order."
+                f"{inputs_source} has {where[0]} as its segment number {number:,}, but {targets_source} has "
+                f"{where[1]}. Expected the same documents and segments in the same order."
             )
         if on_bad_line is not None and "\ufffd" in inputs[1] + targets[1]:
             on_bad_line(f"{inputs_source} and {targets_source}, {where[0]}: bytes that are not UTF-8.")

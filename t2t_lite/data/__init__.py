@@ -1,4 +1,4 @@
-"""Problems, and their records and batches. `Problem` is imported when it is used: it needs TensorFlow."""
+"""Problems, their records and their batches. `Problem` needs TensorFlow, so it is imported on first use."""
 
 from t2t_lite.process.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""The base class of all problems."""
+"""The base class of all problems: a data set, its vocabularies and its files."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ class Problem:
     """A data set and its vocabulary. Subclasses write `generate_encoded_samples` and `feature_encoders`.
 
     Args:
-        was_reversed: whether inputs and targets are swapped (`<name>_rev`); the files are the base problem's.
+        was_reversed: whether inputs and targets are swapped (`<name>_rev`); the files are those of the problem without
+            the suffix.
         was_copy: whether targets are a copy of the inputs (`<name>_copy`), after any reversal.
 
     Attributes:
         name: the registered name, without suffixes; set by the registry.
-        features: {feature: rank} of a batch, in this order: int32 ids, 0 is padding and not scored. Rank 2:
-            [rows, length]. Rank 1: [rows], stored in a record as a list of one id.
-        smallest_corpus: what a split needs for one example; an error message quotes it after "Expected".
-        random_seed: seed of generation; the same seed gives the same files.
+        features: {feature: rank} of a batch, in this order: int32 ids, 0 is padding and is not scored. Rank 2: [rows,
+            length]. Rank 1: [rows], stored in a record as a list of one id.
+        smallest_corpus: the least input from which a split yields an example; an error message quotes it after
+            "Expected".
+        random_seed: seed for generation; the same seed gives the same files.
         max_cases: maximum number of examples per split; 0: no limit.
         num_workers: number of processes that encode; it does not affect the files.
         targets_are_places: whether targets refer to positions of the inputs, which therefore must not be resegmented.
-        keeps_pieces: whether texts must not be resegmented because new pieces would give the answer away.
+        keeps_pieces: whether texts must not be resegmented, because a different segmentation would reveal the answer.
         rows_are_windows: whether a record is an arbitrary part of a longer text, so that its ends may be cut off.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
@@ -47,7 +49,7 @@ class Problem:
     """
 
     name = "problem"
-    smallest_corpus = "one at least"
+    smallest_corpus = "at least one"
     random_seed = GenerationSettings.random_seed
     max_cases = GenerationSettings.max_cases
     num_workers = 1
@@ -62,34 +64,34 @@ class Problem:
         self.was_reversed = was_reversed
         self.was_copy = was_copy
         self._encoders = {}
-        self.removed = collections.Counter()  # reason -> samples that the last pass over a split skipped
+        self.removed = collections.Counter()  # reason -> number of samples that the last pass over a split skipped
         self._bad_lines = BadLines(self.removed)
-        self.unit_counts = collections.Counter()  # unit -> how many that pass had, for `loss_metrics`
+        self.unit_counts = collections.Counter()  # unit -> number of such units in the last pass, for `loss_metrics`
 
     # Set by subclasses.
 
     task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
     unit = None  # the word for an input, such as "image"; None: the task's word
-    answered_by = None  # the class whose `load(path, …)` `t2t_lite.load` calls; None: the task's
+    answered_by = None  # the class on which `t2t_lite.load` calls `load(path, …)`; None: the class of the task
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
-    newer_settings = ()  # keys that `generation_settings` omits if they have no value, as in data of earlier versions
+    newer_settings = ()  # keys that `generation_settings` omits if they have no value, as in data from earlier versions
     ordered_splits = ()  # names of splits whose records keep the order of the samples; each has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    loss_metrics = ()  # metrics of the loss per unit, such as "bits_per_dim"; generation counts "dim" in `unit_counts`
-    # {ending such as "png": function} of the files other than lines of text that t2t-decoder reads and writes.
+    loss_metrics = ()  # per-unit losses, such as "bits_per_dim"; generation counts "dim" in `unit_counts`
+    # {file name extension such as "png": function} for files other than lines of text that t2t-decoder reads or writes.
     # read(path, encoders) -> list of inputs, each a str or a list of ids; the path may be a folder of such files.
-    # write(path, answers, encoders) -> {path: bytes}; answers: list of (input, list of the ids of each output).
+    # write(path, answers, encoders) -> {path: bytes}; answers is a list of (input, outputs), each output a list of ids.
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
-    decode_defaults = types.MappingProxyType({})  # other defaults of `SearchOptions`, such as {"beam_size": 21}
-    substitution = None  # an object that replaces parts of texts by symbols, see `data.source_text`
+    decode_defaults = types.MappingProxyType({})  # overrides the defaults of `SearchOptions`, such as {"beam_size": 21}
+    substitution = None  # an object that replaces parts of texts with symbols, see `data.source_text`
     chooses_output = False  # whether `choose_output` is called; the search takes longer, as the whole beam must finish
 
     @property
     def record_features(self):
-        """The names of the features that records hold; by default those of `features`. Each needs at least one id."""
+        """The names of the features in a record, by default those of `features`. Each feature needs at least one id."""
         return tuple(self.features)
 
     @property
@@ -100,7 +102,7 @@ class Problem:
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": ids, "targets": ids}, both ending in 1.
 
-        With `is_generate_per_split` it is called for every split. Otherwise it is called once, for
+        If `is_generate_per_split` is true, this method is called for every split. Otherwise it is called once, for
         `DatasetSplit.TRAIN`, and its examples are distributed over the shards of all splits.
         """
         raise NotWritten(f"{type(self).__name__}: write generate_encoded_samples, or generate_samples of text.")
@@ -108,7 +110,7 @@ class Problem:
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
         """Returns (iterable of samples, function that turns a list of them into examples).
 
-        The function is None if the samples are examples. It runs in several processes, so it must be picklable.
+        The function is None if the samples already are examples. It runs in several processes, so it must be picklable.
         """
         samples = self.generate_encoded_samples(data_dir, tmp_dir, dataset_split)
         expected = f"{{{', '.join(f'{feature!r}: ids' for feature in self.record_features)}}}"
@@ -125,7 +127,7 @@ class Problem:
         labels, need not be named: see `encoder_files`.
 
         Raises:
-            MissingFile: one does not exist.
+            MissingFile: a vocabulary file does not exist.
         """
         encoders = self.open_encoders(data_dir).values()
         return list(dict.fromkeys(path for encoder in encoders for path in vocabulary_files.read_by(encoder)))
@@ -143,18 +145,22 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns settings that the generated files depend on, as JSON; changing them is an error once data exist."""
+        """Returns the settings that determine the generated files, as JSON.
+
+        Existing data made with other settings is an error.
+        """
         return {}
 
     def eval_metrics(self) -> list[str]:
         """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
 
-        By default these are the task's. If `eval_decode_metric` is not None, outputs are also decoded and scored.
+        By default these are the metrics of the task. If `eval_decode_metric` is not None, outputs are also decoded and
+        scored.
         """
         return list(registry.task_of(self).eval_metrics)
 
     def model_hparams(self, hparams):
-        """Returns hyperparameters completed by what this problem requires of a model, such as its head.
+        """Returns hyperparameters with the values that this problem requires, such as the model's head.
 
         Args:
             hparams: HParams with the settings of the model (`HParams.of_model`).
@@ -175,7 +181,7 @@ class Problem:
     # Generation.
 
     def generate_data(self, data_dir: str, tmp_dir: str, task_id: int = -1) -> None:
-        """Writes vocabulary, shards and manifest into `data_dir`. Does nothing if they are finished.
+        """Writes vocabulary, shards and manifest into `data_dir`. Does nothing if these files are already complete.
 
         Raises:
             UserError: the input is invalid, or `data_dir` contains the output of another request.
@@ -188,7 +194,7 @@ class Problem:
 
     @property
     def on_bad_line(self):
-        """For readers of files: None, or with `skip_bad_lines` a function that counts a skipped line."""
+        """The callback for unreadable lines: with `skip_bad_lines`, a function that counts the line; otherwise None."""
         return self._bad_lines if self.skip_bad_lines else None
 
     def prepare_generation(self, data_dir, tmp_dir):
@@ -197,7 +203,7 @@ class Problem:
     # Names of files.
 
     def dataset_filename(self):
-        """Returns the first part of the shards' names."""
+        """Returns the first part of the shards' file names."""
         return self.name
 
     def training_filepaths(self, data_dir, num_shards, shuffled):
@@ -221,22 +227,22 @@ class Problem:
     def filepattern(self, data_dir, mode, shard=None):
         """Returns the pattern of a mode's shards: "train", "eval", "infer" (the dev set) or "test".
 
-        An override may name other files. Only the last part is a pattern; the folder's name is taken literally.
+        An override may name other files. Only the file name is a pattern; the folder's name is taken literally.
         """
         tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
         number = "" if shard is None else f"-{shard:05d}"
         return os.path.join(data_dir, f"{self.dataset_filename()}-{tag}{number}*")
 
-    # Read by training and decoding.
+    # Used by training and decoding.
 
     @property
     def full_name(self):
-        """The name with its suffixes, `<name>_copy_rev`."""
+        """The registered name with its suffixes, for example `<name>_copy_rev`."""
         return self.name + "_copy" * self.was_copy + "_rev" * self.was_reversed
 
     @property
     def languages(self):
-        """(language of inputs, language of targets) such as ("en", "de"), or None; swapped for `_rev`."""
+        """The languages of inputs and targets, such as ("en", "de"), or None; swapped for `_rev`."""
         pair = self.language_pair
         if pair is None:
             return None
@@ -250,7 +256,7 @@ class Problem:
         return self._encoders[data_dir]
 
     def open_encoders(self, data_dir):
-        """Returns `feature_encoders`; errors about files become `UserError`, such as `MissingFile`."""
+        """Calls `feature_encoders`; an error about a file becomes a `UserError`, such as `MissingFile`."""
         try:
             return self.feature_encoders(data_dir)
         except Exception as error:
@@ -287,21 +293,22 @@ class Problem:
             hparams: HParams.
 
         Returns:
-            A dict like `example`, which may hold other features, or a `tf.data.Dataset` of such dicts.
+            A dict like `example`, possibly with other features, or a `tf.data.Dataset` of such dicts.
         """
         return example
 
     def augment(self, batch, seeds):
-        """Changes a training batch by random numbers; by default returns it unchanged. Evaluation does not call it.
+        """Augments a training batch randomly; by default returns it unchanged. Evaluation does not augment.
 
-        It must keep the features and their shapes. It is called before `corrupt`, with the same arguments.
+        An override must keep the features and their shapes. It is called before `corrupt`, with the same arguments.
         """
         return batch
 
     def corrupt(self, batch, seeds):
-        """Changes a batch, or adds features to it, by random numbers; by default returns it unchanged.
+        """Randomly changes a batch or adds features to it; by default returns it unchanged.
 
-        It must consist of TensorFlow operations without state, such as `tf.random.stateless_uniform` or `tf.bitwise`.
+        An override must use only TensorFlow operations without state, such as `tf.random.stateless_uniform` or
+        `tf.bitwise`.
 
         Args:
             batch: {feature: int32 ids, padded with 0}, of the ranks in `features`.
@@ -322,20 +329,21 @@ class Problem:
         return fit_dataset(self, data_dir, split, hparams)
 
     def example_length(self, encoders):
-        """Returns the number of ids of every example, inputs and targets together, to which decoding completes one.
+        """Returns the total number of ids (inputs and targets) to which decoding completes an example.
 
-        None: examples have different lengths.
+        None means that the lengths of examples differ.
         """
 
     def given_part(self, given, encoders):
-        """Returns the part of a picture, made from an output by one of `writers`, that shows the given ids.
+        """Returns the region of a picture, drawn from an output by one of `writers`, that shows the given ids.
 
         Args:
             given: list of int, the ids that the output continues.
             encoders: {feature: encoder}.
 
         Returns:
-            (left, top, width, height) as shares of the picture's sides; None: no part, or the picture itself marks it.
+            (left, top, width, height) as fractions of the picture's sides. None if there is no such region, or if the
+            picture already marks it.
         """
 
     def overrides(self, method):

@@ -1,18 +1,19 @@
-"""Batches from records: one ordered, endless, resumable stream for training, one fixed pass for evaluation.
+"""Makes batches from records: a reproducible, endless, resumable stream for training, and a fixed pass for evaluation.
 
 A pool of examples is sorted by length and split into batches within a token budget. Each feature is padded to its own
-longest row. This is length bucketing without buckets waiting to be filled. It uses only plain `tf.data` on the host, so
-`tf.train.Checkpoint(iterator=iter(dataset))` saves the exact position.
+longest row. This is length bucketing in which no bucket waits to be filled. The pipeline uses only plain `tf.data` on
+the host, so `tf.train.Checkpoint(iterator=iter(dataset))` saves the exact position.
 
-Batches have the size for one replica, and the stream does not depend on the number of replicas; a step takes as many
-batches as it needs. The order depends only on the files, the arguments and the seed.
+Each batch is for one replica. The stream does not depend on the number of replicas; a step takes as many batches as it
+needs. The order depends only on the files, the arguments and the seed.
 
 A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is that of its longest feature.
 
-The functions do not branch on tensors in Python, so AutoGraph is disabled for them; this saves seconds at each start.
+The functions do not branch on tensors in Python, so AutoGraph is disabled for these functions, which saves seconds at
+each start.
 
-Only `_walk` and `_pool_batches` assume that a row is one example. To pack several examples into rows of fixed length,
-as for decoder-only models, it would suffice to replace these two.
+Only `_walk` and `_pool_batches` assume that a row is one example. Replacing these two functions would be enough to pack
+several examples into rows of fixed length, as for decoder-only models.
 """
 
 import functools
@@ -28,21 +29,22 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.bpe_dropout import BpeDropout
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-_FILES_AT_ONCE = 8  # shards read in turn, as in tensor2tensor
+_FILES_AT_ONCE = 8  # shards that are read interleaved, as in tensor2tensor
 _RECORDS_IN_TURN = 16
-_BATCHES_IN_POOL = 100  # with fewer than about 50, fill falls (last batch, mixed lengths)
+_BATCHES_IN_POOL = 100  # with fewer than about 50, more cells are padding (last batch, mixed lengths)
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
-_SAMPLE = 2**13  # records that are read to estimate the mean length
-_STATE_BYTES = 45 * 2**20  # the iterator's size in a checkpoint, as estimated by `usual_pool_size`; measured: 4/5 of it
+_SAMPLE = 2**13  # number of records that are read to estimate the mean length
+# bytes of the iterator in a checkpoint, as `usual_pool_size` estimates them; the measured size is 4/5 of this
+_STATE_BYTES = 45 * 2**20
 
 
 def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_size=None, shuffle=True, prefetch=True):
     """Returns the endless stream of training batches for one replica.
 
-    Each pass over the data yields every kept example once, in a new order. The last pool of a pass holds no examples of
-    the next one, but examples that do not fill a pool's last batch are carried into the next pool, also across passes.
-    After the last batch of a pass, only these have appeared less often than the others, and at any time the numbers of
+    Each pass over the data yields every kept example once, in a new order. A pool is filled from one pass only, but
+    examples that do not fill the last batch of a pool are carried into the next pool, even across passes. After the
+    last batch of a pass, only the carried examples have appeared less often than the rest. At any time, the numbers of
     appearances of two examples differ by at most two. This holds for any number of batches per step, and after the
     iterator is restored.
 
@@ -53,19 +55,19 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
             max_length: examples with more ids (EOS included) in a feature are dropped; see `Problem.max_length`.
             min_length: examples shorter than this in all features are dropped.
             random_seed: determines the order.
-            bpe_dropout: probability of skipping a merge (`BpeDropout`); 0: the records' ids are not changed. Samples
-                depend only on `random_seed` and the pool's number. The records decide which examples are too long or
-                too short; an example that dropout would make too long keeps its stored ids that time, or, if
+            bpe_dropout: probability of skipping a merge (`BpeDropout`). If 0, the ids in the records are not changed.
+                Samples depend only on `random_seed` and the pool's number. Limits on length apply to the stored ids. An
+                example that dropout would make too long keeps its stored ids in that pass or, if
                 `Problem.rows_are_windows`, is cut to a random part.
         paths: paths of the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`. An id
             outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
         ladder: `WidthLadder`, the only shapes that batches may have; an example that fits into none makes the iterator
-            raise `tf.errors.InvalidArgumentError`. None: each batch has the shape that its examples need.
-        pool_size: examples in a pool; None: about 100 batches, but at most as many examples as the data has, and as
-            keep the iterator's state below 50 MB.
-        shuffle: False keeps the order of the files and of the sorted pools.
-        prefetch: whether batches are made while others are used; a checkpoint then holds some of them.
+            raise `tf.errors.InvalidArgumentError`. If None, each batch has the shape that its examples need.
+        pool_size: number of examples in a pool. If None, about 100 batches, but at most all examples of the data, and
+            few enough that the iterator's state stays below 50 MB.
+        shuffle: whether to shuffle; False keeps the order of the files and of the sorted pools.
+        prefetch: whether to prepare batches in the background; a checkpoint then holds the prepared batches.
 
     Returns:
         A `tf.data.Dataset` of {feature: int32 [rows, longest of the feature], or [rows]}, padded with 0.
@@ -104,9 +106,9 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
 
 
 def evaluation_batches(problem, hparams, paths, encoders=None, whole=False):
-    """Returns one pass over all examples, of any length, in a fixed order; see `training_batches`, and `corrupted`.
+    """Returns one pass over all examples, of any length, in a fixed order; see `training_batches` and `corrupted`.
 
-    An example longer than `batch_size` forms a batch alone.
+    An example longer than `batch_size` forms a batch by itself.
     """
     reader = ExampleReader(problem, hparams, "eval", paths, encoders)
     pools = reader.batched(tf.data.TFRecordDataset(list(paths)), _SMALLEST_POOL).map(reader.parse)
@@ -120,9 +122,9 @@ def evaluation_batches(problem, hparams, paths, encoders=None, whole=False):
 
 
 def ahead(batches):
-    """Returns a dataset that prepares batches while others are used.
+    """Returns a dataset that prepares batches in the background.
 
-    Autotuning is off: its thread sleeps for up to a minute and blocks whoever deletes the iterator
+    Autotuning is off, because its thread sleeps for up to a minute and deleting the iterator would wait for it
     (`Model::OptimizeLoop`, tensorflow/core/framework/model.cc, TensorFlow 2.21).
     """
     options = tf.data.Options()
@@ -139,12 +141,12 @@ def narrowest_batch(problem, hparams, ladder):
 
 
 def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):
-    """Returns the `WidthLadder` for `training_batches`, from the lengths of the first examples of some files.
+    """Returns the `WidthLadder` for `training_batches`, chosen by the lengths of the first examples of some files.
 
     Args:
         problem, hparams, paths, encoders: see `training_batches`.
         facts: facts of the training split as the model sees it (`Records.seen_facts`), which set the widest shape.
-        most: int, how many shapes at most.
+        most: int, the largest number of shapes.
 
     Raises:
         UserError: a file is damaged, or the vocabulary has no merges to skip.
@@ -171,9 +173,10 @@ def _interleaved(files):
 
 @tf.autograph.experimental.do_not_convert
 def _shuffled(dataset, buffer_size, seed, number):
-    """Returns `dataset.shuffle(buffer_size)`, of strings, in an order that depends only on `seed` and `number`."""
+    """Shuffles a dataset of strings like `Dataset.shuffle`, in an order that depends only on `seed` and `number`."""
     # `Dataset.shuffle` mixes TensorFlow's global seed into the order, counts its iterations, and loses this count in a
-    # checkpoint between two passes; inside a function it cannot be saved at all. Its older kernel has no such problems.
+    # checkpoint between two passes; inside a function it cannot be saved at all. The older kernel of this op has none
+    # of these problems.
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
@@ -190,7 +193,7 @@ def usual_pool_size(reader, hparams, longest):
     """Returns the number of examples in a pool, estimated from the first records of some files."""
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(reader.paths))
     with reader.naming_damage():
-        # As stored: a saved position depends on the pool's size, which has never taken `_copy` into account.
+        # The stored lengths, before `_copy`: a saved position depends on the size of the pool, so this must not change.
         first = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE)), None)
         if first is None:
             raise UserError(f"{reader.paths[0]}: the file has no records. Run t2t-datagen again.")
@@ -205,8 +208,8 @@ def usual_pool_size(reader, hparams, longest):
         )
     mean_length = length[fits].mean() if fits.any() else longest
     pool_size = max(_SMALLEST_POOL, _BATCHES_IN_POOL * hparams.batch_size / mean_length)
-    # A checkpoint holds the shuffle buffer (about 2 bytes per id and 50 per example), and up to four pools of int32 ids
-    # and int64 lengths inside the pipeline.
+    # A checkpoint holds the shuffle buffer (about 2 bytes per id and 50 bytes per example) and up to four pools of
+    # int32 ids and int64 lengths inside the pipeline.
     ids = sum(lengths).mean()
     pool_size = min(pool_size, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 8 * len(lengths))))
     if len(length) < _SAMPLE:
@@ -218,16 +221,16 @@ def usual_pool_size(reader, hparams, longest):
 
 
 def _resampled(encoders):
-    """Returns the names of the features that BPE-dropout can sample: those whose vocabulary has merges."""
+    """Returns the names of the features to which BPE-dropout applies: those whose vocabulary has merges."""
     return [name for name, encoder in encoders.items() if isinstance(encoder, SentencePieceEncoder)] or list(encoders)
 
 
 def _resampler(problem, hparams, encoders, limits):
-    """Returns a function of (number, pool) that resegments a pool, into at most `limits` ids per feature."""
+    """Returns a function of (number, pool) that resegments a pool with at most `limits` ids per feature."""
     if problem.targets_are_places:
         raise UserError(
-            f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} refer to the pieces in the "
-            "records. Expected 0."
+            f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} refer to pieces in the records. "
+            "Expected 0."
         )
     if problem.keeps_pieces:
         raise UserError(
@@ -269,11 +272,11 @@ def _windows(ids, lengths, limit, draw):
 
 @functools.lru_cache(maxsize=16)
 def _planner(features, batch_size, ladder, shuffle):
-    """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over."""
-    # It takes the carried examples as {feature: (flat ids, lengths)}, the pool's number, the pool and the seed. It is
-    # traced once: tracing takes half of the time needed to make a stream, and `scan` would trace twice, since its state
-    # changes from no examples to some. Nothing in it may raise an error: TensorFlow would regard it as stateful and not
-    # save the iterator.
+    """Returns a function for `Dataset.scan` that plans the batches of a pool and carries its last batch over."""
+    # The function takes the carried examples as {feature: (flat ids, lengths)}, the pool's number, the pool and the
+    # seed. It is traced here, once, because tracing takes half of the time needed to make a stream. `scan` would trace
+    # it twice, since the shape of its state changes when the first examples are carried. The function must not contain
+    # assertions: TensorFlow would regard it as stateful and not save the iterator.
     walk = ladder.walk if ladder else functools.partial(_walk, batch_size=batch_size)
     left_over = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int64)
     rows, scalar = tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([], tf.int64)
@@ -283,7 +286,8 @@ def _planner(features, batch_size, ladder, shuffle):
     def plan(carried, number, new, seed):
         ragged = {name: tf.RaggedTensor.from_row_lengths(*parts, validate=False) for name, parts in carried.items()}
         pool = {name: tf.concat([ragged[name], new[name]], 0) for name in features}
-        # Descending order leaves over the shortest examples, ascending the longest: alternate, so that none waits long.
+        # Descending order carries over the shortest examples, ascending order the longest. They alternate to limit the
+        # wait.
         order, bounds, *shapes = walk(
             pool, descending=number % 2 == 0, carried=tf.size(next(iter(carried.values()))[1])
         )
@@ -301,7 +305,7 @@ def _planner(features, batch_size, ladder, shuffle):
 
 @tf.autograph.experimental.do_not_convert
 def _pool_batches(problem, pool, order, *batches, pad):
-    """Returns the dataset of a pool's batches, each given by its start and end in `order`, and optionally a shape."""
+    """Returns a dataset of a pool's batches, each given by its start and end in `order` and optionally by a shape."""
 
     def batch(start, end, *shape):
         padded = pad(_gather(pool, order[start:end]), *shape)
@@ -311,7 +315,7 @@ def _pool_batches(problem, pool, order, *batches, pad):
 
 
 def _padded(pool):
-    """Returns the features of a batch, each padded to its own longest row."""
+    """Returns the features of a batch, each padded to the longest row of that feature."""
     return {name: ids.to_tensor() for name, ids in pool.items()}
 
 
@@ -331,11 +335,11 @@ def _within(pool, shortest, longest):
 
 
 def _walk(pool, batch_size, descending, carried=None):
-    """Sorts a pool and splits it into batches as large as `batch_size`, rows x longest; see `WidthLadder.walk`."""
+    """Sorts a pool and splits it into batches of up to `batch_size` cells (rows x longest); see `WidthLadder.walk`."""
     length = _lengths(pool)
-    # Examples of one length are sorted by the difference of their first two features, alternately up and down from one
-    # length to the next. Thus the shorter ones in a batch are similar, too (fill on Multi30k: 0.963; by the shorter
-    # length: 0.931).
+    # Examples of one length are sorted by the length difference of their first two features, alternately ascending and
+    # descending from one length to the next. Thus the shorter sides in a batch also have similar lengths: on Multi30k,
+    # 0.963 of the cells are filled (0.931 if sorted by the shorter length).
     first, second, *_ = 2 * [ids.row_lengths() for ids in pool.values()]
     difference = first - second
     key = length * 2**32 + tf.where(length % 2 == 0, difference, -difference)
@@ -345,7 +349,7 @@ def _walk(pool, batch_size, descending, carried=None):
 
     def close_batch(start, number, bounds):
         rest = length[start : start + batch_size]
-        cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(rest, rest[0])  # of the first 1, 2, … rows
+        cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(rest, rest[0])  # cells of the first 1, 2, … rows
         rows = tf.maximum(1, tf.searchsorted(cost, [tf.cast(batch_size, tf.int64)], side="right")[0])
         return start + rows, number + 1, bounds.write(number, start + rows)
 

@@ -1,7 +1,7 @@
 """Applies a problem's `augment` and `corrupt`, and a model's `corrupt`, to batches.
 
-Masked language modelling (Devlin et al. 2019, "BERT", section 3.1) is one of them: it decides which ids a model
-predicts and what it sees in their place. Everything is a pure function of seeds, one per row.
+Masked language modelling (Devlin et al. 2019, "BERT", section 3.1) is such a change: it decides which ids a model
+predicts and what it sees in their place. All changes are pure functions of seeds, one per row.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from t2t_lite.text.encoder_parts import mask_in
 from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.vocabulary import EOS_ID
 
-# The shares of the ids to predict that the model sees as the mask, as another id, and unchanged.
+# Of the ids to predict, the shares that the model sees as the mask, as another id, and unchanged.
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
@@ -30,17 +30,17 @@ _SPECIAL = re.compile(
 
 
 def corrupted(problem, batches, hparams, is_stream=False, whole=False):
-    """Returns a dataset of batches after `Problem.augment`, in a stream, `Problem.corrupt`, and the model's `corrupt`.
+    """Applies `Problem.augment` (training only), `Problem.corrupt` and the model's `corrupt` to a dataset of batches.
 
-    Without any of them, it is the same dataset, so that saved positions of its iterators remain valid.
+    If there is nothing to apply, the dataset itself is returned, so that saved iterators remain valid.
 
     Args:
         problem: Problem.
         batches: `tf.data.Dataset` of {feature: int32 ids}.
         hparams: HParams, whose `random_seed` is used, and the `corrupt` of its `model_class`: see `SequenceModel`.
-        is_stream: bool, whether these are for training, so that a batch's seeds depend on its index. Otherwise each
-            pass gives the same result.
-        whole: bool, whether to omit the model's `corrupt`, as for the references of outputs.
+        is_stream: bool, whether the batches are for training, so that the seeds of a batch depend on its index.
+            Otherwise each pass gives the same result.
+        whole: bool, whether to omit the model's `corrupt`, as is done for reference outputs.
 
     Raises:
         UserError: a feature of the problem is missing, the model's `corrupt` is for other problems, or a change could
@@ -53,7 +53,7 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
     features = batch_features(problem, model)
     if draws(model):
         _check_texts(problem, model)
-        changes.append((model.corrupt, ~seed, (hparams,)))  # other numbers than the problem's
+        changes.append((model.corrupt, ~seed, (hparams,)))  # random numbers that differ from the problem's
 
     def changed(index, batch):
         for change, number, settings in changes:
@@ -68,8 +68,8 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
         check_stateless(batches, change)
     if missing := sorted(features.keys() - batches.element_spec.keys()):
         raise UserError(
-            f"{problem.full_name}: its batches have no {' and no '.join(missing)}. Expected each in the records, or as "
-            "a result of preprocess_example or corrupt."
+            f"{problem.full_name}: its batches lack {' and '.join(missing)}. Expected these features in the records, "
+            "or from preprocess_example or corrupt."
         )
     return batches
 
@@ -80,12 +80,12 @@ def draws(model_class):
 
 
 def batch_features(problem, model_class):
-    """Returns {feature: rank} of a problem's batches, with those that a model's `corrupt` adds."""
+    """Returns {feature: rank} for a problem's batches, including the features that a model's `corrupt` adds."""
     return {**problem.features, **(model_class.features if draws(model_class) else {})}
 
 
 def _check_texts(problem, model_class):
-    """Raises `UserError` unless inputs and targets of a problem are texts, as a model's `corrupt` requires."""
+    """Raises `UserError` unless a problem's inputs and targets are texts, as a model's `corrupt` requires."""
     if wrong := [f for f in ("inputs", "targets") if problem.features.get(f) != 2]:
         raise UserError(
             f"{model_class.__name__} needs texts as inputs and targets; the {wrong[0]} of {problem.full_name} are "
@@ -95,7 +95,7 @@ def _check_texts(problem, model_class):
 
 @tf.autograph.experimental.do_not_convert
 def row_seeds(batch, seed, index):
-    """Returns int32 [rows, 2], a seed for each row that depends on the arguments and the row's ids, not on padding.
+    """Returns int32 [rows, 2], a seed per row that depends on the arguments and the row's ids, but not on padding.
 
     Args:
         batch: {feature: int32 [rows, length] or [rows]}, padded with 0.
@@ -117,25 +117,25 @@ def row_seeds(batch, seed, index):
 
 
 def _words(number):
-    """Returns the two uint32 words of an int64 scalar."""
+    """Splits an int64 scalar into its two uint32 words."""
     return tf.unstack(tf.bitcast(number, tf.uint32))
 
 
 def masking_of(encoder, rate, unit, phrases=()):
-    """Returns the Masking of a vocabulary.
+    """Returns the `Masking` for a vocabulary.
 
     Args:
-        encoder: TextEncoder of SentencePiece's pieces, or of a published vocabulary (WordPiece, byte-level BPE).
+        encoder: TextEncoder with SentencePiece pieces or with a published vocabulary (WordPiece, byte-level BPE).
         rate, unit: see `Masking`.
         phrases: list of str, matched wherever they begin and end at word boundaries.
 
     Raises:
-        UserError: the vocabulary has no mask, or no phrase consists of its pieces.
+        UserError: the vocabulary has no mask piece, or no phrase can be encoded with its pieces.
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, _ = mask_in(pieces)
     ordinary = ordinary_ids(pieces)
-    # At the beginning of a text, within it, and after punctuation.
+    # The encodings of a phrase at the beginning of a text, within a text, and after punctuation.
     encoded = {tuple(encoder.encode(space + phrase)) for phrase in phrases for space in ("", " ")}
     bracketed, mark = [encoder.encode("(" + phrase) for phrase in phrases], encoder.encode("(")
     encoded |= {tuple(ids[len(mark) :]) for ids in bracketed if ids[: len(mark)] == mark}
@@ -156,7 +156,7 @@ def ordinary_ids(pieces):
 
 def _borders(encoder, pieces):
     """Returns (the ids that continue the preceding word, the ids that end a word), bool [V] each."""
-    if any(piece.startswith("##") for piece in pieces):  # WordPiece has already split the text
+    if any(piece.startswith("##") for piece in pieces):  # because WordPiece splits texts at word ends and punctuation
         return np.array([piece.startswith("##") for piece in pieces]), np.zeros(len(pieces), bool)
     texts = [text.decode("utf-8", errors="replace") for text in encoder.piece_bytes]
     begins = np.array([text.startswith(" ") or _stands_alone(text[:1]) for text in texts])
@@ -165,7 +165,7 @@ def _borders(encoder, pieces):
 
 def _stands_alone(character):
     """Returns whether a character is not part of a word: BERT's punctuation and ideographs, symbols and line ends."""
-    # A part of a character (U+FFFD) continues a word; a space may be the first piece of one.
+    # A part of a character (U+FFFD) continues a word. A space may be the first piece of a word.
     if character in ("", " ", "\ufffd"):
         return False
     return ord(character) in _alone() or unicodedata.category(character).startswith("S")
@@ -179,20 +179,20 @@ def _alone():
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Masking:
-    """Masks ids of a vocabulary.
+    """Selects ids to predict and masks them, as BERT does.
 
     Attributes:
         mask_id: int, the id of [MASK].
         ordinary: bool [V], the ids that may be masked and may replace others: not padding, EOS or another special id.
         continues: bool [V], the ids that continue the word of the id before them.
-        rate: float, the share of a row's ordinary ids to predict, at least one per row. There are fewer only if every
-            remaining unit would exceed the number (as in BERT's create_pretraining_data.py).
-        unit: what is masked as a whole: "token", "word"; "ngram", one to three consecutive words, n of them with a
-            probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase of a list,
-            and a word elsewhere (Sun et al. 2019, "ERNIE"). A unit longer than the number of ids to predict is split
-            into its words, and a longer word, such as a text without spaces, into its ids.
-        phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping ones in a row become one.
-        closes: bool [V], the ids that no id continues, such as punctuation; None: no id.
+        rate: float, the share of a row's ordinary ids to predict, at least one id per row. Fewer ids are predicted only
+            if every remaining unit would exceed this number (as in BERT's create_pretraining_data.py).
+        unit: what is masked as a whole: "token", "word"; "ngram", one to three consecutive words, with a probability
+            proportional to 1/n for n words (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase from a list,
+            and elsewhere a word (Sun et al. 2019, "ERNIE"). A unit with more ids than are to be predicted is split into
+            its words. A word that is still too long, such as a text without spaces, is split into its ids.
+        phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping phrases in a row are merged.
+        closes: bool [V], the ids that end a word, such as punctuation; None: no id.
 
     Raises:
         UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
@@ -222,8 +222,9 @@ class Masking:
             seeds: int32 [B, 2].
 
         Returns:
-            (the model's inputs, int32 [B, T]; targets, int32 [B, T]: the ids at the positions to predict, 0 elsewhere).
-            A row's results depend only on its seed and its own ids. A row without ordinary ids has nothing to predict.
+            (the model's inputs, int32 [B, T]; targets, int32 [B, T]: the original ids at the positions to predict, 0
+            elsewhere). A row's results depend only on its seed and its own ids. A row without ordinary ids has nothing
+            to predict.
         """
         maskable = tf.gather(tf.constant(self.ordinary), ids)
         choice, action = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
@@ -243,8 +244,8 @@ class Masking:
 
     @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
-        """Returns a list of bool [B, T]: where units begin, then where ever smaller parts of long units begin."""
-        # An id that cannot be masked forms a unit alone.
+        """Returns a list of bool [B, T]: where units begin, then where the ever smaller parts of long units begin."""
+        # An id that cannot be masked forms a unit by itself.
         ids_alone = tf.ones_like(maskable)
         if self.unit == "token":
             return [ids_alone]
@@ -260,7 +261,7 @@ class Masking:
 
 
 def _units(starts):
-    """Returns (first position, size), int32 [B, T], of each id's unit; `starts`: where units begin, True at 0."""
+    """Returns (first position, size), int32 [B, T], of each id's unit; `starts` is True where a unit begins."""
     length = tf.shape(starts)[1]
     first_positions = tf.sort(tf.where(starts, tf.range(length), length), axis=1)
     first_positions = tf.pad(first_positions, [[0, 0], [0, 1]], constant_values=length)
@@ -271,10 +272,10 @@ def _units(starts):
 
 @tf.autograph.experimental.do_not_convert
 def _sample_units(starts, maskable, random, budget):
-    """Returns bool [B, T]: the ids of units taken in random order, without those that would exceed the budget."""
+    """Returns bool [B, T]: the ids of randomly selected units; units that would exceed the budget are skipped."""
     first, size = _units(starts)
     score = tf.where(maskable, tf.gather(random, first, batch_dims=1), 2.0)
-    order = tf.argsort(score, axis=1, stable=True)  # a unit's ids have one score, so they stay together
+    order = tf.argsort(score, axis=1, stable=True)  # all ids of a unit have the same score, so they stay together
     place = tf.range(tf.shape(starts)[1]) - first  # within the unit
     size, place, maskable = (tf.gather(tensor, order, batch_dims=1) for tensor in (size, place, maskable))
 
@@ -284,17 +285,18 @@ def _sample_units(starts, maskable, random, budget):
 
     def take(is_masked):
         fits, room = fitting(is_masked)
-        preceding = tf.cumsum(tf.cast(fits, tf.int32), 1, exclusive=True) - place  # ids of the units before this one
+        # number of ids in the preceding units
+        preceding = tf.cumsum(tf.cast(fits, tf.int32), 1, exclusive=True) - place
         return [is_masked | fits & (preceding + size <= room)]
 
-    # Each turn takes all units before the first one that exceeds the budget, which then no longer fits: few are left
-    # after the first turn.
+    # Each iteration takes all units up to the first unit that exceeds the budget. That unit then no longer fits, so few
+    # units are left after the first iteration.
     [is_masked] = tf.while_loop(lambda is_masked: tf.reduce_any(fitting(is_masked)[0]), take, [tf.zeros_like(maskable)])
     return tf.gather(is_masked, tf.argsort(order, axis=1), batch_dims=1)
 
 
 def _inside(ids, words, phrases):
-    """Returns bool [B, T]: the ids within a phrase, except its first; phrases begin and end where `words` begin."""
+    """Returns bool [B, T]: the ids within a phrase, except its first id; phrases begin and end at word boundaries."""
     ends = tf.pad(words, [[0, 0], [0, LONGEST_PHRASE]], constant_values=True)
     ids = tf.pad(tf.cast(ids, tf.int64), [[0, 0], [0, LONGEST_PHRASE]])
     length = tf.shape(words)[1]
@@ -310,7 +312,7 @@ def _inside(ids, words, phrases):
 
 
 def _number(ids):
-    """Returns an int64 that identifies some ids; different ids collide with a probability of 1 in 2^64."""
+    """Returns an int64 hash of a sequence of ids; two sequences collide with a probability of 1 in 2^64."""
     total = np.zeros([], np.int64)
     with np.errstate(over="ignore"):
         for token in ids:
@@ -320,7 +322,7 @@ def _number(ids):
 
 @tf.autograph.experimental.do_not_convert
 def one_of(first, second, seeds):
-    """Samples one of two rows, each with probability 1/2.
+    """Chooses between two candidates for each row, with probability 1/2 each.
 
     Args:
         first, second: int32 [B, T] and [B, S], padded with 0.
@@ -331,17 +333,17 @@ def one_of(first, second, seeds):
     """
     width = tf.maximum(tf.shape(first)[1], tf.shape(second)[1])
     first, second = (tf.pad(rows, [[0, 0], [0, width - tf.shape(rows)[1]]]) for rows in (first, second))
-    is_first = uniform_numbers(seeds, 3, 1)[:, 2, 0, 0] < 0.5  # `Masking` uses the other two
+    is_first = uniform_numbers(seeds, 3, 1)[:, 2, 0, 0] < 0.5  # samples 0 and 1 are used by `Masking`
     return tf.where(is_first[:, None], first, second), tf.where(is_first, 1, 2)
 
 
 def _ngram_starts(words, follows, random):
-    """Returns bool [B, T]: where n-grams of words begin, with a random n for each.
+    """Returns bool [B, T]: where n-grams of words begin; n is sampled for each n-gram.
 
     Args:
         words: bool [B, T], where a word begins.
-        follows: bool [B, T], whether this position and the one before can both be masked.
-        random: float32 [B, T] in [0, 1), for the n of an n-gram that begins there.
+        follows: bool [B, T], whether this position and the preceding position can both be masked.
+        random: float32 [B, T] in [0, 1), which determines n for an n-gram that begins at that position.
     """
     share = np.cumsum([1 / n for n in range(1, LONGEST_NGRAM + 1)])
     sizes = 1 + tf.reduce_sum(tf.cast(random[..., None] >= (share / share[-1])[:-1], tf.int32), -1)

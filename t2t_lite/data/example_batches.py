@@ -1,6 +1,6 @@
-"""The batches of a run whose rows are examples.
+"""Training and evaluation batches in which each row is one example.
 
-Evaluations of language models may instead read windows that slide over a text, so that every id has enough context.
+For language models, evaluation can use sliding windows over a text instead, so that every id has enough context.
 """
 
 import itertools
@@ -19,21 +19,21 @@ from t2t_lite.errors import UserError
 
 @registry.register_batches("examples")
 class ExampleBatches:
-    """Batches whose rows are examples.
+    """Makes the batches of a run; each row is one example.
 
     Args:
         problem: Problem.
         hparams: HParams, as for `batching.training_batches`.
         encoders: {feature: encoder}; None: ids are not checked.
-        lanes: the result of `lanes_of`; 1 in evaluation.
+        lanes: the result of `lanes_of`, or 1 in evaluation.
 
     Attributes:
-        hparams: HParams, whose limits decide which examples are left out.
+        hparams: HParams, whose limits determine which examples are dropped.
         features: {feature: rank} of a batch.
         longest: int, the largest number of ids in a training row.
-        left_out: str, which examples are left out.
+        left_out: str, a description of the dropped examples.
         rows_per_example: int.
-        ladder: WidthLadder, the shapes that batches have in training; None: any.
+        ladder: WidthLadder, the shapes of training batches; None: any shape.
     """
 
     rows_per_example = 1
@@ -47,17 +47,17 @@ class ExampleBatches:
 
     @staticmethod
     def lanes_of(replicas, accumulation, before, output_dir):
-        """Returns the number of lanes of a run: the batches of a step that each carry a state; None: no state.
+        """Returns the number of lanes: the batches per step that each carry a state. Here None, as there is no state.
 
         Args:
             replicas: Replicas.
-            accumulation: int, batches that each replica accumulates per step.
+            accumulation: int, number of batches that each replica accumulates per step.
             before: dict, the `hparams.json` of the resumed run, or None.
             output_dir: str.
         """
 
     def carried(self, model, devices, accumulation):
-        """Returns the state that a model carries from step to step, see `TrainStep`; None: the model has no state.
+        """Returns the state that a model carries from step to step, see `TrainStep`. Here None, as there is no state.
 
         Args:
             model: keras.Model.
@@ -66,11 +66,11 @@ class ExampleBatches:
         """
 
     def first_state(self, model):
-        """Returns the state with which a model begins an evaluation; (): the model has no state."""
+        """Returns the model's initial state for an evaluation. Here (), as there is no state."""
         return ()
 
     def training(self, paths, facts, most_shapes=None):
-        """Returns the endless stream of one replica's batches.
+        """Returns the endless stream of training batches for one replica.
 
         Args:
             paths: list of str, the record files.
@@ -82,7 +82,7 @@ class ExampleBatches:
         return batching.training_batches(*arguments, self.ladder)
 
     def evaluation(self, paths, in_order=False):
-        """Returns the batches of one pass; `in_order`: whether consecutive records are one text."""
+        """Returns the batches of one pass; `in_order`, whether consecutive records form one text, is ignored here."""
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders)
 
     def whole(self, paths):
@@ -100,8 +100,8 @@ def check_stride(problem, stride, split, has_state=False):
         return
     if has_state:
         raise UserError(
-            f"--eval_stride={stride}: the model carries a state from one segment of a text to the next, so each id has "
-            "the preceding text as context anyway. Remove the flag."
+            f"--eval_stride={stride}: the model already carries a state from one segment of a text to the next, so "
+            "each id has the preceding text as context. Remove the flag."
         )
     if split not in problem.ordered_splits:
         raise UserError(
@@ -115,8 +115,8 @@ def check_stride(problem, stride, split, has_state=False):
         )
     if stride > problem.sequence_length:
         raise UserError(
-            f"--eval_stride={stride}: would skip ids between rows of {problem.sequence_length}. Expected from 1 to "
-            f"{problem.sequence_length}."
+            f"--eval_stride={stride}: windows of {problem.sequence_length} ids would leave gaps. Expected a number "
+            f"from 1 to {problem.sequence_length}."
         )
 
 
@@ -127,7 +127,7 @@ def sliding_batches(problem, hparams, paths, encoders, stride):
 
     Args:
         problem: Problem with `sequence_length`, whose records in `paths` are in order.
-        hparams: HParams: batch_size is used.
+        hparams: HParams, whose batch_size is used.
         paths: list of str.
         encoders: {feature: encoder}.
         stride: int, number of ids by which a window moves.

@@ -1,4 +1,4 @@
-"""Turns records into the examples that a model sees."""
+"""Reads records and turns them into the examples that a model sees."""
 
 import re
 
@@ -20,8 +20,8 @@ class ExampleReader:
             raises a TensorFlow error that `record_format.naming_damage` explains. None: ids are not checked.
 
     Attributes:
-        preprocesses: bool, whether the problem overrides `preprocess_example`. Otherwise the data set has no stage for
-            it, so that saved positions of iterators remain valid and records are parsed many at a time.
+        preprocesses: bool, whether the problem overrides `preprocess_example`. If not, the data set has no stage for
+            it, so that saved iterators remain valid and records are parsed in batches.
     """
 
     def __init__(self, problem, hparams, mode, paths, encoders=None):
@@ -32,11 +32,11 @@ class ExampleReader:
         self._sizes = {name: encoder.vocab_size for name, encoder in (encoders or {}).items()}
 
     def naming_damage(self):
-        """Returns `record_format.naming_damage` of the files."""
+        """Returns the `record_format.naming_damage` context for the files."""
         return record_format.naming_damage(*self.paths, features=self.problem.record_features)
 
     def batched(self, serialized, count):
-        """Returns a dataset of serialized examples, `count` at a time, for `parse`.
+        """Returns a dataset that groups `count` serialized examples at a time, for `parse`.
 
         Raises:
             UserError: `preprocess_example` could not be resumed: see `check_stateless`.
@@ -56,7 +56,7 @@ class ExampleReader:
 
     @tf.autograph.experimental.do_not_convert
     def stored(self, batch):
-        """In a graph: an element of `batched` -> {feature: int32 ragged [n, (length)]}, before `_rev` and `_copy`."""
+        """Parses an element of `batched` into {feature: int32 ragged [n, (length)]}, before `_rev` and `_copy`."""
         if not self.preprocesses:
             return record_format.parse_batch(batch, self.problem.record_features)
         batch = record_format.check_ids(batch, "preprocess_example returned a feature without ids, or an id below 0")
@@ -64,7 +64,7 @@ class ExampleReader:
 
     @tf.autograph.experimental.do_not_convert
     def parse(self, batch):
-        """In a graph: as `stored`, as a model sees it; the problem's features are first, and ids are checked."""
+        """Parses like `stored`, applies `_rev` and `_copy`, and checks the ids; the problem's features come first."""
         example = self.problem.maybe_reverse_and_copy(self.stored(batch))
         names = [name for name in self.problem.features if name in example]
         if self.problem.overrides("corrupt"):
@@ -81,10 +81,10 @@ class ExampleReader:
             return ids.with_flat_values(tf.identity(ids.flat_values))
 
     def examples(self):
-        """Yields {feature: list of ids} of all examples, file after file.
+        """Yields each example as {feature: list of ids}, file after file.
 
         Raises:
-            UserError: a file is missing, damaged or not of this format; the message names it.
+            UserError: a file is missing, damaged or in another format; the message names it.
         """
         with self.naming_damage():
             for pool in self.batched(tf.data.TFRecordDataset(self.paths), 1024).map(self.parse):
@@ -93,20 +93,20 @@ class ExampleReader:
 
 
 def _as_ids(example):
-    """Returns the features of an example as int64 of unknown length, so that any number of them can be batched."""
+    """Casts the features of an example to int64 with unknown length, so that examples can be batched together."""
     ids = {name: tf.reshape(tf.cast(value, tf.int64), [-1]) for name, value in example.items()}
     return {name: tf.compat.v1.placeholder_with_default(value, [None]) for name, value in ids.items()}
 
 
 def check_stateless(dataset, method):
-    """Refuses a dataset that could not be resumed, before anything is read from it.
+    """Raises an error for a dataset whose iterator cannot be saved and resumed, before anything is read from it.
 
     Args:
         dataset: `tf.data.Dataset`.
-        method: method of the user that the dataset calls, for the message.
+        method: the user's method that the dataset calls, for the message.
 
     Raises:
-        UserError: one of its operations has a state that no checkpoint of its iterator saves.
+        UserError: an operation of the dataset has a state that is not saved with the iterator.
     """
     policy = tf.data.experimental.ExternalStatePolicy.FAIL.value
     try:
@@ -115,10 +115,11 @@ def check_stateless(dataset, method):
         )
     except tf.errors.FailedPreconditionError as error:
         operation = re.search(r"(\w+) is stateful", error.message)
-        owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)  # of a class method
+        # the class, for a class method
+        owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)
         raise UserError(
-            f"{owner.__name__}.{method.__name__}: uses {operation[1] if operation else 'an operation'}, whose state no "
-            "checkpoint saves, so the run could not be resumed. Expected operations without state: draw "
-            "random numbers in corrupt(batch, seeds), by t2t_lite.data.random_numbers.uniform_numbers or "
+            f"{owner.__name__}.{method.__name__}: uses {operation[1] if operation else 'an operation'}, whose state is "
+            "not saved in checkpoints, so the run could not be resumed. Expected operations without state: generate "
+            "random numbers in corrupt(batch, seeds), with t2t_lite.data.random_numbers.uniform_numbers or "
             "tf.random.stateless_uniform."
         ) from error

@@ -1,4 +1,4 @@
-"""A problem's data in a folder: whether they are finished or begun, and whether they are the requested data.
+"""The state of a problem's data in a folder: whether generation has begun or finished, and for which request.
 
 Also finds all files that a problem's encoders read, so that a run or an export with copies of them is complete.
 """
@@ -23,22 +23,22 @@ from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 2  # increase it when the same request gives different files
+_FORMAT = 2  # to be increased when the same request gives different files
 
 
 class DataFolder:
     """The files that t2t-datagen writes for a problem into a folder.
 
     A manifest that contains only the request is written first, under a name that ends in `.begun`. The full manifest is
-    written last, so its existence means that the data are finished. If generation was interrupted, the same request
-    resumes with the existing vocabulary and chunks, and another request starts over.
+    written last, so its existence means that the data are finished. After an interruption, the same request resumes
+    with the existing vocabulary and chunks. A different request starts over.
 
     Args:
         problem: Problem.
         path: str, the folder, which need not exist.
 
     Attributes:
-        manifest_path, begun_path: str, the files of finished and of begun data.
+        manifest_path, begun_path: str, the manifests of finished and of begun data.
     """
 
     def __init__(self, problem, path):
@@ -48,7 +48,7 @@ class DataFolder:
         self.begun_path = f"{self.manifest_path}.begun"
 
     def lock(self):
-        """Returns a context manager that keeps other processes from writing these data. Raises `UserError`."""
+        """Returns a lock, a context manager, that keeps other processes from writing these data. Raises `UserError`."""
         return held_lock(f"{self.manifest_path}.lock", f"{self.path}: another t2t-datagen of {self.problem.name}")
 
     def records(self, split):
@@ -57,7 +57,7 @@ class DataFolder:
 
     @functools.cached_property
     def request(self):
-        """Everything that the files depend on, as JSON values."""
+        """Everything that determines the contents of the files, as JSON values."""
         problem = self.problem
         return {
             "format": _FORMAT,
@@ -69,11 +69,11 @@ class DataFolder:
         }
 
     def finished(self):
-        """Returns the manifest of finished data, or None if it or another file is missing.
+        """Returns the manifest of finished data, or None if the manifest or another file is missing.
 
         Raises:
-            UserError: the data were made for another request (the message names the first difference), or the size of a
-                shard has changed since it was written.
+            UserError: the data were generated with other settings (the message names the first difference), or the size
+                of a shard has changed since it was written.
         """
         problem, manifest = self.problem, find_manifest(self.problem, self.path)
         if not manifest:
@@ -86,8 +86,8 @@ class DataFolder:
             )
         if lost := self.request["shards"].keys() - manifest["splits"].keys():
             raise UserError(
-                f"{self.manifest_path}: 'splits' lacks {', '.join(sorted(lost))}. Delete the file and run "
-                "t2t-datagen again."
+                f"{self.manifest_path}: 'splits' lacks {', '.join(sorted(lost))}. Delete the file and run t2t-datagen "
+                "again."
             )
         for split, facts in manifest["splits"].items():
             paths = problem.data_filepaths(split, self.path, facts["shards"], shuffled=True)
@@ -99,11 +99,11 @@ class DataFolder:
         return manifest if all(map(files.exists, vocabularies or problem.learned_files(self.path))) else None
 
     def is_begun(self):
-        """Returns whether an earlier generation has begun and has not finished."""
+        """Returns whether an earlier generation was started but did not finish."""
         return files.exists(self.begun_path)
 
     def begin(self):
-        """Records the request; removes the unfinished output of another request.
+        """Records the request, and removes the unfinished output of a different request.
 
         Raises:
             UserError: another program wrote records here.
@@ -127,7 +127,7 @@ class DataFolder:
         files.write_json(self.begun_path, begun | {"to_learn": list(map(os.path.basename, to_learn))})
 
     def end(self):
-        """Removes the files that only an unfinished generation needs."""
+        """Removes the files that are only needed until generation finishes."""
         if self.is_begun():
             for paths in self.shards().values():
                 sharding.remove_chunks(paths)
@@ -164,7 +164,7 @@ def _value_text(value):
 
 
 def _source(problem):
-    """Returns the SHA-256 of the problem's module, because output of other code must not be continued."""
+    """Returns the SHA-256 of the problem's module, because generation must not resume after its code has changed."""
     try:
         return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
     except (OSError, TypeError):
@@ -172,28 +172,28 @@ def _source(problem):
 
 
 def encoder_files(problem, folder):
-    """Returns the files of a folder that a problem's encoders read.
+    """Returns the files in a folder that a problem's encoders read.
 
-    `Problem.vocabulary_files` names those that the encoders know. Other files that `feature_encoders` reads, such as a
-    list of labels, are found by calling it with a folder that contains only the known ones. A file elsewhere cannot be
-    copied, which is logged.
+    `Problem.vocabulary_files` lists the files that the encoders know. Other files that `feature_encoders` reads, such
+    as a list of labels, are found by calling it with a folder that contains only the known files. A file outside of the
+    folder cannot be copied; this is logged.
 
     Args:
         problem: Problem.
-        folder: str, a data folder or that of a run.
+        folder: str, a data folder or the folder of a run.
 
     Returns:
         {path relative to the folder: path}.
 
     Raises:
-        UserError: a file is missing, or copies of all these files do not give the same encoders.
+        UserError: a file is missing, or the encoders made from copies of these files differ.
     """
     paths = {}
     for path in problem.vocabulary_files(folder):
         if (name := _relative(path, folder)) is None:
             _LOGGER.warning(
-                f"{path}: {problem.name} reads this file outside of {folder}, so the run will need it there. Expected "
-                f"it in {folder}, from where it is copied."
+                f"{path}: {problem.name} reads this file, which is outside of {folder} and cannot be copied with the "
+                f"run. Keep it there, or move it into {folder}."
             )
         else:
             paths[name] = path
@@ -207,11 +207,13 @@ def encoder_files(problem, folder):
                 name = _named_in(str(error), copies)
                 if name is None or name in paths or not files.exists(os.path.join(folder, name)):
                     reason = first_line(error).replace(copies, folder)
-                    raise _incomplete(problem, folder, paths, f"copies of these alone make none: {reason}") from error
+                    raise _incomplete(
+                        problem, folder, paths, f"with only copies of these, it fails: {reason}"
+                    ) from error
                 paths[name] = os.path.join(folder, name)
                 continue
             if _fingerprints(encoders) != expected:
-                raise _incomplete(problem, folder, paths, "copies of these alone make other encoders")
+                raise _incomplete(problem, folder, paths, "with only copies of these, the encoders differ")
             return paths
 
 
@@ -227,13 +229,13 @@ def _fingerprints(encoders):
 
 
 def _relative(path, folder):
-    """Returns a path relative to the folder that it is in, or None if it is elsewhere."""
+    """Returns a path relative to the folder, or None if the path is outside of it."""
     path, folder = (part if files.is_remote(part) else os.path.abspath(part) for part in (path, folder))
     folder = folder.rstrip("/") + "/"
     return path.removeprefix(folder) if path.startswith(folder) else None
 
 
 def _named_in(message, folder):
-    """Returns the path of a file in a folder that an error message names, relative to the folder, or None."""
+    """Returns the first path in an error message that is inside the folder, relative to it, or None."""
     match = re.search(re.escape(folder) + r"/([^:;\n'\"]+)", message)
     return match[1] if match and ".." not in match[1].split("/") else None

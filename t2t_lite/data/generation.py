@@ -1,4 +1,4 @@
-"""Writes a problem's vocabulary, shards and manifest once; interruptions do not change the files."""
+"""Generates a problem's vocabulary, shards and manifest; an interrupted run resumes and gives the same files."""
 
 import itertools
 import logging
@@ -16,13 +16,13 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_EXAMPLES = 4096  # the first examples of a shard, which are in random order
-_MOST = 0.05  # of unknown ids and byte pieces; a vocabulary learned from such text has hardly any
+_EXAMPLES = 4096  # examples from the start of a shard, which is shuffled
+_MOST = 0.05  # share of unknown ids and byte pieces; a vocabulary learned from similar text stays far below it
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
 
 def generate(problem, data_dir, tmp_dir):
-    """Writes the data of `problem` into `data_dir`. Does nothing if the same request is already finished there.
+    """Writes the data of `problem` into `data_dir`, unless they are already complete there.
 
     Raises:
         UserError: `data_dir` contains the output of another request (the message names the difference), or the input
@@ -35,7 +35,7 @@ def generate(problem, data_dir, tmp_dir):
         return
     files.make_folder(data_dir)
     with folder.lock():
-        if _is_done(folder):  # by a process that was killed before it cleaned up, or that has just finished
+        if _is_done(folder):  # left by a process that was killed before it cleaned up, or that has just finished
             folder.end()
         else:
             files.check_writable(data_dir)
@@ -46,8 +46,8 @@ def _check_order(problem):
     for split, shards in ((split["split"], split["shards"]) for split in problem.dataset_splits):
         if problem.is_generate_per_split and split in problem.ordered_splits and shards != 1:
             raise UserError(
-                f"{problem.name}: dataset_splits has {shards} shards of the {FILE_TAGS[split]} set, whose records keep "
-                "the order of the text. Expected 1."
+                f"{problem.name}: dataset_splits gives the {FILE_TAGS[split]} set {shards} shards, but its records "
+                "keep the order of the text. Expected 1 shard."
             )
 
 
@@ -90,7 +90,7 @@ def _write_all(folder, tmp_dir):
 
 
 def _write_splits(folder, tmp_dir):
-    """Writes all shards; returns {split: facts}."""
+    """Writes the shards of all splits; returns {split: facts}."""
     shards = folder.shards()
     if folder.problem.is_generate_per_split:
         return {split: _write(folder, tmp_dir, {split: paths})[split] for split, paths in shards.items()}
@@ -139,7 +139,7 @@ def _write(folder, tmp_dir, shards):
 
 
 class Source:
-    """The samples of one stream, which are opened where they are read: here or on another machine.
+    """A stream of samples, opened only in the process that reads it, on this or another machine.
 
     Args:
         problem: Problem.
@@ -153,9 +153,9 @@ class Source:
         self._split = split
 
     def open(self):
-        """Returns (iterator of samples, function that encodes a list of them, or None).
+        """Returns (iterator of samples, function that encodes a list of samples, or None).
 
-        The iterator raises `UserError` at its end if it had no sample.
+        The iterator raises `UserError` at its end if there was no sample.
         """
         self._problem.removed.clear()
         self._problem.unit_counts.clear()
@@ -163,7 +163,7 @@ class Source:
         return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
 
     def counts(self):
-        """Returns {"removed": {reason: samples left out}, "units": {unit: its count}}, once all have been read."""
+        """Returns {"removed": {reason: number}, "units": {unit: number}}, once all samples have been read."""
         return {"removed": dict(sorted(self._problem.removed.items())), "units": dict(self._problem.unit_counts)}
 
     def _some(self, samples):
@@ -177,13 +177,13 @@ class Source:
 
 def no_example(problem, split):
     """Returns the error for a split without examples."""
-    return UserError(f"{problem.name}: no example for the {FILE_TAGS[split]} set. Expected {problem.smallest_corpus}.")
+    return UserError(f"{problem.name}: the {FILE_TAGS[split]} set has no example. Expected {problem.smallest_corpus}.")
 
 
 def _too_few(problem, split, facts_of_splits):
     count = sum(facts["examples"] for facts in facts_of_splits)
     return UserError(
-        f"{problem.name}: {count:,} examples, dealt over the shards of dataset_splits, leave none for the "
+        f"{problem.name}: {count:,} examples, distributed over the shards of dataset_splits, leave none for the "
         f"{FILE_TAGS[split]} set. Expected more examples (--max_cases), or a larger share of the shards."
     )
 
@@ -197,7 +197,7 @@ def _summary(manifest):
 def report_coverage(folder):
     """Logs the shares of unknown ids and of byte pieces in the training data, unless they are 0.0 %.
 
-    A share above 5 % is a warning: words become many byte pieces, or all the same unknown id.
+    A share above 5 % is logged as a warning, because words then become many byte pieces or the same unknown id.
     """
     problem, records = folder.problem, folder.records(DatasetSplit.TRAIN)
     if not records.exist():
@@ -215,8 +215,8 @@ def report_coverage(folder):
             text = f"{problem.name}: {feature} have {shares_text} among their ids"
             if sum(shares.values()) > _MOST:
                 _LOGGER.warning(
-                    f"{text}: the vocabulary does not know much of the text, as if it were for another language. "
-                    "Expected a vocabulary that was learned from such text."
+                    f"{text}: the vocabulary does not cover the text well. Perhaps it is for another language. "
+                    "Expected a vocabulary learned from similar text."
                 )
             else:
                 _LOGGER.info(text)
@@ -226,7 +226,7 @@ def coverage(encoder, ids):
     """Returns {"<unk>": share, "byte pieces": share} of ids.
 
     Args:
-        encoder: TextEncoder. For an encoder of bytes both shares are 0.
+        encoder: TextEncoder. If it encodes bytes, both shares are 0.
         ids: int [n].
     """
     counts = np.bincount(ids, minlength=encoder.vocab_size)

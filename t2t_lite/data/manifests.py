@@ -1,6 +1,6 @@
-"""Manifests of finished and unfinished data, which are read without trusting them, and the facts in them.
+"""Reads and validates the manifests of finished and unfinished data, and counts the facts in them.
 
-Facts about a split are counted while it is written and checked before training without reading it again. A manifest
+Facts about a split are counted while it is written. Training checks them without reading the split again. A manifest
 stores them as `splits.<split>`, together with "shards" and "removed":
 
     "examples"      their number
@@ -25,11 +25,11 @@ from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
 
-_MOST_SHARDS = 99_999  # five digits in a name
+_MOST_SHARDS = 99_999  # limit of five digits in a shard's name
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
-NEWER = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
+NEWER = {"lengths", "side_lengths", "largest_id", "bytes"}  # keys that older manifests lack
 RECORDS_AT_ONCE = 2**12
 
 
@@ -39,7 +39,7 @@ def manifest_path(problem, data_dir):
 
 
 def find_manifest(problem, data_dir):
-    """Returns the manifest of a problem's data, see `read_manifest`; {} if the problem wrote its files itself.
+    """Returns the manifest of a problem's data, see `read_manifest`; {} if it has no manifest.
 
     Raises:
         UserError: the manifest is damaged.
@@ -61,7 +61,7 @@ def read_manifest(path, features):
     """
     newer = {f"{name}?": kind for name, kind in _newer_counts(features).items()}
     facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS}
-    facts |= {"units?": _COUNTS, "text?": _COUNTS}  # "text": of older ones
+    facts |= {"units?": _COUNTS, "text?": _COUNTS}  # older manifests have "text"
     vocabulary = {str: {"size": int, "sha256": str}}
     schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
     manifest = files.read_json(path, {**schema, "vocabulary_files?": [str]})
@@ -78,16 +78,17 @@ def read_manifest(path, features):
 
 
 def read_begun(path):
-    """Returns the dict that was written when generation began. Raises `UserError` for a damaged file.
+    """Returns the manifest that was written when generation began. Raises `UserError` if the file is damaged.
 
-    "to_learn" lists the vocabulary files that did not exist; names that could be those of other files are dropped.
+    "to_learn" lists the vocabulary files that did not exist then. Names that do not look like a vocabulary's are
+    dropped.
     """
     begun = files.read_json(path, _BEGUN)
     return begun | {"to_learn": [name for name in begun.get("to_learn", []) if _VOCABULARY.fullmatch(name)]}
 
 
 def check_facts(facts, features, where):
-    """Raises `UserError`, which names `where`, unless a JSON value has the form of `manifests.Facts.as_json`."""
+    """Raises `UserError`, with `where` in its message, unless a JSON value has the form of `Facts.as_json`."""
     check_schema(facts, _first_counts(features) | _newer_counts(features), where)
     check_counts(facts, where)
 
@@ -97,13 +98,13 @@ def _first_counts(features):
 
 
 def _newer_counts(features):
-    """Returns the form of the counts that older manifests lack."""
+    """Returns the schema of the counts that older manifests lack."""
     of_features = {"side_lengths": dict.fromkeys(features, _COUNTS), "largest_id": dict.fromkeys(features, int)}
     return {"lengths": _COUNTS, **of_features}
 
 
 def check_counts(facts, where):
-    """Raises `UserError` if a number is negative or a length is not a number."""
+    """Raises `UserError` if a count is out of range or a length is not a number."""
     lengths = [facts.get("lengths", {}), *facts.get("side_lengths", {}).values()]
     for name in {name for counts in lengths for name in counts}:
         if not re.fullmatch(r"[0-9]{1,9}", name):
@@ -115,7 +116,7 @@ def check_counts(facts, where):
 
 
 class Facts:
-    """Counts of examples, accumulated from lists of them, results of `as_json`, and arrays.
+    """Accumulates counts over examples, which are given as lists, as batches, or as results of `as_json`.
 
     Args:
         features: names of the features.
@@ -148,7 +149,7 @@ class Facts:
         self._note_largest(largest_id)
 
     def add_json(self, facts):
-        """Adds the result of another `as_json`."""
+        """Adds the counts that `as_json` returned for other examples."""
         self._longest.update(_by_number(facts["lengths"]))
         for name, counter in self._lengths.items():
             counter.update(_by_number(facts["side_lengths"][name]))
@@ -184,15 +185,16 @@ def check_examples(examples, features=SIDES):
     """Raises `UserError` unless all examples are {feature: ids} with at least one id in each feature."""
     try:
         rows = [example[name] for example in examples for name in features]
-        kinds = set().union(*(map(type, row) for row in rows))  # since a set does not distinguish 1.0 from 1
+        # of the rows, since a set of the ids does not distinguish 1.0 from 1
+        kinds = set().union(*(map(type, row) for row in rows))
         if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
             return
     except (TypeError, KeyError, IndexError):  # not a dict, or not a list
         pass
     fault = next(filter(None, (_fault(example, features) for example in examples)))
     raise UserError(
-        f"an example {fault}. Expected ids from 0 to {LARGEST_ID} as {' and as '.join(features)}: see the problem's "
-        "encoder and what it generates."
+        f"an example {fault}. Expected ids from 0 to {LARGEST_ID} as {' and as '.join(features)}: check the problem's "
+        "encoder and the samples that it generates."
     )
 
 
@@ -220,10 +222,10 @@ def _is_id(value):
 
 
 def read_facts(paths, features=SIDES):
-    """Reads all records and returns their facts, except those of the files ("bytes").
+    """Reads all records and returns their facts, except the sizes of the files ("bytes").
 
     Raises:
-        UserError: a file is missing or damaged, or has other contents; the message names it.
+        UserError: a file is missing, damaged, or does not contain such records; the message names the file.
     """
     facts = Facts(features)
     for path in paths:
@@ -234,7 +236,7 @@ def read_facts(paths, features=SIDES):
 
 
 def check_sizes(paths, sizes, command):
-    """Raises `UserError` if sizes (bytes) of files have changed since they were written; it names the first file."""
+    """Raises `UserError` if the size in bytes of a file has changed; the message names the first such file."""
     if len(paths) != len(sizes):
         raise UserError(
             f"{paths[0]} and so on: found {counted(len(paths), 'shard')}, but the manifest has {len(sizes)}. Delete "
@@ -244,8 +246,8 @@ def check_sizes(paths, sizes, command):
         actual = files.size(path)
         if actual != size:
             raise UserError(
-                f"{path}: has {actual:,} bytes, but had {size:,} when it was written: truncated or replaced. Delete it "
-                f"and run: {command}"
+                f"{path}: has {actual:,} bytes, but had {size:,} when it was written. It was truncated or replaced: "
+                f"delete it and run: {command}"
             )
 
 
@@ -266,7 +268,7 @@ def check_ids(facts, encoders, where):
 
 
 def count_kept(lengths, max_length, min_length=0):
-    """Returns (examples within the limits, examples outside) of {length: examples}; `max_length` 0: no limit."""
+    """Returns (examples within, examples outside) the limits, from {length: examples}; `max_length` 0: no limit."""
     count = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
     return count, sum(lengths.values()) - count
 
@@ -277,5 +279,5 @@ def longest_row(problem, hparams):
 
 
 def count_cut(problem, hparams, facts):
-    """Returns how many examples of a split a problem truncates; `facts` are those of the stored split."""
+    """Returns the number of examples of a split that a problem truncates; `facts` describes the stored split."""
     return count_kept(facts["lengths"], problem.max_length(hparams))[1] if problem.cuts_rows else 0

@@ -1,4 +1,4 @@
-"""Generates the data of problems by name: the settings that all problems share, and the equivalent command."""
+"""Generates the data of problems by name, with shared settings, and builds the equivalent t2t-datagen command."""
 
 import dataclasses
 import fnmatch
@@ -13,7 +13,7 @@ from t2t_lite.errors import UserError, nearest
 from t2t_lite.settings.ranges import COUNT, SEED, Range, setting
 
 _LOGGER = logging.getLogger("t2t_lite")
-# Each process takes some 600 MB.
+# Each process needs about 600 MB of memory.
 _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
 
 
@@ -23,25 +23,26 @@ class GenerationSettings:
 
     max_cases: int = setting(0, limits=COUNT, meaning="Largest number of examples per split; 0: no limit.")
     skip_bad_lines: bool = setting(
-        False,
-        meaning="Skip and count lines that cannot be read, for example because they are not UTF-8 or lack a column.",
+        False, meaning="Skip and count unreadable lines, for example lines that are not UTF-8 or lack a column."
     )
-    random_seed: int = setting(429459, limits=SEED, meaning="Seed of all random numbers; equal seeds give equal files.")
+    random_seed: int = setting(
+        429459, limits=SEED, meaning="Seed for all random numbers; the same seed gives the same files."
+    )
     num_workers: int | None = setting(
         None, limits=_WORKERS, meaning="Number of processes that encode; default: one per core."
     )
 
 
 def select_problems(patterns, excluded=(), keeps_suffix=False):
-    """Returns the full names of problems, a list of str.
+    """Resolves comma-separated problem names and prefixes into a list of full names.
 
     Args:
         patterns: str, comma-separated names, or prefixes ending in *.
         excluded: list of str; problems whose names contain one of them are excluded.
-        keeps_suffix: bool, whether to keep the suffixes `_rev` and `_copy`, whose records are the base problem's.
+        keeps_suffix: bool, whether to keep the suffixes `_rev` and `_copy`. They do not change the records.
 
     Raises:
-        UserError: a problem does not exist, or none is left.
+        UserError: a problem does not exist, or no problem is selected.
     """
     registered, names = registry.list_problems(), []
     for word in filter(None, (word.strip() for word in patterns.split(","))):
@@ -50,7 +51,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
             continue
         base = registry.problem(word).name if not word.endswith("*") else word
         if base != word and base == base.rstrip("*"):
-            _LOGGER.info(f"{word}: its records are those of {base}; training reads them as {word[len(base) :]} says")
+            _LOGGER.info(f"{word}: uses the records of {base}; training applies {word[len(base) :]} when it reads them")
         matches = fnmatch.filter(registered, base)
         if not matches:
             raise UserError(
@@ -58,7 +59,9 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
             )
         names += [name for name in matches if name not in names]
     if not names:
-        raise UserError(f"--problem={patterns}: no problem is named. Expected one or more names, separated by commas.")
+        raise UserError(
+            f"--problem={patterns}: contains no name. Expected one or more names of problems, separated by commas."
+        )
     names = [name for name in names if not any(part in name for part in excluded)]
     if not names:
         raise UserError(f"--problem={patterns}: --exclude_problems={','.join(excluded)} excludes all of them.")
@@ -71,26 +74,31 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
     Args:
         names: list of str.
         data_dir, tmp_dir: paths of the folders for records and downloads.
-        arguments: dict of arguments for the problems' `configure`, such as the user's files; {} or None: no call.
+        arguments: dict of arguments for the problems' `configure`, such as the user's files; if {} or None, `configure`
+            is not called.
         settings: GenerationSettings; None: the defaults.
         attributes: {name: value}, further attributes of the problems, such as `Problem.write_shards`.
 
     Raises:
-        UserError: a problem does not accept the arguments, or its generation raises it.
+        UserError: a problem does not accept the arguments, or its generation fails.
     """
-    for name in names:  # so that mistakes are reported before any work
+    for name in names:  # so that mistakes are reported before any data is generated
         problem = registry.problem(name)
         accepted = getattr(problem, "flags", ())
         if not accepted and hasattr(problem, "configure"):
             accepted = inspect.signature(problem.configure).parameters
         if wrong := [f"--{argument}" for argument in arguments or () if argument not in accepted]:
-            only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "Its data are built in."
+            only = (
+                f"Expected {', '.join(f'--{name}' for name in accepted)}."
+                if accepted
+                else "This problem uses built-in data."
+            )
             raise UserError(f"{', '.join(wrong)}: not available for --problem={problem.name}. {only}")
-    import numpy as np  # here, for `t2t-datagen --help` needs the settings alone
+    import numpy as np  # imported late, since `t2t-datagen --help` needs only the settings
 
     settings = settings or GenerationSettings()
     for name in names:
-        # For problems of users that use the global generators; seeded for each, so that the order does not matter.
+        # For users' problems that use the global generators. Seeding before each problem makes their order irrelevant.
         random.seed(settings.random_seed)
         np.random.seed(settings.random_seed % 2**32)
         problem = registry.problem(name)
@@ -106,6 +114,6 @@ def datagen_command(problem, data_dir):
     """Returns a command line of t2t-datagen, quoted for a shell, with all flags that the problem needs."""
     usr_dir = registry.usr_dir_of(type(problem))
     words = ["t2t-datagen", f"--problem={problem.name}"]
-    words += getattr(problem, "example_flags", "").split()  # names of files that only the user knows
+    words += getattr(problem, "example_flags", "").split()  # placeholders for the user's files
     words += [f"--data_dir={data_dir}", *([f"--t2t_usr_dir={usr_dir}"] if usr_dir else [])]
     return shlex.join(words)

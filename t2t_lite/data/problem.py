@@ -1,4 +1,4 @@
-"""Problems: which data, which vocabulary, which files (tensor2tensor's problem.py).
+"""Public names for defining problems (mirrors tensor2tensor's problem.py).
 
 Your own problem subclasses `Text2TextProblem` and defines `generate_samples`:
 
@@ -37,4 +37,4 @@ __all__ = [
     "text2self_txt_iterator", "text2text_txt_iterator", "text2text_txt_tab_iterator", "txt_line_iterator",
 ]  # fmt: skip
 
-__getattr__ = names_in_extras(__name__, r"\w*Problem")  # of extras: ImageProblem, for example
+__getattr__ = names_in_extras(__name__, r"\w*Problem")  # problems from extras, such as ImageProblem

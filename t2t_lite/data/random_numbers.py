@@ -1,11 +1,11 @@
-"""Random numbers that are functions of a seed and a place, the same on every device, with and without XLA."""
+"""Counter-based random numbers: functions of a seed and a position, equal on every device, with and without XLA."""
 
 import tensorflow as tf
 
 
 @tf.autograph.experimental.do_not_convert
 def uniform_numbers(seeds, num_samples, length):
-    """Returns float32 [B, num_samples, length, 2] in [0, 1): functions of the seed, the sample and the position.
+    """Returns float32 [B, num_samples, length, 2] in [0, 1), determined by the seed, the sample and the position.
 
     Args:
         seeds: int32 [B, 2].
@@ -22,10 +22,10 @@ def uniform_numbers(seeds, num_samples, length):
 def threefry(key, counter):
     """Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 
-    It uses only integer operations, so it gives the same numbers on every device, with and without XLA.
+    It uses only integer operations, so the numbers are the same on every device, with and without XLA.
 
     Args:
-        key, counter: two uint32 tensors each, of shapes that broadcast.
+        key, counter: pairs of uint32 tensors whose shapes broadcast.
 
     Returns:
         Two uint32 tensors of random bits.

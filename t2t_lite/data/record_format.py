@@ -1,7 +1,7 @@
-"""The format of records.
+"""Serializes, parses and validates records.
 
-A record is a `tf.train.Example` of int64 lists such as `inputs` and `targets`, texts ending in 1. Mirrors
-tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
+A record is a `tf.train.Example` with int64 lists such as `inputs` and `targets`; the ids of a text end in 1. Mirrors
+tensor2tensor's generator_utils.py, including the names of files.
 """
 
 import re
@@ -11,21 +11,21 @@ import tensorflow as tf
 from t2t_lite.errors import Failure, UserError, first_line, shown
 
 SIDES = ("inputs", "targets")  # the features of most problems
-LARGEST_ID = 2**31 - 1  # batches are int32
+LARGEST_ID = 2**31 - 1  # because batches are int32
 OUTSIDE = "an id is outside the vocabulary"
 
 
 def serialize(example):
-    """Returns {feature: ids} as the bytes of a `tf.train.Example`."""
+    """Serializes {feature: ids} as a `tf.train.Example`, bytes."""
     feature = {key: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for key, ids in example.items()}
-    # Deterministic: the features are a map, whose order differs from process to process.
+    # Deterministic, since the features are a map, whose order would differ from process to process.
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
 
 
 def parse_batch(serialized, features=SIDES):
-    """In a graph: records, string [n] -> {feature: int32 ragged [n, (length)]}.
+    """Parses records, string [n], into {feature: int32 ragged [n, (length)]}; works in a graph.
 
-    A record without ids in a feature, or with a negative id or one of more than 32 bits, raises a TensorFlow error that
+    If a feature of a record is empty, or an id is negative or too large for int32, a TensorFlow error is raised, which
     `naming_damage` explains. Without this check, training would see an empty example or a different id.
     """
     example = check_ids(tf.io.parse_example(serialized, _spec(features)))
@@ -33,7 +33,7 @@ def parse_batch(serialized, features=SIDES):
 
 
 def parse_one(serialized, features=SIDES):
-    """In a graph: one record, string [] -> {feature: int64 [length]}, checked as by `parse_batch`."""
+    """Parses one record, string [], into {feature: int64 [length]}, with the checks of `parse_batch`."""
     return check_ids(tf.io.parse_single_example(serialized, _spec(features)))
 
 
@@ -42,7 +42,7 @@ def _spec(features):
 
 
 def check_ids(example, message="a record without its ids"):
-    """In a graph: returns {feature: int64 [length], or ragged [n, (length)]}; raises `message` if its ids are wrong."""
+    """Returns {feature: int64 [length] or ragged [n, (length)]} with an assertion that its ids are valid."""
     with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all([*map(_is_right, example.values())]), [message])]):
         return tf.nest.map_structure(tf.identity, example)
 
@@ -53,14 +53,14 @@ def _is_right(ids):
 
 
 def find_fault(record, names=SIDES):
-    """Returns the problem with the bytes of a record, or None.
+    """Describes what is wrong with the bytes of a record; returns None if the record is valid.
 
     Args:
         record: bytes, expected to be a `tf.train.Example` with ids as `names`.
     """
     try:
         features = tf.train.Example.FromString(record).features.feature
-    except Exception as error:  # protobuf's class has moved between versions
+    except Exception as error:  # by name, because the class has moved between versions of protobuf
         if type(error).__name__ != "DecodeError":
             raise
         return "not a tf.train.Example"
@@ -79,10 +79,10 @@ def find_fault(record, names=SIDES):
 
 
 class naming_damage:
-    """Context that turns TensorFlow's errors while reading records into a `UserError` that names file and record.
+    """Context that turns TensorFlow's errors about records into a `UserError` that names the file and the record.
 
     Args:
-        paths: paths of the files; finding the damaged one takes a pass over them.
+        paths: paths of the files; after an error, they are read again to find the damaged file.
         features: names of the features that records hold.
     """
 
@@ -102,34 +102,35 @@ class naming_damage:
         name, cause = f"{first} and so on" if others else first, _first_line(error)
         if isinstance(error, tf.errors.DataLossError):
             raise UserError(
-                f"{name}: was damaged when it was read ({cause}), and is intact now. Run the same command again. If "
+                f"{name}: was damaged when it was read ({cause}), but is intact now. Run the same command again. If "
                 "the error comes back, the newest checkpoint contains the damaged data: delete this checkpoint."
             ) from None
-        if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):  # the cause may be truncated before it
+        # searched in the whole error, since the cause may be truncated
+        if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):
             raise UserError(
                 f"{name}: {outside[0]}. Records and vocabulary do not match: run t2t-datagen into an empty folder."
             ) from None
-        raise Failure(f"{name}: the records are intact, but no batches can be made of them: {cause}") from error
+        raise Failure(f"{name}: the records are intact, but making batches from them failed: {cause}") from error
 
 
 def naming(dataset, paths, features=SIDES):
-    """Yields the elements of a data set that reads records in `paths`, inside `naming_damage`."""
+    """Yields the elements of a data set that reads `paths`; errors are explained by `naming_damage`."""
     with naming_damage(*paths, features=features):
         yield from dataset
 
 
 def _errors_of_reading():
-    """Returns the exceptions that TensorFlow raises for files that are damaged or unreadable."""
+    """Returns the classes of exceptions that TensorFlow raises for damaged or unreadable files."""
     errors = tf.errors
     return (
         errors.DataLossError, errors.InvalidArgumentError, errors.NotFoundError, errors.PermissionDeniedError,
         errors.FailedPreconditionError, errors.UnknownError,
-        UnicodeDecodeError,  # if TensorFlow's message quotes bytes that are not UTF-8
+        UnicodeDecodeError,  # if TensorFlow's message quotes invalid UTF-8
     )  # fmt: skip
 
 
 def _find_fault(path, features):
-    """Returns the message about a file that cannot be read or trained on, or None if it is intact."""
+    """Reads a file and returns a message about its first fault, or None if the file is intact."""
     number = 0
     try:
         for batch in tf.data.TFRecordDataset(path).batch(1024):
@@ -157,4 +158,5 @@ def _wrong_record(path, number, fault, features):
 
 
 def _first_line(error):
-    return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))  # the rest are the values
+    # without the values that follow the message
+    return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))

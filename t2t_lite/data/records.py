@@ -1,4 +1,4 @@
-"""The records of a split on disk: paths, facts, fingerprint, checks, and batches, also for Keras' `fit`."""
+"""The records of a split on disk: paths, facts, fingerprint, checks, and batches, including those for Keras' `fit`."""
 
 import dataclasses
 import fnmatch
@@ -19,14 +19,14 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.settings.config import HParams
 
-_BYTES_OF_A_FINGERPRINT = 2**16  # per shard: several hundred sentences of a shuffled set
+_BYTES_OF_A_FINGERPRINT = 2**16  # per shard: several hundred sentences, in shuffled order
 
 
 class Records:
-    """A split that t2t-datagen, or the problem itself, has written. Files are read lazily.
+    """The records of a split, written by t2t-datagen or by the problem itself. Files are read lazily.
 
     Args:
-        problem: Problem; examples are those of a model, after `_rev` and `_copy`.
+        problem: Problem; examples are returned as a model sees them, after `_rev` and `_copy`.
         data_dir: str, the folder of the shards, the vocabulary and the manifest.
         split: a name in `DatasetSplit`.
     """
@@ -41,8 +41,8 @@ class Records:
         """The sorted paths of the shards.
 
         Raises:
-            UserError: shards are missing, or those of two sets are mixed; the message gives the pattern and the next
-                command.
+            UserError: shards are missing, or shards of two sets are mixed; the message gives the pattern and the
+                command to run.
         """
         pattern, paths = os.path.join(*self._pattern), self._shards()
         paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
@@ -51,8 +51,8 @@ class Records:
         totals = {int(path[-5:]) for path in paths}
         if len(totals) > 1:
             raise UserError(
-                f"{pattern}: found shards of sets of {' and of '.join(map(str, sorted(totals)))}. Delete the wrong "
-                f"ones and run: {self._command}"
+                f"{pattern}: found shards from sets of {' and '.join(map(str, sorted(totals)))} shards. Delete the "
+                f"wrong set and run: {self._command}"
             )
         total = totals.pop()
         if len(paths) != total:
@@ -69,7 +69,7 @@ class Records:
 
     @property
     def _pattern(self):
-        """The folder of the shards, and the pattern of their names."""
+        """(the folder of the shards, the pattern of their names)."""
         if self.problem.overrides("filepattern"):
             return os.path.split(self.problem.filepattern(self.data_dir, self.split))
         name = f"{glob.escape(self.problem.dataset_filename())}-{FILE_TAGS[self.split]}-?????-of-?????"
@@ -81,7 +81,7 @@ class Records:
 
     @functools.cached_property
     def facts(self):
-        """The facts of the split from the manifest, see `manifests`; {} if the manifest lacks some of them.
+        """The facts of the split from the manifest, see `manifests`; {} if some facts are missing there.
 
         Raises:
             UserError: shards are missing, or their sizes differ from the manifest's.
@@ -96,14 +96,14 @@ class Records:
         return find_manifest(self.problem, self.data_dir).get("splits", {}).get(self.split, {})
 
     def unit_counts(self):
-        """Returns {unit such as "id" or "word": its count in the split}, see `losses_by_unit`; {} if not counted."""
+        """Returns {unit such as "id" or "word": count in the split}, see `losses_by_unit`; {} if it is unknown."""
         facts = self._manifest_facts()
         older = {name.removesuffix("s"): count for name, count in facts.get("text", {}).items()}
         counts = facts.get("units", older)
         return {"id": facts["tokens"]["targets"], **counts} if counts else {}
 
     def fingerprint(self, shards=None):
-        """Returns a str that identifies these records in any folder: a hash of the shards' names, sizes and beginnings.
+        """Returns a hash, str, of the shards' names, sizes and first bytes; it identifies these records in any folder.
 
         Args:
             shards: int, number of shards to hash; None: all.
@@ -123,7 +123,7 @@ class Records:
         return digest.hexdigest()
 
     def check_vocabulary(self, encoders):
-        """Raises `UserError` if the vocabulary in the folder is not the one that the records were encoded with.
+        """Raises `UserError` unless the records were encoded with the vocabulary that is now in the folder.
 
         Args:
             encoders: {feature: encoder}, as in the files.
@@ -134,22 +134,24 @@ class Records:
             if sha256 != encoder.fingerprint:
                 where = getattr(encoder, "path", None) or f"{feature} of {self.problem.name}"
                 raise UserError(
-                    f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) is "
-                    f"not the one the records in {self.data_dir} were made with ({expected[feature]['size']} entries, "
-                    f"SHA-256 {sha256[:12]}…). Put that file back, or delete the records and run t2t-datagen."
+                    f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) "
+                    f"differs from the vocabulary with which the records in {self.data_dir} were made "
+                    f"({expected[feature]['size']} entries, SHA-256 {sha256[:12]}…). Restore the original vocabulary, "
+                    "or delete the records and run t2t-datagen."
                 )
 
     def check(self, reads_records=False):
         """Checks the split before it is used, and returns its facts.
 
-        If the manifest has them, the time does not depend on the split's size. Otherwise (an older manifest, or a
-        problem that wrote its files itself) all records are read.
+        If the manifest contains the facts, this takes the same short time for any size. Otherwise all records are read,
+        namely with an older manifest or if the problem wrote its files itself.
 
         Args:
-            reads_records: whether to read all records in any case, to find a changed byte now instead of hours later.
+            reads_records: whether to read all records in any case, so that a changed byte is found now instead of hours
+                later.
 
         Raises:
-            UserError: the vocabulary has changed; a shard is missing, damaged, or has changed in size; or an id is
+            UserError: the vocabulary has changed, a shard is missing or damaged or its size has changed, or an id is
                 outside its feature's vocabulary.
         """
         encoders = self.problem.open_encoders(self.data_dir)
@@ -161,7 +163,7 @@ class Records:
         return facts
 
     def seen_facts(self, hparams, facts):
-        """Returns `facts` of training examples as a model sees them: after `preprocess_example`, `_rev` and `_copy`.
+        """Returns `facts` for training examples as a model sees them: after `preprocess_example`, `_rev` and `_copy`.
 
         If the problem overrides `preprocess_example`, all records are read for this.
         """
@@ -175,7 +177,8 @@ class Records:
                     counts.add_batch(batch)
             return counts.as_json()
         lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
-        of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]  # with `_copy`, a model sees one side
+        # with `_copy`, a model sees only one side
+        of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]
         by_feature = {name: problem.maybe_reverse_and_copy(facts[name]) for name in ("tokens", "largest_id")}
         return {**facts, **by_feature, "lengths": of_rows, "side_lengths": lengths}
 
@@ -183,7 +186,7 @@ class Records:
         """Returns the checked `TrainingSplit`.
 
         Raises:
-            UserError: as `check`, or no example is within the length limits.
+            UserError: see `check`; also if no example is within the length limits.
         """
         problem, facts = self.problem, self.check()
         cut = manifests.count_cut(problem, hparams, facts)
@@ -192,8 +195,8 @@ class Records:
         examples, dropped = manifests.count_kept(facts["lengths"], longest, hparams.min_length)
         if longest < getattr(problem, "sequence_length", 0) and manifests.count_kept(facts["lengths"], longest)[1]:
             raise UserError(
-                f"batch_size={hparams.batch_size}: too small for a row of {problem.full_name}, which has "
-                f"{problem.sequence_length} ids. Expected {problem.sequence_length} or more, or shorter rows."
+                f"batch_size={hparams.batch_size}: too small for the rows of {problem.full_name}, which have "
+                f"{problem.sequence_length} ids. Expected at least {problem.sequence_length}, or shorter rows."
             )
         if not examples:
             raise UserError(
@@ -203,18 +206,21 @@ class Records:
         return TrainingSplit(facts, examples, dropped, cut)
 
     def examples(self, hparams, mode="infer"):
-        """Yields {feature: list of ids} of all examples, see `ExampleReader.examples`."""
+        """Yields each example as {feature: list of ids}, see `ExampleReader.examples`."""
         return self._reader(hparams, mode).examples()
 
     def batches(self, hparams, encoders):
-        """Returns the endless stream of batches of the training split, or one pass of another. See `batching`."""
+        """Returns an endless stream of batches for the training split, or one pass over any other split.
+
+        See `batching`.
+        """
         from t2t_lite.data import batching
 
         batches = batching.training_batches if self.split == DatasetSplit.TRAIN else batching.evaluation_batches
         return batches(self.problem, hparams, self.paths, encoders)
 
     def _reader(self, hparams, mode):
-        # Here, as above, since looking for records needs no TensorFlow.
+        # Imported here and above, since finding the records does not need TensorFlow.
         from t2t_lite.data.example_reader import ExampleReader
 
         return ExampleReader(self.problem, hparams, mode, self.paths)
@@ -222,11 +228,11 @@ class Records:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSplit:
-    """The training examples of a problem within the length limits.
+    """Facts about the training split, with the number of examples within the length limits.
 
     Attributes:
         facts: `Records.seen_facts`.
-        examples, dropped: int, the numbers of examples within and outside of the limits.
+        examples, dropped: int, the numbers of examples within and outside the limits.
         cut: int, the number of examples that are truncated to the limits.
     """
 
@@ -239,29 +245,30 @@ class TrainingSplit:
 def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     """Returns a `tf.data.Dataset` of ({feature: ids}, labels), int32 [rows, length], padded with 0.
 
-    The labels are the targets. Numbers become float32 [rows], scaled from 0, the lowest, to 1, the highest. Masked ids
-    become int32 [n], the masked positions row by row, since `TransformerEncoder` has logits for these alone. A masked
-    problem with further tasks has a dict of labels, {feature: ids}.
+    The labels are the targets. Labels that are numbers become float32 [rows], scaled from 0 (the lowest) to 1 (the
+    highest). For masked language models the labels are int32 [n], the original ids at the masked positions row by row,
+    since `TransformerEncoder` returns logits only for these positions. If such a problem has further tasks, the labels
+    are a dict {feature: ids}.
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
         data_dir: str, the folder that t2t-datagen wrote.
-        split: "train": an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same as
-            t2t-trainer's on one replica. "eval" (or "dev") or "test": one pass.
-        hparams: HParams, or the name of a set; of it batch_size (tokens), max_length, min_length, random_seed and
-            bpe_dropout are used, and what `preprocess_example` reads; None: the paper's.
+        split: "train" gives an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same
+            stream as in t2t-trainer on one replica. "eval" (or "dev") and "test" give one pass.
+        hparams: HParams, or the name of a set. Only batch_size (tokens), max_length, min_length, random_seed and
+            bpe_dropout are used, and the hyperparameters that `preprocess_example` reads. None: the paper's values.
 
     Raises:
         UserError: the split does not exist, data are missing or damaged, no example is within the length limits, or the
-            problem has masked ids and a `tf.distribute` strategy of several replicas is active.
+            problem has masked ids and a `tf.distribute` strategy with several replicas is active.
     """
     hparams = HParams() if hparams is None else registry.hparams(hparams)
     split = named_split(split)
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if registry.task_of(problem).labels_are_of_all_rows and replicas > 1:
         raise UserError(  # Keras would split rows and labels independently
-            f"{problem.full_name}: `fit` cannot distribute masked ids over {replicas} replicas. Expected one, or the "
-            "Trainer."
+            f"{problem.full_name}: `fit` cannot distribute masked ids over {replicas} replicas. Use one replica, or "
+            "the Trainer."
         )
     records = Records(problem, data_dir, split)
     if split == DatasetSplit.TRAIN:

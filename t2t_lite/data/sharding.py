@@ -1,9 +1,9 @@
-"""Distributes a stream of samples over shuffled shards, in bounded memory, in several processes, and resumably.
+"""Writes a stream of samples to shuffled shards: in bounded memory, with several processes, and resumable.
 
-The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is kept in a
-file next to the shards. Then each shard is assembled from its parts of all chunks and shuffled in memory. The position
-of a sample depends only on the seed and its place in the stream, so neither the number of processes nor an interruption
-changes a byte.
+The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is written to
+a file next to the shards. Then each shard is assembled from the parts of all chunks and shuffled in memory. The
+position of a sample depends only on the seed and on its index in the stream, so neither the number of processes nor an
+interruption changes a byte.
 """
 
 import collections
@@ -31,25 +31,27 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.process.quiet_import import start_worker
 
-CHUNK_FORMAT = 2  # increase it when chunks of an earlier version can no longer be used
-_FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum
+CHUNK_FORMAT = 2  # to be increased when chunks of an earlier version can no longer be used
+_FRAME = 16  # bytes that a TFRecord adds to its data: the length, and checksums of the length and of the data
 
 
 def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None, features=SIDES, is_ordered=False):
     """Writes samples to shards in an order shuffled by `seed`.
 
     An existing chunk or shard is assumed to come from an earlier call with the same arguments. The chunks remain until
-    the caller has recorded the results and calls `remove_chunks`. An error in the samples removes both.
+    the caller has recorded the results and calls `remove_chunks`. After an error in the samples, chunks and shards are
+    removed.
 
     Args:
-        samples: iterable of {feature: ids}; with `encode`, of anything that can be pickled.
-        paths: paths of the shards; each process needs memory for one shard.
-        seed: any int or string; the same samples, number of paths and seed give the same files.
-        encode: function of a list of samples that returns a list of {feature: ids}; it must be picklable.
+        samples: iterable of {feature: ids}, or of any picklable objects if `encode` is given.
+        paths: paths of the shards. Each process needs enough memory for one shard.
+        seed: any int or str; the same samples, number of paths and seed give the same files.
+        encode: picklable function that turns a list of samples into a list of {feature: ids}.
         num_workers: int, additional processes; with 1, or with a single chunk, this process does all the work.
-        groups: list of numbers of shards that are counted together, in the order of `paths`; None: all shards.
+        groups: list of int, how many successive shards of `paths` are counted together; None: all shards form one
+            group.
         features: names of the features.
-        is_ordered: bool, whether the one shard keeps the order of the samples.
+        is_ordered: bool, whether the samples keep their order, which requires a single shard.
 
     Returns:
         For each group, the facts described in `manifests`: "examples", "tokens", …, "bytes".
@@ -70,16 +72,16 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
 
 
 class Chunks:
-    """The remaining work as tasks (function, *arguments) that can run in any process, and the facts of the results.
+    """Lists the remaining work as tasks (function, *arguments) for any process, and collects the facts of the results.
 
     Args:
         paths, seed, groups, features, is_ordered: see `write_shards`.
 
     Attributes:
-        size: int, samples in a chunk.
+        size: int, number of samples in a chunk.
 
     Raises:
-        ValueError: several shards cannot keep one order.
+        ValueError: `is_ordered` is set, but there are several shards.
     """
 
     size = 2**14
@@ -93,10 +95,10 @@ class Chunks:
         self._groups = groups
         self._features = features
         self._facts = [Facts(features) for _ in groups]
-        self._sizes = []  # of each chunk: bytes for each shard
+        self._sizes = []  # one list per chunk: the number of bytes for each shard
 
     def tasks(self, samples, encode):
-        """Yields one task per chunk, whose result goes to `add`."""
+        """Yields one task per chunk; its result must be passed to `add`."""
         samples = iter(samples)
         for number in itertools.count():
             chunk = list(itertools.islice(samples, self.size))
@@ -109,7 +111,7 @@ class Chunks:
                 yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode, self._features
 
     def add(self, index):
-        """Adds the results of `tasks`, in order."""
+        """Adds the result of one of the `tasks`; they must be added in order."""
         self._sizes.append(index["bytes"])
         for group, facts in zip(self._facts, index["groups"], strict=True):
             group.add_json(facts)
@@ -135,7 +137,7 @@ class Chunks:
 
 @contextlib.contextmanager
 def removed_on_failure(paths):
-    """Context that removes the shards `paths` and their chunks after an error in the samples.
+    """Context that removes the shards `paths` and their chunks if the samples raise an error.
 
     After any other error, such as a full disk or a killed process, the same command resumes.
     """
@@ -144,7 +146,7 @@ def removed_on_failure(paths):
     except Exception as error:
         if not _is_of_the_machine(error):
             remove_chunks(paths)
-            for path in paths:  # of an earlier run
+            for path in paths:  # from an earlier run
                 files.remove_if_there(path)
         raise
 
@@ -156,7 +158,7 @@ def remove_chunks(paths):
 
 
 def chunk_path(paths, number):
-    """Returns the path of a chunk of the shards `paths`."""
+    """Returns the path of a chunk, given the `paths` of the shards."""
     return f"{paths[0]}.chunk-{number:05d}"
 
 
@@ -166,7 +168,7 @@ def _chunk_files(paths, ending=""):
 
 
 def _is_of_the_machine(error):
-    """Returns whether an error says nothing about the samples, so that the finished chunks are still of use."""
+    """Returns whether an error is unrelated to the samples, so that the finished chunks can still be used."""
     return isinstance(error, Failure | tf.errors.ResourceExhaustedError) or isinstance(explain(error), Failure)
 
 
@@ -181,7 +183,8 @@ class _Runner:
     def all(self, tasks, starts_processes=True):
         """Yields the results of all tasks (function, *arguments), in order. The first task runs in this process.
 
-        So do the others unless `starts_processes` is set or processes already run: starting them takes seconds.
+        All other tasks do too, unless `starts_processes` is set or processes already run, because starting processes
+        takes seconds.
         """
         waiting = collections.deque()
         try:
@@ -196,13 +199,13 @@ class _Runner:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
             raise Failure(
-                "a process that encodes was killed, most often because memory ran out (each takes some 600 MB). Run "
-                "the same command with a smaller --num_workers: it resumes from the finished part."
+                "an encoding process was killed, probably because memory ran out (each process takes about 600 MB). "
+                "Run the same command with a smaller --num_workers; it resumes from the finished chunks."
             ) from None
 
     def _start(self):
         if self._pool is None:
-            # Not forked: TensorFlow has threads by now.
+            # Not forked, because TensorFlow has already started threads.
             context = multiprocessing.get_context("spawn")
             self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, start_worker)
             self._stack.callback(self._end)
@@ -210,7 +213,8 @@ class _Runner:
 
     def _end(self):
         is_main, interrupts = threading.current_thread() is threading.main_thread(), []
-        # Ctrl-C here would leave processes that Python waits for, so it takes effect after they have ended.
+        # Ctrl-C at this point would leave processes behind that Python waits for, so it is deferred until they have
+        # ended.
         handler = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
         try:
             self._pool.shutdown(cancel_futures=True)
@@ -226,7 +230,7 @@ def read_index(path, shards, groups, features):
     index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
     if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
         raise UserError(
-            f"{path}.json: damaged: it does not list {shards} shards. Run t2t-datagen again: it starts over."
+            f"{path}.json: damaged, since it does not list {shards} shards. Run t2t-datagen again; it starts over."
         )
     if files.size(path) != sum(index["bytes"]):
         raise UserError(f"{path}: damaged or truncated. Run t2t-datagen again: it starts over.")
@@ -239,14 +243,14 @@ def _read_index(path, samples, shards, groups, features):
     index = read_index(path, shards, groups, features)
     if index["samples"] != samples:
         raise UserError(
-            f"{path}: was made of {index['samples']:,} samples, now there are {samples:,}: the source has changed "
-            "since t2t-datagen was stopped. Run it again: it starts over."
+            f"{path}: contains {index['samples']:,} samples, but the source now yields {samples:,}. It has changed "
+            "since t2t-datagen was stopped. Run t2t-datagen again; it starts over."
         )
     return index
 
 
 def _write_chunk(path, samples, groups, seed, encode, features):
-    """Writes a file of TFRecords sorted by shard, and a file with its facts."""
+    """Encodes a chunk and writes its TFRecords, sorted by shard, and a file with their facts."""
     examples = samples if encode is None else encode(samples)
     check_examples(examples, features)
     shards = sum(groups)
@@ -261,19 +265,19 @@ def _write_chunk(path, samples, groups, seed, encode, features):
             writer.write(record)
             sizes[shard_of_example[at]] += len(record) + _FRAME
     index = {"samples": len(samples), "bytes": sizes, "groups": [facts_of_group.as_json() for facts_of_group in facts]}
-    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last, since it marks a complete chunk
+    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # written last, since it marks a complete chunk
     return index
 
 
 def _deal(count, shards, seed):
-    """Returns the shard of each example; each block of `shards` examples in turn uses every shard once."""
+    """Assigns each example to a shard; within each block of `shards` successive examples, every shard is used once."""
     draw = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()))
     rounds = draw.permuted(np.tile(np.arange(shards), (-(-count // shards), 1)), axis=1)
     return rounds.reshape(-1)[:count]
 
 
 def _write_shard(path, parts, seed):
-    """Assembles a shard from parts (path of a chunk, first byte, number of bytes); seed None: keeps their order."""
+    """Assembles a shard from parts (path of a chunk, first byte, number of bytes); seed None keeps the order."""
     if files.exists(path):
         return
     records = []
@@ -287,7 +291,7 @@ def _write_shard(path, parts, seed):
 
 
 def _split(data, chunk, size):
-    """Returns the TFRecords in some bytes, each with its frame. Raises `UserError` if they are truncated."""
+    """Splits bytes into TFRecords, each with its length and checksums. Raises `UserError` if they are truncated."""
     records, begin = [], 0
     while begin < size:
         end = begin + _FRAME + (struct.unpack_from("<Q", data, begin)[0] if begin + _FRAME <= len(data) else size)

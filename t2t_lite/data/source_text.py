@@ -1,10 +1,10 @@
-"""A text to be translated: its form that is encoded, and the parts of it that return in an output.
+"""A source text: its prepared form and ids, and how replaced parts of it are restored in the output.
 
-A problem may replace parts of texts, such as URLs, by symbols of the vocabulary. Its `substitution` then has
+A problem may replace parts of texts, such as URLs, with symbols of the vocabulary. Its `substitution` then has
 
     symbols                             list of str, the pieces that the vocabulary needs
     kinds                               names of the kinds of replaced parts, for messages
-    source_text(text, prepared)         a SourceText, of a subclass
+    source_text(text, prepared)         a SourceText (of a subclass)
     pairs(pairs, is_training, log)      pairs of a split with symbols, see `translate_own`
     signatures                          the class of an export's signatures that does the same in a graph
 """
@@ -16,15 +16,15 @@ from t2t_lite.text.offsets import moved_spans, piece_spans
 
 @dataclasses.dataclass(frozen=True)
 class SourceText:
-    """A text that was read, see `Problem.source_text` and `Translator.read`.
+    """A source text that has been read and prepared, see `Problem.source_text` and `Translator.read`.
 
     Attributes:
-        text: str, the given text.
+        text: str, the text as given by the user.
         prepared: str, the text as the problem prepares it for encoding.
-        ids: list of int, without EOS; [] if nothing is to be translated. If the text is longer than the model reads,
-            there are more ids than the model reads.
+        ids: list of int, without EOS; [] if nothing is to be translated. They are not truncated to the length that the
+            model reads.
         unchanged: str, the output if there is nothing to translate.
-        whole: list of (start, end) in `text` where no sentence ends.
+        whole: list of (start, end) of parts of `text` within which no sentence ends.
         restores: bool, whether `restored` may change an output.
     """
 
@@ -42,19 +42,19 @@ class SourceText:
         return not self.prepared.strip()
 
     def target(self, target):
-        """Returns the form of a target that is encoded; the target, or its beginning, may be a text or ids."""
+        """Returns a target (or its beginning), text or ids, in the form in which it is encoded."""
         return target
 
     def spans(self, encoder, ids):
-        """Returns where the pieces of the text's first ids stand in it, a list of (start, end)."""
+        """Returns the span in the text of each piece, list of (start, end); `ids` are the first ids of the text."""
         return moved_spans(piece_spans(encoder, ids, self.prepared), self.prepared, self.text)
 
     def restored(self, pieces, output, spans=None):
-        """Returns an output in which symbols are replaced by their texts, a list of the texts that it lacks, and spans.
+        """Replaces the symbols in an output with their texts; returns (output, list of texts it lacks, spans).
 
         Args:
             pieces: list of str, the pieces of the source.
             output: str.
-            spans: list of (start, end) in it, or None.
+            spans: list of (start, end) in the output, or None.
         """
         return output, [], spans

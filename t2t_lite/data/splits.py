@@ -1,6 +1,6 @@
-"""The parts of a data set and the kinds of vocabulary, under tensor2tensor's names.
+"""Data set splits and kinds of vocabularies, under tensor2tensor's names.
 
-Also describes the user's own files of each part, and tells whether they have changed since records were generated.
+Also describes the user's own files of each split, and detects whether they have changed since records were generated.
 """
 
 import collections.abc
@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError, shown
 
 
 class DatasetSplit:
-    """The parts of a data set; their files are named `-train-`, `-dev-` and `-test-`."""
+    """The splits of a data set; the names of their files contain `-train-`, `-dev-` and `-test-`."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -29,16 +29,16 @@ class VocabType(enum.Enum):
 
 
 FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
-# The names of these parts in a prepared tensorflow-datasets set.
+# The names of these splits in a prepared tensorflow-datasets set.
 PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 
 
 def named_split(name):
-    """Returns the part of a data set that a user names; "dev" is "eval", as in files' names.
+    """Returns the split that a user has named; "dev", as in the names of files, also means "eval".
 
     Raises:
-        UserError: there is no such part.
+        UserError: there is no such split.
     """
     split = DatasetSplit.EVAL if name == FILE_TAGS[DatasetSplit.EVAL] else name
     if split not in FILE_TAGS:
@@ -47,7 +47,7 @@ def named_split(name):
 
 
 def generated(samples, what, expected):
-    """Returns `samples`. Raises `UserError` if a method returned something else, such as None for lack of a `yield`.
+    """Returns `samples`. Raises `UserError` if they are not iterable, for example None because a `yield` is missing.
 
     Args:
         samples: the result of the method.
@@ -62,15 +62,15 @@ def generated(samples, what, expected):
 
 
 def with_content(facts, recorded):
-    """Returns {"path", "bytes", "sha256", "changed"} of a corpus in its present state.
+    """Returns {"path", "bytes", "sha256", "changed"} for the present state of a corpus file.
 
     The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither is not
-    detected. Data of earlier versions have no SHA-256; for these only the size is compared.
+    detected. Data from earlier versions have no SHA-256, so only their size is compared.
     """
-    from t2t_lite.files.hashes import file_sha256  # here, because NumPy would delay `t2t-datagen --help`
+    from t2t_lite.files.hashes import file_sha256  # imported late, because NumPy would delay `t2t-datagen --help`
 
     path = facts["path"]
-    if not files.exists(path):  # finished data can be used without it
+    if not files.exists(path):  # finished data can be used without the corpus
         return facts
     if files.is_remote(path):
         import tensorflow as tf
@@ -85,7 +85,7 @@ def with_content(facts, recorded):
 
 
 def describe_files(split, paths):
-    """Returns [{"path", "bytes"}, …] for the files that a flag names. Raises `UserError` if one is not a file."""
+    """Returns [{"path", "bytes"}, …] for the files given by a flag. Raises `UserError` if a path is not a file."""
 
     flag = f"--{FLAGS[split]}={','.join(paths)}"
     for path in paths:
@@ -97,5 +97,5 @@ def describe_files(split, paths):
 
 
 def full_path(path):
-    """Returns a path that is valid in every folder."""
+    """Returns the absolute path, or the URL of a remote file, so that it is valid from any folder."""
     return path.rstrip("/") if files.is_remote(path) else os.path.abspath(path)

@@ -10,16 +10,15 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
-import tensorflow as tf
-
 from t2t_lite import registry
+from t2t_lite.decoding.bfloat16 import usable_dtype
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.texts import check_list, check_options, check_text
 from t2t_lite.errors import UserError, located
 from t2t_lite.process.backend import check_tensorflow
-from t2t_lite.settings.ranges import COMPUTE_DTYPES, LONG_INPUTS, Choices, settings_of, typed_value
+from t2t_lite.settings.ranges import LONG_INPUTS, Choices, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import Task, check_answered_by
 from t2t_lite.text.stray_characters import reading_plain
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 
 _LOGGER = logging.getLogger("t2t_lite")
-_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86's two kinds of instructions, and ARM's
-_GPU_CAPABILITY = (8, 0)  # Ampere, the first with bfloat16
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if "may_sample" in declared.needs]
 
@@ -262,40 +259,3 @@ def continuation(encoder, before, ids):
     text, whole = encoder.decode(before), encoder.decode([*before, *ids])
     # A character may be split between the two; its first bytes alone decode to U+FFFD, which the whole text lacks.
     return whole[len(text) :] if whole.startswith(text) else whole[len(text.rstrip("\ufffd")) :]
-
-
-def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
-    """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16.
-
-    Without them oneDNN falls back to code that is many times slower.
-
-    Args:
-        dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
-        check_device: bool; False returns `dtype` on any machine.
-        cpuinfo: path of Linux's description of the CPU.
-
-    Raises:
-        UserError: another dtype.
-    """
-    if dtype is not None and dtype not in COMPUTE_DTYPES:
-        raise UserError(f"compute_dtype={dtype}: expected {' or '.join(COMPUTE_DTYPES)}.")
-    missing = _missing_for_bfloat16(cpuinfo) if dtype == "bfloat16" and check_device else ""
-    if not missing:
-        return dtype
-    _LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. float32 is used.")
-    return "float32"
-
-
-def _missing_for_bfloat16(cpuinfo):
-    """Returns the reason why bfloat16 is slow on this machine, or ""."""
-    if gpus := tf.config.list_physical_devices("GPU"):
-        found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
-        return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
-    if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
-        return "TF_ENABLE_ONEDNN_OPTS=0 turns the CPU's kernels for it off"
-    try:
-        with open(cpuinfo) as file:
-            words = set(file.read().split())
-    except OSError:
-        words = set()  # not Linux: unknown, so slow is assumed
-    return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"

@@ -14,14 +14,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts
-from t2t_lite.decoding.texts import (
-    check_ids,
-    check_text,
-    check_texts,
-    one_for_each,
-    prefix_ids,
-    valid_unicode,
-)
+from t2t_lite.decoding.texts import check_ids, check_text, check_texts, one_for_each, prefix_ids, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, typed_value

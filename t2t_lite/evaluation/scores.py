@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import sacrebleu.metrics
 
-from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import UserError, counted, nearest
 from t2t_lite.evaluation.ter_options import check_ter_options
 from t2t_lite.evaluation.tokenizations import DEFAULT, TOKENIZATIONS, check_tokenization, suggested_tokenization
@@ -223,9 +222,9 @@ def text_warnings(hypotheses, references, metrics):
 
 def _warning_of_spaces(name, metric, lines):
     lines = [line for line in lines if line]
-    if not lacks_spaces([metric.tokenizer(line) for line in lines]):
+    suggested = suggested_tokenization(lines, [metric.tokenizer(line) for line in lines])
+    if not suggested:
         return ""
-    suggested = suggested_tokenization(lines)
     if name == "bleu":
         return (
             f"BLEU with the tokenization {metric.tokenizer_signature} needs spaces, and the references hold next to "

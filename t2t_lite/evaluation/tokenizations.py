@@ -64,8 +64,16 @@ def target_language(problem):
     return problem.languages[1] if problem and problem.languages else None
 
 
-def suggested_tokenization(lines):
-    """Returns the tokenization for lines with hardly any spaces, by the script of most of their letters."""
+def suggested_tokenization(lines, tokenized):
+    """Returns the tokenization for lines without spaces, by the script of most of their letters.
+
+    Args:
+        lines: list of str.
+        tokenized: list of str, the same lines as another tokenization splits them. If it splits them into words, the
+            result is "".
+    """
+    if not lacks_spaces(tokenized):
+        return ""
     letters = (letter for line in lines[:1000] for letter in WITHOUT_SPACES.findall(line))
     counts = collections.Counter(script_of(letter) for letter in letters)
     del counts[""], counts["LATIN"]  # of full width

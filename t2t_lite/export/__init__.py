@@ -1,6 +1,5 @@
-"""Exports of trained models to other programs. The functions are imported lazily, since they need TensorFlow.
-
-Those of extras, such as `export_hugging_face`, are imported when they are used.
+"""Exports of trained models to other programs. The functions are imported lazily, since they need TensorFlow. Functions
+of extras, such as `export_hugging_face`, are imported when they are used.
 """
 
 from t2t_lite.process.lazy import lazy_names

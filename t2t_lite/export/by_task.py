@@ -1,6 +1,7 @@
-"""The signatures of exports, one class per class of answerer, and the files that extras add to an export.
+"""Selects the signatures of an export by task, and collects the files that extras add to an export.
 
-Each class is called with (Translator, Generator or Predictor; max_input_length; **settings) and has
+There is a class of signatures for Translator, Generator and Predictor. The class is called with (an instance of one of
+these; max_input_length; **settings) and has
 
     SETTINGS            names of the settings of searches that an export keeps
     HAS_FEATURES        whether it takes the settings of `Predictor.features`
@@ -25,31 +26,31 @@ def check(problem, where):
     if registry.task_of(problem).answered_by not in _ANSWERERS:
         tasks = [name for name in registry.list_tasks() if registry.task(name).answered_by in _ANSWERERS]
         raise UserError(
-            f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of "
-            f"{', '.join(tasks)}; this one answers in Python: t2t_lite.load(path)."
+            f"{where}: {problem.full_name} has the task {problem.task}. Expected one of {', '.join(tasks)}. To use "
+            "this run in Python, call t2t_lite.load(path)."
         )
 
 
 def load(paths, data_dir=None, compute_dtype=None):
-    """Returns the Translator, Generator or Predictor of a run, or of several, for an export.
+    """Loads one or more runs as a Translator, Generator or Predictor for an export.
 
     Args:
-        paths: list of str, or of results of `find_run`.
-        data_dir, compute_dtype: see `Translator.load`. The dtype may be slow on this machine.
+        paths: list of str or of results of `find_run`.
+        data_dir, compute_dtype: see `Translator.load`. The dtype is used even if it is slow on this machine.
 
     Raises:
         UserError: the model is missing or cannot be exported.
     """
     run = find_run(paths[0])
     check(run.problem, run.checkpoint)
-    # Not `answering_class`, which a problem may choose: the signatures are those of the package's own classes.
+    # Do not use `answering_class`, which a problem may override: signatures exist only for the package's own classes.
     answering = getattr(t2t_lite, registry.task_of(run.problem).answered_by)
     return answering.load(paths, data_dir, compute_dtype, check_device=False)
 
 
 def signatures_of(task, problem=None):
-    """Returns the class of signatures of a task, or of a problem that has its own."""
-    # Here, since `check` needs no TensorFlow.
+    """Returns the class of signatures for a problem: the problem's own class, or else its task's."""
+    # Imported here, since `check` must work without TensorFlow.
     from t2t_lite.export.encoder_signatures import EncoderSignatures
     from t2t_lite.export.generation_signatures import GenerationSignatures
     from t2t_lite.export.signatures import TextSignatures
@@ -59,7 +60,7 @@ def signatures_of(task, problem=None):
 
 
 def added_files(answerer, **facts):
-    """Returns {name: bytes} of the files that extras register.
+    """Returns the files that extras add to an export, as {name: bytes}.
 
     Args:
         answerer: Translator, Generator or Predictor.

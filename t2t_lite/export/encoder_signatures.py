@@ -1,6 +1,5 @@
-"""The signatures of an encoder's export: the answers of its task, and features.
-
-They accept any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. Rows do not influence one another.
+"""The signatures of an encoder's export: the answers of its task, and features. Inputs may be any bytes: invalid UTF-8
+becomes U+FFFD, and long texts are truncated. Rows do not influence one another.
 """
 
 import tensorflow as tf
@@ -55,15 +54,15 @@ class EncoderSignatures:
     def predict(self, *texts):
         """Texts, string [batch] each -> {"truncated" bool [batch], and the outputs of `EncoderTask.answers`}.
 
-        Different numbers of texts give InvalidArgument, since they cannot be paired.
+        If the inputs have different numbers of texts, the error is InvalidArgument.
         """
         return self._task.answers(self._predictor, self._checked(texts), self.max_input_length, **self._settings)
 
     def features(self, *texts):
         """Texts, string [batch] each -> {"features" float32 [batch, positions, n], "truncated" bool [batch]}.
 
-        Positions are those of `Predictor.features`; "lengths" int32 [batch] are their numbers, and they are padded with
-        0. With pooling, features are [batch, n], without lengths.
+        The positions are the same as in `Predictor.features`, padded with 0; "lengths" int32 [batch] are their numbers.
+        With pooling, features are [batch, n], without lengths.
         """
         longest = self._task.features_length(self.max_input_length, self._predictor.max_input_length)
         ids, truncated = self._task.whole_rows(self._checked(texts), longest)
@@ -72,7 +71,7 @@ class EncoderSignatures:
         return outputs if self._feature_settings["pooling"] else {**outputs, "lengths": lengths}
 
     def warmup(self):
-        """Returns a list of (signature, {name: array})."""
+        """Returns warm-up calls, a list of (signature, {name: array})."""
         samples = sample_texts(self._predictor.encoders["inputs"], self.max_input_length)
         texts = [*map(self._task.warmup_text, samples)]
         calls = [("features", texts[:1])] if self._features else []
@@ -82,7 +81,7 @@ class EncoderSignatures:
     def card(self):
         """Returns ({title: text}, table of the signatures in Markdown) for the model card."""
         rows, outputs = self._task.card(**self._settings)
-        rows["longest input"] = f"{self.max_input_length} pieces; longer ones are cut"
+        rows["longest input"] = f"{self.max_input_length} pieces; longer texts are truncated"
         table = _TABLE.format(inputs=" and ".join(f"`{name}`" for name in self._task.inputs), outputs=outputs)
         if self._features:
             shape, lengths = (

@@ -1,4 +1,4 @@
-"""Which models each format of exports supports, for the exporters and `t2t-trainer --describe`.
+"""Describes which models each export format supports, for the exporters and `t2t-trainer --describe`.
 
 A SavedModel is described here. Another format is registered as a function that returns a `Format`,
 `@registry.register_export_format("name")`.
@@ -17,7 +17,7 @@ from t2t_lite.settings.ranges import settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SAVED_MODEL = "saved_model"
-# Options that no format needs: the sizes of vocabularies, and those used only in training.
+# Options that do not matter to any format: sizes of vocabularies, and options that are only used in training.
 _TRAINING = {
     "vocab_size", "target_vocab_size", "kernel_initializer", "bias_initializer",
     *(s.argument for s in settings_of(HParams).values() if not s.fixed),
@@ -25,13 +25,13 @@ _TRAINING = {
 
 
 class Format:
-    """A format of models of one class. Subclasses may hold models of several.
+    """An export format for models of one class. Subclasses may support models of several classes.
 
     Args:
         label: str, its name in messages.
-        model: our class.
+        model: the supported class of this package.
         supported: function of a model's config that returns {argument of its constructor: tuple of the supported
-            values; None: any}; the others must have their defaults.
+            values, or None for any value}. All other arguments must have their defaults.
     """
 
     def __init__(self, label, model=None, supported=None):
@@ -40,21 +40,21 @@ class Format:
         self._supported = supported
 
     def label(self, model, encoders=None):
-        """Returns its name in messages about a model."""
+        """Returns the format's name in messages about a model."""
         return self._label
 
     def obstacles(self, model, encoders=None):
-        """Returns all reasons why it cannot hold a model, a list of str."""
+        """Returns all reasons why the format cannot hold a model, a list of str."""
         return class_obstacles(model, {self._model}) or option_obstacles(model, self._supported(model.config))
 
     def answer(self, model, encoders=None):
-        """Returns the description of a model that it can hold."""
+        """Returns a description of a supported model in this format."""
         return "yes"
 
 
 class _SavedModel(Format):
     def obstacles(self, model, encoders=None):
-        return ["it uses its own search, expected an autoregressive model"] * searches(model)
+        return ["it uses its own search, but only autoregressive models are supported"] * searches(model)
 
 
 def names():
@@ -67,11 +67,11 @@ def _format(name):
 
 
 def obstacles(format_name, model, encoders=None):
-    """Returns all reasons why a model cannot be exported to a format, a list of str; [] if it can.
+    """Returns all reasons why a model cannot be exported to a format, a list of str.
 
     Args:
         format_name: one of `names`.
-        model: Keras model, with or without values.
+        model: Keras model, whose weights need not have values.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or None if unknown.
     """
     return _format(format_name).obstacles(model, encoders)
@@ -89,19 +89,19 @@ def check(format_name, answerer):
     if functions := [name for name in own if answerer.problem and answerer.problem.overrides(name)]:
         name = _format(format_name).label(answerer.model, answerer.encoders)
         _LOGGER.warning(
-            f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
-            f"{name} does not run: texts are encoded and decoded by the vocabulary alone."
+            f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which {name} "
+            "does not run. Texts are only encoded and decoded by the vocabulary."
         )
     if answerer.problem and (substitution := answerer.problem.substitution):
         _LOGGER.warning(
             f"{answerer.problem.full_name}: {', '.join(substitution.kinds)} are replaced by symbols, such as "
-            f"{substitution.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
+            f"{substitution.symbols[0]}, which only t2t_lite and its SavedModels replace and restore. "
             f"{_format(format_name).label(answerer.model)} reads and writes texts with symbols."
         )
 
 
 def check_model(format_name, model, encoders=None):
-    """As `check`, for a model without its problem; arguments as for `obstacles`."""
+    """Does the checks of `check` that do not need the problem; the arguments are those of `obstacles`."""
     check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
     if reasons := obstacles(format_name, model, encoders):
         hint = "" if obstacles(_SAVED_MODEL, model) else " A SavedModel (--format=saved_model) can hold it."
@@ -110,7 +110,7 @@ def check_model(format_name, model, encoders=None):
 
 
 def destinations_text(model, encoders=None):
-    """Returns lines with the possible formats, and all obstacles to the others; arguments as for `obstacles`."""
+    """Describes the possible formats and all obstacles to the others, in lines; for arguments see `obstacles`."""
     lines = ["exports (t2t-exporter --format)"]
     width = max(map(len, names()))
     for name in names():
@@ -121,16 +121,16 @@ def destinations_text(model, encoders=None):
 
 
 def class_obstacles(model, holders):
-    """Returns a list with the reason why a model cannot be held by a format of other classes; [] if it is of one."""
+    """Returns a list with the reason why a model's class is unsupported, or [] if it is one of the format's classes."""
     if type(model) in holders:
         return []
     kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
     names = " or ".join(sorted((holder.REGISTERED_NAME for holder in holders), key=len))
-    return [f"it is {kind}, expected model={names}, one model (t2t-avg-all averages checkpoints into one)"]
+    return [f"it is {kind}. Expected one model of model={names} (t2t-avg-all averages several checkpoints into one)"]
 
 
 def option_obstacles(model, supported):
-    """Returns a text for each option of a model that is not `supported` ({name: tuple of values; None: any}).
+    """Returns a text for each option of a model that is not `supported`, {name: tuple of values, or None for any}.
 
     Other options must have the constructor's default, except those of training and of the vocabulary.
     """

@@ -1,7 +1,8 @@
-"""The functions of a language model's export, from text to text: stock TensorFlow and tensorflow-text operations only.
+"""The functions of a language model's export, from text to text, with only stock TensorFlow and tensorflow-text
+operations.
 
-They accept any bytes: invalid UTF-8 becomes U+FFFD. Only the end of a long prompt is read, and only the beginning of a
-long text that is scored. Rows do not influence one another.
+Inputs may be any bytes: invalid UTF-8 becomes U+FFFD. The model reads only the end of a long prompt, and only the
+beginning of a long text to be scored. Rows do not influence one another.
 """
 
 import json
@@ -41,9 +42,10 @@ class GenerationSignatures:
     Args:
         generator: Generator.
         max_input_length: int, longest text in ids; None: see `longest_input`.
-        **search: `SETTINGS` of `SearchOptions`, fixed in the export except for the inputs of `with_options`; what is
-            left out is as the problem says (`Problem.decode_defaults`). extra_length is the maximum length of a
-            continuation in ids with EOS; where all examples have one length, as images have, they are completed.
+        **search: the `SETTINGS` of `SearchOptions`, which are fixed in the export except for the inputs of
+            `with_options`. Defaults are `Problem.decode_defaults`. extra_length is the maximum length of a continuation
+            in ids, EOS included. If all examples have the same length, as images do, a continuation completes the
+            example instead.
 
     Raises:
         UserError: a number is out of range.
@@ -58,12 +60,12 @@ class GenerationSignatures:
     def __init__(self, generator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")
         problem = generator.problem
-        self._whole = problem and problem.example_length(generator.encoders)  # ids with the prompt's; None: any number
+        self._whole = problem and problem.example_length(generator.encoders)  # ids with the prompt, or None
         defaults = dict(problem.decode_defaults) if problem else {}
         self._options = SearchOptions(**{**defaults, **search})
-        self._longest = self._whole or self._options.extra_length  # of a continuation
+        self._longest = self._whole or self._options.extra_length  # maximum for a continuation
         self.settings = kept_settings(self._options, self.SETTINGS)
-        self._positions = generator.max_length  # None: any number
+        self._positions = generator.max_length  # None for any number
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
         longest = longest_input(max_input_length, most)
         self.max_input_length = typed_value("max_input_length", longest, int, Range(1, most))
@@ -91,31 +93,31 @@ class GenerationSignatures:
         }
 
     def generate(self, inputs):
-        """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
+        """Continues string [batch]; returns {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
-        Outputs are only the continuations. A score is the log-probability (nats) / length penalty; of a sample it is
-        the log-probability. A sample depends only on the prompt's bytes and the export's seed.
+        Outputs are the continuations without prompts. A score is the log-probability (nats) / length penalty, or for a
+        sample the log-probability. A sample depends only on the prompt's bytes and the export's seed.
         """
         return self._generate(inputs, self._options.alpha, self._options.seed, self._longest)
 
     def with_alpha(self, inputs, alpha, extra_length):
-        """As `generate`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
+        """Like `generate`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        Values are clipped to 0 to 5, and 1 to 512 (or the export's own value if it is larger). A NaN alpha becomes the
-        export's own.
+        Values are clipped to 0 to 5, and 1 to 512 (or the export's own value if it is larger). If alpha is NaN, the
+        export's alpha is used.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
         alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
         return self._generate(inputs, alpha, self._options.seed, self._clipped(extra_length))
 
     def with_seed(self, inputs, seed, extra_length):
-        """As `generate`; seed and extra_length int32 are scalars, or [batch]; the latter is clipped as there."""
+        """Like `generate`; seed and extra_length int32 are scalars or [batch]; extra_length is clipped."""
         return self._generate(inputs, self._options.alpha, seed, self._clipped(extra_length))
 
     def score(self, inputs):
-        """string [batch] -> {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
+        """Scores string [batch]; returns {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
 
-        A score is the log-probability (nats) of the text's ids without EOS; "lengths" are their numbers.
+        A score is the log-probability (nats) of the text's ids without EOS; "lengths" are the numbers of these ids.
         "token_scores" float32 [batch, longest length] are the terms of the sums, padded with 0.
         """
         texts, is_cut = beginnings(valid(inputs), self.max_input_length)
@@ -126,7 +128,7 @@ class GenerationSignatures:
         return {**scores_of_targets(self._whole_model, None, ids, num_ids), "truncated": is_cut | (lengths > num_ids)}
 
     def warmup(self):
-        """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
+        """Returns warm-up calls, a list of (signature, {name: array}), which depends only on the vocabulary."""
         texts = sample_texts(self._encoder, self.max_input_length)
         option = {"seed": np.int32([0])} if self._options.sampling else {"alpha": np.float32([self._options.alpha])}
         return [
@@ -147,8 +149,10 @@ class GenerationSignatures:
         rules = f"no_repeat_ngram_size {o.no_repeat_ngram_size}, repetition_penalty {o.repetition_penalty:g}"
         rules += f", stop {', '.join(map(json.dumps, o.stop))}" if o.stop else ""
         rules += f", never {', '.join(map(json.dumps, o.banned_texts))}" if o.banned_texts else ""
-        longest = f"outputs complete examples of {self._whole}" if self._whole else f"at most {o.extra_length} new"
-        longest += f" pieces; of prompts the last {self.max_input_length} pieces are read"
+        longest = (
+            f"outputs complete examples of {self._whole} pieces" if self._whole else f"at most {o.extra_length} new"
+        )
+        longest += f" pieces; only the last {self.max_input_length} pieces of a prompt are read"
         option = "`seed` int32" if o.sampling else "`alpha` float32"
         return {"search": f"{how}; {rules}; {longest}"}, _TABLE.format(option=option)
 
@@ -195,26 +199,27 @@ _SEARCHED = ((2, tf.int32), (1, tf.int32), (1, tf.float32))
 
 
 def _dense(pieces):
-    """Ragged int32 [batch, (length)] -> [batch, width], padded with 0; at least one column."""
+    """Pads ragged int32 [batch, (length)] with 0 to [batch, width], with at least one column."""
     ids = pieces.to_tensor(0, shape=[None, None])
     return tf.pad(ids, [[0, 0], [0, tf.maximum(0, 1 - tf.shape(ids)[1])]])
 
 
 def _last_texts(prompts):
-    """int32 [batch, P], padded with 0 -> the same with 0 up to the last EOS, after which a new text begins."""
+    """Replaces the ids of int32 [batch, P] up to the last EOS by 0, since a new text begins after EOS."""
     return tf.where(tf.cumsum(tf.cast(prompts == EOS_ID, tf.int32), axis=1, reverse=True) == 0, prompts, PAD_ID)
 
 
 def _before(texts, stops):
-    """Texts [batch] -> up to the first of the strings that each contains, as `decoding.search.rules.before_stop`."""
+    """Cuts texts [batch] before the first stop string that they contain, like `decoding.search.rules.before_stop`."""
     if not stops:
         return texts
     return tf.strings.regex_replace(texts, f"(?s)(?:{'|'.join(map(re.escape, stops))}).*", "", replace_global=False)
 
 
 def _without(prompts, texts):
-    """Prompts [batch] and texts that begin with them -> the rest, as in `decoding.text_model.continuation`."""
-    # A character may be split between both: then its first bytes alone become U+FFFD, which is not in the whole text.
+    """Removes prompts [batch] from the beginning of texts, as in `decoding.text_model.continuation`."""
+    # A character may be split between prompt and continuation. Then its first bytes alone become U+FFFD, which the
+    # whole text lacks.
     length = tf.strings.length(prompts)
     begins = tf.strings.substr(texts, tf.zeros_like(length), length) == prompts
     start = tf.where(begins, length, tf.strings.length(tf.strings.regex_replace(prompts, r"\x{FFFD}+$", "")))

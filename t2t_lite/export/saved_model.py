@@ -1,4 +1,4 @@
-"""SavedModels that answer texts in stock TensorFlow Serving, with the files by which this package opens them."""
+"""Writes SavedModels that stock TensorFlow Serving can serve and that this package can load again."""
 
 import logging
 import os
@@ -33,26 +33,26 @@ def export_saved_model(
 ) -> str:
     """Writes a SavedModel into the next numbered folder of `export_dir`: 1, 2, 3, …
 
-    Its signatures are those of the model's task, see `t2t_lite.export.by_task`. `serving_default` of a translation
-    model maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch] (log-probability in nats /
-    length penalty) and `truncated` bool [batch] (the text was truncated to `max_input_length`). That of a language
-    model is the same, but its outputs continue the inputs. They accept any bytes without an error, and rows do not
-    influence one another.
+    Its signatures depend on the model's task, see `t2t_lite.export.by_task`. `serving_default` of a translation model
+    maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch] (log-probability in nats / length
+    penalty) and `truncated` bool [batch] (the text was truncated to `max_input_length`). For a language model it is the
+    same, but the outputs continue the inputs. Inputs may be any bytes, and rows do not influence one another.
 
-    The export also contains what is registered (see `added_files`, such as a README.md),
-    `assets.extra/tf_serving_warmup_requests`, and `assets.extra/t2t_lite` with settings and vocabulary, so that
-    `t2t_lite.load` also opens an export.
+    The export also contains the files of extras (see `added_files`), such as a README.md, warm-up requests in
+    `assets.extra/tf_serving_warmup_requests`, and settings and vocabulary in `assets.extra/t2t_lite`, so that
+    `t2t_lite.load` can open the export.
 
     Args:
         answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export stores weights and
             computes in the same dtypes: see `Translator.load`, compute_dtype.
         export_dir: str, a folder; created if needed.
-        max_input_length: int, longest input in ids, EOS included; None: 512, or as long as the model allows.
-        license: str, the model's license, for its card.
-        command: str, the command that makes this export, for its card.
+        max_input_length: int, longest input in ids, EOS included. Default: 512, or less if the model's maximum is
+            smaller.
+        license: str, the model's license, for the model card.
+        command: str, the command that writes this export, for the model card.
         **settings: settings of the task: for a Translator beam_size, alpha, extra_length, length_penalty and ends; for
-            a Generator also those of sampling and against repetition: see `SearchOptions`. They are fixed in the
-            export, except those that are inputs of `with_options`.
+            a Generator also those of sampling and against repetition: see `SearchOptions`. These settings are fixed in
+            the export, except for the inputs of `with_options`.
 
     Returns:
         The path of the numbered folder, which appears when it is complete.
@@ -69,7 +69,7 @@ def export_saved_model(
 
     numbers = [int(os.path.basename(number)) for number in list_files(export_dir, "[0-9]{1,18}")]
     path = os.path.join(export_dir, str(max(numbers, default=0) + 1))
-    with new_folder(path) as folder:  # its temporary name is not a number, so servers ignore it
+    with new_folder(path) as folder:  # the temporary name is not a number, so servers ignore the folder
         tf.saved_model.save(_Tracked(answerer, models), folder, signatures=functions)
         facts = {"max_input_length": signatures.max_input_length, "search": signatures.settings}
         write_package(folder, answerer, weights_dtype=weights_dtype, **facts)
@@ -79,14 +79,14 @@ def export_saved_model(
             write_bytes(os.path.join(folder, name), content)
     if is_pattern(path):
         _LOGGER.warning(
-            f"{path}: TensorFlow and TensorFlow Serving take *, ?, [ and \\ in a folder's name for a pattern, and load "
-            "nothing or another model. Copy the export to a folder without them before it is served."
+            f"{path}: TensorFlow and TensorFlow Serving treat *, ?, [ and \\ in a folder's name as a pattern and may "
+            "load another model or none. Copy the export to a folder without these characters before serving it."
         )
     return path
 
 
 class _Tracked(tf.Module):
-    """Resources of the functions. The model itself is not exported, since it is Python code."""
+    """Holds resources of the exported functions, but not the model, which is Python code."""
 
     def __init__(self, answerer, models):
         super().__init__()
@@ -101,7 +101,7 @@ def write_package(export, answerer, **facts):
 
     Args:
         export: str, the export's folder.
-        answerer: Translator, Generator or Predictor; nothing is written for one without a run.
+        answerer: Translator, Generator or Predictor. If it was not loaded from a run, nothing is written.
         **facts: JSON values for `export.json`.
     """
     runs = answerer.runs
@@ -118,10 +118,10 @@ def write_package(export, answerer, **facts):
 
 
 def export_best(output_dir):
-    """Exports the best model of a run, or its newest, to the next number in `<output_dir>/export/best`.
+    """Exports the best model of a run, or else the newest, to the next numbered folder in `<output_dir>/export/best`.
 
     Returns:
-        The path of the export; None if this model has already been exported, or if this is one of several machines.
+        The path of the export, or None if this model has already been exported or the run uses several machines.
     """
     if os.environ.get("TF_CONFIG"):
         _LOGGER.warning(
@@ -135,7 +135,7 @@ def export_best(output_dir):
     exports = [path for number in list_files(folder, "[0-9]{1,18}") for path in list_files(number, r"saved_model\.pb")]
     saved_at = tf.io.gfile.stat(f"{answerer.runs[0].path}.index").mtime_nsec
     if any(tf.io.gfile.stat(export).mtime_nsec >= saved_at for export in exports):
-        _LOGGER.info(f"{folder}: holds this model already")
+        _LOGGER.info(f"{folder}: already contains an export of this model")
         return None
     which = "best" if path != output_dir else "newest, since the run has no evaluations"
     _LOGGER.info(f"exporting the model of step {answerer.runs[0].step:,} ({which})")

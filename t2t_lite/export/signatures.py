@@ -1,8 +1,8 @@
-"""The functions of an export, from text to text, of stock operations only; given targets scored; warm-up requests.
+"""The functions of a translation model's export, with only stock TensorFlow operations, and its warm-up requests.
 
-They accept any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. Only `score` raises an error, for
-different numbers of texts. Rows do not influence one another. The batch is the first axis of all outputs, as a server's
-batching requires.
+Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. The only error is that of `score`
+for different numbers of inputs and targets. Rows do not influence one another. The first axis of all outputs is the
+batch, as required for batching on a server.
 """
 
 import dataclasses
@@ -39,11 +39,11 @@ _TABLE = """\
 | `score` | `inputs`, `targets` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
 """
 _SENTENCES = """\
-| `sentences` | the same | the same; the model was trained on single sentences, and of several it translates the first |
+| `sentences` | the same | the same; only the first sentence is translated, since the model was trained on single ones |
 """
 PATH = os.path.join("assets.extra", "tf_serving_warmup_requests")
-_WIDTHS = (6, 10, 16)  # pieces of a text
-# Positions computed at a time: the logits of each need 4 bytes per entry of the vocabulary.
+_WIDTHS = (6, 10, 16)  # pieces per warm-up text
+# Positions computed at a time: the logits of a position need 4 bytes per entry of the vocabulary.
 _POSITIONS = 2048
 
 
@@ -51,14 +51,14 @@ class TextSignatures:
     """Builds the signatures of a translation model's export; see `t2t_lite.export.by_task`.
 
     The searches are traced without XLA, which stock TensorFlow Serving refuses on the CPU. All signatures share two
-    searches: for the best output, and for the n best.
+    searches, one for the best output and one for the n best outputs.
 
     Args:
         translator: Translator.
         max_input_length: int, longest input in ids, EOS included; None: see `longest_input`. If the model
-            `joins_inputs`, scored targets get the rest of its positions.
-        **search: `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export, alpha and
-            extra_length are defaults.
+            `joins_inputs`, the rest of its positions is for scored targets.
+        **search: the `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export; alpha and
+            extra_length are defaults, which callers may override.
 
     Raises:
         UserError: a number is out of range.
@@ -69,12 +69,12 @@ class TextSignatures:
 
     def __init__(self, translator, max_input_length, **search):
         if searches(translator.model):
-            refuse(translator.model, "an export", "Translate by t2t-decoder, or by t2t_lite.load.")
+            refuse(translator.model, "an export", "Use t2t-decoder or t2t_lite.load.")
         check_options(search, self.SETTINGS, "export_saved_model")
         self._options = options = SearchOptions(**search)
         self.settings = kept_settings(options, self.SETTINGS)
         self._joins_inputs, most = translator.searcher.joins_inputs, translator.max_input_length
-        # If inputs and outputs share positions, half of these are for inputs by default.
+        # If inputs and outputs share positions, the default is to reserve half of the positions for inputs.
         longest = longest_input(max_input_length, (most + 1) // 2 if self._joins_inputs else most)
         self.max_input_length = max_input_length = translator.checked_length(longest)
         self._wants_sentences = splits_sentences("auto", translator.problem, translator.run and translator.run.config)
@@ -113,10 +113,10 @@ class TextSignatures:
         return functions | ({SENTENCES: functions["serving_default"]} if self._wants_sentences else {})
 
     def warmup(self):
-        """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
+        """Returns warm-up calls, a list of (signature, {name: array}), which depends only on the vocabulary."""
         texts = sample_texts(self.encoders["inputs"], self.max_input_length)
-        # Few and short, since the server answers these first. One value per text, since a server with --enable_batching
-        # refuses scalars, and a refused warm-up request aborts loading the model.
+        # Use few and short requests, since the server answers them before any others. Options have one value per text,
+        # since a server with --enable_batching refuses scalars, and a refused warm-up request aborts loading the model.
         options = {"alpha": np.float32([SearchOptions.alpha]), "extra_length": np.int32([0])}
         of_sentences = [(SENTENCES, {"inputs": texts[:1]})] if self._wants_sentences else []
         return [
@@ -134,24 +134,24 @@ class TextSignatures:
         o = self._options
         search = (
             f"beam {o.beam_size}, alpha {o.alpha:g} ({o.length_penalty}), ends {o.ends}, at most the input's length + "
-            f"{o.extra_length} pieces; inputs are cut to {self.max_input_length} pieces"
+            f"{o.extra_length} pieces; inputs are truncated to {self.max_input_length} pieces"
         )
         search += f"; never {', '.join(map(json.dumps, o.banned_texts))}" if o.banned_texts else ""
         table = _TABLE.format(beam_size=o.beam_size)
         return {"search": search}, table + (_SENTENCES if self._wants_sentences else "")
 
     def serving_default(self, inputs):
-        """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
+        """Translates string [batch]; returns {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
         A score is the output's log-probability (nats) / length penalty. A blank text gives a blank output and score 0.
         """
         return self._best(inputs, self._options.alpha, self._options.extra_length)
 
     def with_options(self, inputs, alpha, extra_length):
-        """As `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
+        """Like `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        Values are clipped to 0 to 5, and 0 to 512 (or the export's own value if it is larger). A NaN alpha becomes the
-        export's own.
+        Values are clipped to 0 to 5, and 0 to 512 (or the export's own value if it is larger). If alpha is NaN, the
+        export's alpha is used.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
         alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
@@ -159,9 +159,10 @@ class TextSignatures:
         return self._best(inputs, alpha, tf.clip_by_value(extra_length, 0, most))
 
     def n_best(self, inputs):
-        """string [batch] -> {"outputs" string, "scores" float32, both [batch, beam size]; "truncated" bool [batch]}.
+        """Translates string [batch]; returns {"outputs" string and "scores" float32, both [batch, beam size];
+        "truncated" bool [batch]}.
 
-        Best first. If fewer hypotheses finished, the others are "" with the lowest float32 as score.
+        Best first. If fewer hypotheses finished, the remaining outputs are "" and their scores the lowest float32.
         """
         sources, read = self.read_inputs(inputs)
         beam_size = self._options.beam_size
@@ -178,9 +179,9 @@ class TextSignatures:
         }
 
     def tokens(self, inputs):
-        """As `serving_default`, and "tokens" string and "ids" int32, [batch, length], of the outputs.
-
-        "input_tokens" and "input_ids" are those of the inputs. Rows are padded with "" and 0, without EOS.
+        """Like `serving_default`, plus the pieces of the outputs, "tokens" string and "ids" int32, both [batch,
+        length], and the pieces of the inputs, "input_tokens" and "input_ids". Rows are padded with "" and 0, without
+        EOS.
         """
         sources, read = self.read_inputs(inputs)
         results = self._search_results(sources, self._options.alpha, self._options.extra_length)
@@ -198,11 +199,12 @@ class TextSignatures:
         }
 
     def score(self, inputs, targets):
-        """string [batch], string [batch] -> {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
+        """Scores pairs, both string [batch]; returns {"scores" float32, "lengths" int32, "truncated" bool}, all
+        [batch].
 
         A score is the log-probability (nats) of the target given its source, EOS included; "lengths" are the numbers of
-        ids in that sum. "token_scores" float32 [batch, longest length] are its terms, padded with 0. No search is run.
-        Different numbers of targets and inputs give InvalidArgument, since they cannot be paired.
+        ids in each sum, and "token_scores" float32 [batch, longest length] are its terms, padded with 0. No search is
+        run. If the numbers of inputs and targets differ, the error is InvalidArgument.
         """
         inputs, targets = self.pairs(*as_many(inputs=inputs, targets=targets))
         sources, targets = self.readers["inputs"](inputs), self.readers["targets"](targets)
@@ -213,10 +215,10 @@ class TextSignatures:
         sources, read = self.read_inputs(inputs)
         return self._answers(sources, read, self._search_results(sources, alpha, extra_length))
 
-    # Overridden by the signatures of a problem's `substitution`.
+    # Methods that the signatures of a problem with a `substitution` override.
 
     def read_inputs(self, inputs):
-        """Returns `Sources`, blank if there is nothing to translate, and an argument for `texts` and `unchanged`."""
+        """Returns the `Sources`, blank for blank inputs, and an argument for `texts` and `unchanged`."""
         return blanked(self.readers["inputs"](inputs)), None
 
     def pairs(self, inputs, targets):
@@ -224,7 +226,7 @@ class TextSignatures:
         return inputs, targets
 
     def texts(self, ids, read, n_best=1):
-        """int32 [batch * n_best, length] -> string [batch * n_best]."""
+        """Decodes ids int32 [batch * n_best, length] to texts, string [batch * n_best]."""
         return self._decode(ids)
 
     def unchanged(self, read):
@@ -254,14 +256,14 @@ class TextSignatures:
         return {"ids": results.ids, "scores": results.scores}
 
     def _pieces(self, side, ids):
-        """int32 [batch, length] -> string [batch, length], with "" for padding."""
+        """Returns the pieces of ids int32 [batch, length] as string [batch, length], with "" for padding."""
         encoder = self.encoders[side]
         names = tf.constant(["", *encoder.pieces(range(1, encoder.vocab_size))])
         return tf.gather(names, ids)
 
 
 def write_warmup(export, calls, model_name):
-    """Writes `assets.extra/tf_serving_warmup_requests`: some calls of every signature.
+    """Writes `assets.extra/tf_serving_warmup_requests`, a few calls of every signature.
 
     Args:
         export: str, the export's folder.
@@ -289,11 +291,11 @@ def prediction_log(model_name, signature, inputs):
     request = _field(1, model_spec)
     for name, value in sorted(inputs.items()):
         request += _field(2, _field(1, name.encode()) + _field(2, tf.make_tensor_proto(value).SerializeToString()))
-    return _field(6, _field(1, request))  # predict_log, and its request
+    return _field(6, _field(1, request))  # the field predict_log, and its field request
 
 
 def _field(number, content):
-    """Returns a field of a protocol buffer: a text, bytes or a message."""
+    """Encodes a field of a protocol buffer, whose value is a text, bytes or a message."""
     tag, size, length = bytes([number << 3 | 2]), len(content), b""
     while size > 127:
         length += bytes([size & 127 | 128])
@@ -302,7 +304,7 @@ def _field(number, content):
 
 
 def sample_texts(encoder, max_input_length):
-    """Returns texts of increasing length, of pieces sampled from the whole vocabulary."""
+    """Returns texts of increasing length, made from pieces sampled from the whole vocabulary."""
     random = np.random.default_rng(0)
     first = min(encoder.num_reserved_ids, encoder.vocab_size - 1)
     draw = [random.integers(first, encoder.vocab_size, min(width, max_input_length)) for width in _WIDTHS]
@@ -314,12 +316,12 @@ def scores_of_targets(model, sources, targets, lengths):
 
     Args:
         model: see `log_probs_of_targets`.
-        sources: int32 [batch, S]; None for a language model.
+        sources: int32 [batch, S], or None for a language model.
         targets: int32 [batch, T].
-        lengths: int32 [batch], number of ids of each target that count.
+        lengths: int32 [batch], the number of ids of each target that are scored.
 
     Returns:
-        {"scores" float32 [batch], the sums; "lengths", as passed; "token_scores" float32 [batch, T], padded with 0}.
+        {"scores" float32 [batch], the sums; "lengths", the argument; "token_scores" float32 [batch, T], padded with 0}.
     """
     width = tf.shape(targets)[1]
     rows = tf.maximum(1, _POSITIONS // (width if sources is None else tf.maximum(width, tf.shape(sources)[1])))

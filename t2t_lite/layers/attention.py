@@ -19,31 +19,33 @@ from t2t_lite.registry import Registries
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class MultiHeadAttention(Projections):
-    """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
+    """Multi-head attention, softmax(QKᵀ / √d_k) V in each head (paper, equation 1 and section 3.2.2).
 
-    The first three arguments and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T
-    the query's length, S the key's; True in a mask means visible. To subclass, override `project` or `attend`; where
-    positions matter to `attend`, also `attend_cached`, which decodes.
+    The first three arguments and the masks mean the same as in `keras.layers.MultiHeadAttention`. B is the batch size,
+    T the length of the query and S the length of the key. True in a mask means visible. To subclass, override `project`
+    or `attend`. If `attend` depends on positions, also override `attend_cached`, which is used in decoding.
 
     Args:
-        num_heads: int, h.
-        key_dim: int, d_k, size of a head's queries and keys; None: hidden size / num_heads.
-        value_dim: int, d_v, size of a head's values; None: key_dim's default.
-        dropout: float in [0, 1), on the attention weights.
-        use_bias: bool, biases in the four projections; the paper's equations have none.
-        positions: the kind of position by which queries and keys of self-attention are turned, "rotary", or "none":
-            see `POSITIONS`.
-        kernel_initializer, bias_initializer, output_initializer: see `keras.layers.Dense`; the third is of the last
-            projection's kernel, None: kernel_initializer.
-        score: how well a key answers a query: "dot_product", "relative" (Shaw et al.), "relative_v2" (Music
-            Transformer) or "memory" (Transformer-XL), or a dict of it and its options.
-        pattern: which keys a query sees: "full", "window" (the paper, section 4), "local_1d", "local_2d" (Image
-            Transformer), "strided" or "fixed" (Sparse Transformer), or a dict of it and its options, such as
-            {"type": "local_1d", "block_length": 128}; or a list of patterns, among which the heads are divided evenly
-            and in order. With all but the first two, a query sees only earlier keys.
+        num_heads: int, h, the number of heads.
+        key_dim: int, d_k, the size of a head's queries and keys. Defaults to hidden size / num_heads.
+        value_dim: int, d_v, the size of a head's values. Defaults to hidden size / num_heads.
+        dropout: float in [0, 1), the dropout rate of the attention weights.
+        use_bias: bool, whether the four projections have biases. The equations in the paper have no biases.
+        positions: "rotary" to rotate the queries and keys of self-attention by their positions, or "none": see
+            `POSITIONS`.
+        kernel_initializer, bias_initializer, output_initializer: see `keras.layers.Dense`. output_initializer is for
+            the kernel of the output projection and defaults to kernel_initializer.
+        score: the scoring function: "dot_product", "relative" (Shaw et al.), "relative_v2" (Music Transformer) or
+            "memory" (Transformer-XL), or a dict with this name and options.
+        pattern: the attention pattern, which says which keys a query sees: "full", "window" (the paper, section 4),
+            "local_1d", "local_2d" (Image Transformer), "strided" or "fixed" (Sparse Transformer), or a dict with this
+            name and options, such as {"type": "local_1d", "block_length": 128}; or a list of patterns, among which the
+            heads are divided evenly and in order. "full" and "window" also work without a causal order; in the other
+            patterns, a query never sees later keys.
 
-    Any score can be combined with any pattern. All n² scores are computed for sequences that are known to be short, in
-    calls that ask for the weights or give a context or one mask per query, and by a subclass that overrides `attend`.
+    Any score can be combined with any pattern. Sparse patterns save time only on long sequences. All n² scores are
+    still computed if the sequence is known to be short, if the call requests the attention weights, if it gives a
+    context or one mask per query, or if a subclass overrides `attend`.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2)
@@ -51,12 +53,12 @@ class MultiHeadAttention(Projections):
         (1, 5, 8)
 
     Raises:
-        ValueError: a size is not positive, the rate is outside [0, 1), an initializer is unknown, or the hidden size is
-            not a multiple of `num_heads` where a head's size follows from it.
+        ValueError: if a size is not positive, the rate is outside [0, 1), an initializer is unknown, or the default
+            size of a head is needed and the hidden size is not a multiple of `num_heads`.
     """
 
-    context_class = Context  # what a model has to call it with; a subclass says in `lack` what a model may lack
-    turned = None  # how positions turn queries and keys; made by `build`, which a subclass may replace
+    context_class = Context  # the class of context that the model must pass; its `lack` is the error for other models
+    turned = None  # the function that rotates queries and keys, set by `build`; a subclass may replace it
 
     def __init__(
         self,
@@ -96,12 +98,12 @@ class MultiHeadAttention(Projections):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the layer; older configurations have "rotary", a bool, instead of "positions"."""
+        """Creates the layer from a configuration; older configurations have a bool "rotary" instead of "positions"."""
         config = dict(config)
         return super().from_config({"positions": "rotary", **config} if config.pop("rotary", False) else config)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        """Creates the four projections, by default Glorot uniform, as in tensor2tensor's common_attention.py."""
+        """Creates the four projections; the default, Glorot uniform, is that of tensor2tensor's common_attention.py."""
         check_sequences(query=query_shape, value=value_shape, key=key_shape)
         hidden_size = query_shape[-1]
         self.require_size(query_shape)
@@ -111,7 +113,7 @@ class MultiHeadAttention(Projections):
             best = min(divisors, key=lambda n: abs(n - self.num_heads))
             raise ValueError(
                 f"The hidden size must be a multiple of `num_heads`: received hidden size {hidden_size}, "
-                f"num_heads={self.num_heads}. Nearest valid num_heads: {best}. Or set key_dim and value_dim."
+                f"num_heads={self.num_heads}. Use num_heads={best}, or set key_dim and value_dim."
             )
         self.query_size = self.key_dim or hidden_size // self.num_heads
         self.value_size = self.value_dim or hidden_size // self.num_heads
@@ -139,7 +141,7 @@ class MultiHeadAttention(Projections):
         Returns:
             (output [B, heads, T, value_dim], weights [B, heads, T, S]).
         """
-        distances = Strides(shape_of(query)[2] - shape_of(key)[2])  # counted from the right: a memory is in front
+        distances = Strides(shape_of(query)[2] - shape_of(key)[2])  # aligned at the end: states come first
         return self.attend_parts(query, [(key, value, distances)], mask, training)
 
     @property
@@ -148,17 +150,17 @@ class MultiHeadAttention(Projections):
         return type(self).attend is not MultiHeadAttention.attend
 
     def attend_parts(self, query, parts, mask, training):
-        """Attends to keys and values that lie in several tensors, with one softmax and without joining them.
+        """Attends to keys and values stored in several tensors, with one softmax and without concatenating them.
 
         Args:
             query: [B, heads, T, key_dim].
-            parts: list of (key, value, distances), the last `Strides` or `Steps`.
-            mask, training: as `attend`, S being the number of all keys.
+            parts: list of (key, value, distances), where distances are `Strides` or `Steps`.
+            mask, training: as in `attend`, where S is the total number of keys.
 
         Returns:
             As `attend`.
         """
-        # Scaling the queries, not the scores: oneDNN fuses the scaled product into a far slower kernel.
+        # The queries are scaled instead of the scores, because oneDNN fuses a scaled product into a far slower kernel.
         query = query * ops.cast(self.query_size**-0.5, query.dtype)
         scores = [self.score.scores(self, query, key, [distances], training) for key, _, distances in parts]
         if len(parts) == 1:
@@ -172,15 +174,15 @@ class MultiHeadAttention(Projections):
         return sum(outputs[1:], outputs[0]), weights
 
     def attend_sequence(self, query, key, value, visible, training, needs_weights):
-        """Attends from a whole sequence: in parts if the pattern has any, else by `attend`.
+        """Attends from a whole sequence, in blocks if the pattern supports them, otherwise by `attend`.
 
         Args:
-            query, key, value, training: as `attend`.
+            query, key, value, training: as in `attend`.
             visible: Visible.
             needs_weights: bool.
 
         Returns:
-            As `attend`; the weights may be None unless they are needed.
+            The same as `attend`, but the weights may be None if `needs_weights` is False.
         """
         queries, keys = shape_of(query)[2], shape_of(key)[2]
         in_parts = isinstance(visible.first, int) and visible.first == 0 and visible.dense is None
@@ -191,23 +193,24 @@ class MultiHeadAttention(Projections):
         return self.attend(query, key, value, self.pattern.mask(visible, queries, keys), training)
 
     def attend_cached(self, query, past, mask, step):
-        """Attends from the K beams of one decoding step to what the pattern sees of the cache.
+        """Attends from the K beams of one decoding step to the cached keys that the pattern allows.
 
         Args:
             query: [B, heads, K, key_dim].
-            past: Past with the step's own keys and values in it.
-            mask: bool, broadcastable to [B, heads, K, P + steps * K], the prompts' columns first; or None.
+            past: Past, which already includes the keys and values of this step.
+            mask: bool, broadcastable to [B, heads, K, P + steps * K], with the columns of the prompts first; or None.
             step: int scalar.
 
         Returns:
             (output [B, heads, K, value_dim], weights [B, heads, K, number of keys read]).
 
         Raises:
-            NotImplementedError: a subclass overrides `attend` alone, and its score depends on distances.
+            NotImplementedError: if a subclass overrides `attend` but not `attend_cached`, and its score depends on
+                distances.
         """
         if self.overrides_attend and type(self.score) is not AttentionScore:
             raise NotImplementedError(
-                f"{type(self).__name__} overrides `attend`, and decodes only if it also overrides `attend_cached`."
+                f"{type(self).__name__} overrides `attend`; to decode, it must also override `attend_cached`."
             )
         parts, mask = self.pattern.read(past, shape_of(query)[2], step, mask)
         if not self.overrides_attend:
@@ -216,26 +219,27 @@ class MultiHeadAttention(Projections):
         return self.attend(query, key, value, mask, False)
 
     def of_heads(self, x):
-        """Returns the rows of a score's weights [heads, …] that belong to the queries; here all rows."""
+        """Returns the weights of a score, [heads, …], for the heads of this layer: here, all rows."""
         return x
 
     def flops(self, keys, context=0):
-        """Returns the number of operations for one query: its scores and the weighted sum of the values.
+        """Returns the number of floating-point operations per query, for its scores and the weighted sum of the values.
 
         Args:
             keys: int.
-            context: int, keys of earlier states; if there are any, all scores are computed, whatever the pattern.
+            context: int, the number of keys from earlier states. If it is not 0, all scores are computed, whatever the
+                pattern.
         """
         seen = keys + context if context else self.pattern.seen(keys)
         products = 2 * self.num_heads * (self.query_size + self.value_size) * seen
         return products + self.score.extra_flops(self, seen)
 
     def activations(self, keys, compute, context=0):
-        """Returns the bytes that one query keeps for the backward pass.
+        """Returns the number of bytes stored per query for the backward pass.
 
         Args:
-            keys, context: as in `flops`; there are as many queries as `keys`.
-            compute: int, bytes per number.
+            keys, context: as in `flops`. The number of queries is also `keys`.
+            compute: int, bytes per number in the compute dtype.
         """
         seen, dropped = keys + context if context else self.pattern.seen(keys), self.dropout_rate > 0
         of_memory = context / keys if context else 0
@@ -244,15 +248,15 @@ class MultiHeadAttention(Projections):
         return kept + self.score.extra_memory(self, seen, compute)
 
     def empty_past(self, batch, slots):
-        """Returns the `Past` for decoding that has not started: zeros for `slots` positions (times beams)."""
+        """Returns an empty `Past` for the start of decoding, with zeros in `slots` slots (positions times beams)."""
         sizes = self.query_size, self.value_size
         return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
 
     def memory(self, value, key=None):
-        """Projects a memory once, to be used by `attend_to` in all steps and for all beams.
+        """Projects an encoder's output once, so that `attend_to` can use it in all steps and for all beams.
 
         Args:
-            value: [B, S, hidden]; `key`: the same, or None for `value`.
+            value: [B, S, hidden]. `key` has the same shape, and defaults to `value`.
 
         Returns:
             Memory.
@@ -260,12 +264,12 @@ class MultiHeadAttention(Projections):
         return Memory(self.project(value if key is None else key, "key"), self.project(value, "value"))
 
     def attend_to(self, query, memory, attention_mask=None):
-        """Attends to a memory that `memory` has projected.
+        """Attends to an encoder's output that `memory` has projected.
 
         Args:
             query: [B, T, hidden].
             memory: Memory.
-            attention_mask: as `call`.
+            attention_mask: as in `call`.
 
         Returns:
             [B, T, hidden].
@@ -275,31 +279,31 @@ class MultiHeadAttention(Projections):
         return self.project(self.attend_sequence(heads, *memory, visible, False, False)[0], "output")
 
     def prefill(self, query):
-        """Reads prompts in one causal pass.
+        """Processes prompts in one causal pass.
 
         Args:
             query: [B, P, hidden], padded on the right.
 
         Returns:
-            (output [B, P, hidden], Memory, which all beams share: see `Past`).
+            (output [B, P, hidden], the `Memory` of the prompts, which all beams share: see `Past`).
         """
         heads, keys, values = self._turned_alike(query)
         output, _ = self.attend_sequence(heads, keys, values, Visible(causal=True), False, False)
         return self.project(output, "output"), Memory(keys, values)
 
     def step(self, query, past, position=None, attention_mask=None):
-        """Attends from one decoding step to itself and what came before it.
+        """Attends from the position of one decoding step to itself and all earlier positions.
 
         Args:
-            query: [B, K, hidden]; K is the number of beams, 1 without beam search.
-            past: Past, from `empty_past` or the step before.
-            position: int scalar, the step: its keys are written into slots `position * K` to `position * K + K - 1`;
-                None: they are appended.
-            attention_mask: bool, [B, K, P + steps * K], which slots each beam sees, the prompt's first; or another
-                shape that `call` accepts.
+            query: [B, K, hidden], where K is the number of beams (1 without beam search).
+            past: Past, from `empty_past` or from the previous step.
+            position: int scalar, the number of the step. Its keys are written into slots `position * K` to `position *
+                K + K - 1`. If None, they are appended.
+            attention_mask: bool [B, K, P + steps * K], which slots each beam sees, with the slots of the prompt first;
+                or another shape that `call` accepts.
 
         Returns:
-            (output [B, K, hidden], new Past).
+            (output [B, K, hidden], the updated Past).
         """
         check_masks(attention_mask=attention_mask)
         beams = shape_of(query)[1]
@@ -312,7 +316,7 @@ class MultiHeadAttention(Projections):
         return self.project(output, "output"), past
 
     def _turned_alike(self, query, position=None):
-        """Returns the queries, keys and values of self-attention; rotary positions have turned the first two."""
+        """Returns the queries, keys and values of self-attention, with rotary positions applied to queries and keys."""
         heads, keys, values = self.project_alike(query)
         if self.turned:
             heads, keys = (self.turned(x, position) for x in (heads, keys))
@@ -333,33 +337,34 @@ class MultiHeadAttention(Projections):
         key_mask=None,
         mask=None,
     ):
-        """Attends from a whole sequence. (From one step of decoding: `step`.)
+        """Attends from a whole sequence. (To decode one step, use `step`.)
 
         Args:
             query: [B, T, hidden].
-            value: [B, S, hidden]; None: `query` (self-attention).
-            key: [B, S, hidden]; None: `value`.
-            attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible.
-                (Padding, [B, S], is `value_mask`, or [B, 1, S] here.)
-            use_causal_mask: bool, hides later positions from earlier ones.
-            context: None, or `Context`: queries also see its states, which come before the `query`. The masks are those
-                of the positions after the states; `value` must be None.
+            value: [B, S, hidden]. Defaults to `query` (self-attention).
+            key: [B, S, hidden]. Defaults to `value`.
+            attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible. A
+                padding mask [B, S] must be passed as `value_mask`, or as [B, 1, S] here.
+            use_causal_mask: bool, whether later positions are hidden from earlier positions.
+            context: `Context` or None. Queries also see the states in it, which come before `query`. The masks must not
+                include these states, and `value` must be None.
             return_attention_scores: bool.
             training: bool.
-            query_mask, value_mask, key_mask: bool [B, T] or [B, S]: the masks that Keras carries with the tensors. It
-                passes that of `query` as `mask` if no other tensor is given.
+            query_mask, value_mask, key_mask: bool [B, T] or [B, S], the masks that Keras attaches to the tensors. If
+                `query` is the only tensor, Keras passes its mask as `mask`.
 
         Returns:
-            output [B, T, hidden]; with `return_attention_scores` a tuple of it and the weights [B, heads, T, S].
+            The output [B, T, hidden]. With `return_attention_scores`, a tuple of this output and the weights [B, heads,
+            T, S].
 
         Raises:
-            ValueError: a tensor does not have three axes; a mask has another shape, or holds floats (see
-                `check_masks`); or the layer is for self-attention only and a `value` or `key` is given.
+            ValueError: if a tensor does not have three axes, a mask has the wrong shape or holds floats (see
+                `check_masks`), or the layer only supports self-attention and a `value` or `key` is given.
         """
         context = context if context is not None and context.has_states else None
         if not (self.pattern.is_full and context is None) and (value is not None or key is not None):
             raise ValueError(
-                f"{type(self).__name__} is self-attention: received `value` or `key` in addition to `query`."
+                f"{type(self).__name__} only supports self-attention: received `value` or `key` in addition to `query`."
             )
         masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
         check_masks(attention_mask=attention_mask, **masks)
@@ -383,5 +388,5 @@ class MultiHeadAttention(Projections):
 
 
 def _split(x, size):
-    """[..., S] -> the first `size` columns, and the others."""
+    """Splits [..., S] into the first `size` columns and the remaining columns."""
     return x[..., :size], x[..., size:]

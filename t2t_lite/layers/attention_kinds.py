@@ -1,6 +1,7 @@
-"""Kinds of self-attention: a score with a pattern, or a registered class; their names, and which layer has which kind.
+"""The kinds of self-attention, their names, and which layer of a stack has which kind.
 
-A score or a pattern has its registered name; tensor2tensor's (`self_attention_type`) is an alias.
+A kind is a score combined with a pattern, or a registered class. Scores and patterns can be named by their registered
+names or by tensor2tensor's names for `self_attention_type`, which are aliases.
 """
 
 import inspect
@@ -22,7 +23,7 @@ from t2t_lite.layers.layer_kinds import (
 )
 from t2t_lite.registry import Registries
 
-# Subclasses of `MultiHeadAttention` with further options, for what a score and a pattern cannot express.
+# Subclasses of `MultiHeadAttention`, for kinds that cannot be expressed as a score and a pattern.
 SELF_ATTENTION = Registries.self_attentions
 PLAIN = "dot_product"
 _REGISTRIES = {"class": SELF_ATTENTION, "score": Registries.scores, "pattern": Registries.patterns}
@@ -32,9 +33,9 @@ class KindPart(NamedTuple):
     """The meaning of one word in the name of a kind.
 
     Attributes:
-        argument: "score" or "pattern", the argument of `MultiHeadAttention`; or "class".
-        name: str, the registered one.
-        made_by: class.
+        argument: "score" or "pattern", the argument of `MultiHeadAttention` that the word sets; or "class".
+        name: str, the registered name.
+        made_by: the registered class.
     """
 
     argument: str
@@ -42,7 +43,7 @@ class KindPart(NamedTuple):
     made_by: type
 
     def options(self):
-        """Returns {option: default}, as `Kind.options`."""
+        """Returns {option: default}, like `Kind.options`."""
         if self.argument != "class":
             return self.made_by.options()
         base, own = (inspect.signature(cls).parameters for cls in (MultiHeadAttention, self.made_by))
@@ -50,7 +51,7 @@ class KindPart(NamedTuple):
 
 
 def _table():
-    """Returns {name: KindPart} of all kinds; tensor2tensor's names are aliases of the registered ones."""
+    """Returns {name: KindPart} for all registered names and for tensor2tensor's names, which are aliases."""
     table = {}
     for argument in ("score", "pattern", "class"):
         for name in _REGISTRIES[argument].names():
@@ -60,10 +61,10 @@ def _table():
 
 
 def _parts(name):
-    """Returns {argument: KindPart} of the name of a kind, such as "a+b".
+    """Splits the name of a kind, such as "a+b", and returns {argument: KindPart}.
 
     Raises:
-        ValueError: an unknown name, or two words for the same argument.
+        ValueError: if a name is unknown, or two words set the same argument.
     """
     found, table = {}, _table()
     for word in str(name).split("+"):
@@ -84,7 +85,7 @@ def self_attention_names():
 
 
 def pattern_name(pattern):
-    """Returns a pattern as `self_attention` names it, with its options: "local_1d(block_length=64)"."""
+    """Returns the name of a pattern with its options, as in `self_attention`: "local_1d(block_length=64)"."""
     registered = next(name for name in Registries.patterns.names() if Registries.patterns.get(name) is type(pattern))
     name = vars(type(pattern)).get("other_name", registered)
     options = ";".join(f"{option}={getattr(pattern, option)}" for option in pattern.options())
@@ -92,17 +93,17 @@ def pattern_name(pattern):
 
 
 def own_options(name):
-    """Returns {name: default} of the options of a kind. Raises `ValueError` for an unknown one."""
+    """Returns {option: default} for a kind. Raises `ValueError` if the kind is unknown."""
     return {option: default for part in _parts(name).values() for option, default in part.options().items()}
 
 
 def kinds_of(self_attention):
-    """Returns the kinds of `make_self_attention` as a list of (name, all options), one per layer until they repeat.
+    """Returns the kinds in `self_attention` as a list of (name, all options), which the layers use in turn.
 
-    The option "pattern" holds the patterns of groups of heads, with all their options.
+    The option "pattern" lists the patterns of the groups of heads, with all their options.
 
     Raises:
-        ValueError: an unknown name, an option that the kind does not have, or one that is missing.
+        ValueError: if a name is unknown, the kind does not have an option, or a required option is missing.
     """
     found = []
     for kind in self_attention if isinstance(self_attention, list | tuple) else [self_attention]:
@@ -118,10 +119,10 @@ def kinds_of(self_attention):
 
 
 def _heads(name, patterns):
-    """Returns the patterns of groups of heads, under their registered names.
+    """Returns the patterns for groups of heads, under their registered names.
 
     Raises:
-        ValueError: `patterns` is not a list of patterns, or the kind has a pattern already.
+        ValueError: if `patterns` is not a list of patterns, or the kind already has a pattern.
     """
     if checked_heads(patterns) and "pattern" in _parts(name):
         raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
@@ -130,7 +131,7 @@ def _heads(name, patterns):
         word, given = name_and_options(kind)
         if word not in table or table[word].argument != "pattern":
             raise ValueError(
-                f"`self_attention` has {word!r} as the pattern of some heads; these have one score. Expected one of "
+                f"`self_attention` has {word!r} as the pattern of some heads, but it is not a pattern. Expected one of "
                 f"{', '.join(Registries.patterns.names())}."
             )
         found.append(kind_of(table[word].name, given))
@@ -138,21 +139,21 @@ def _heads(name, patterns):
 
 
 def make_self_attention(self_attention, index, has_order=True, context_class=Context, **options):
-    """Makes the self-attention of a layer.
+    """Creates the self-attention of one layer of a stack.
 
     Args:
-        self_attention: a kind, or a list of kinds that take turns over the layers. A kind is the name of a score, of a
-            pattern, or of both, "local_1d+relative_v2", or one in `SELF_ATTENTION`; or a dict of that name and its
-            options: {"type": "local_1d", "block_length": 128}. The heads are divided among a list of patterns given
-            as "pattern": {"type": "relative_v2", "max_relative_position": 9, "pattern": [{"type": "strided",
-            "stride": 8}, "full"]}.
-        index: int, number of the layer in its stack.
-        has_order: bool, whether positions see only earlier ones, as in a decoder.
-        context_class: the class of the context that the layer is called with, `Context` or a subclass.
+        self_attention: a kind, or a list of kinds that the layers use in turn. A kind is the name of a score, of a
+            pattern, of both joined by + ("local_1d+relative_v2"), or of a class in `SELF_ATTENTION`; or a dict with
+            such a name and options: {"type": "local_1d", "block_length": 128}. If the option "pattern" is a list of
+            patterns, the heads are divided among them: {"type": "relative_v2", "max_relative_position": 9, "pattern":
+            [{"type": "strided", "stride": 8}, "full"]}.
+        index: int, the number of the layer in its stack.
+        has_order: bool, whether a position only sees itself and earlier positions, as in a decoder.
+        context_class: the class of the context passed to the layer, `Context` or a subclass.
         **options: arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `kinds_of`, or the kind needs an order or another context.
+        ValueError: see `kinds_of`; also if the kind needs a decoder or another class of context.
     """
     kinds = kinds_of(self_attention)
     name, own = kinds[index % len(kinds)]
@@ -167,8 +168,8 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
         word, _ = name_and_options(pattern)
         if Registries.patterns.get(word).needs_order and not has_order:
             raise ValueError(
-                f"`self_attention` {name}: {word} sees only what comes before a position, and an encoder has no such "
-                "order. Expected a model with a decoder alone, or another kind."
+                f"`self_attention` {name}: {word} only sees earlier positions, which is not possible in an encoder. "
+                "Expected a decoder-only model, or another kind."
             )
     try:
         return made_by(**own, **of_kinds, **options)
@@ -179,12 +180,12 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
 
 
 def self_attention_config(self_attention):
-    """Returns the argument of `make_self_attention` with all options: a kind, or a list of kinds."""
+    """Returns the `self_attention` argument with all options filled in: a kind, or a list of kinds."""
     return kinds_config(kinds_of(self_attention))
 
 
 def own_hparams(text):
-    """Returns {name: setting} of the hyperparameters that the kinds in `self_attention_type` declare.
+    """Returns {name: setting} for the hyperparameters declared by the kinds in `self_attention_type`.
 
     Raises:
         ValueError: as `spelled_kinds`.
@@ -198,12 +199,13 @@ def own_hparams(text):
 
 
 def spelled_kinds(text):
-    """Returns the kinds in `self_attention_type`, dicts as `make_self_attention` takes them: see `read_kinds`.
+    """Parses `self_attention_type` and returns its kinds as dicts for `make_self_attention`: see `read_kinds`.
 
-    Only options in the text are returned, as strings; the last word's brackets may hold options of earlier words.
+    Only the options in the text are returned, as strings. The brackets after the last word may also hold options of
+    earlier words.
 
     Raises:
-        ValueError: not of that form, an unknown name, or an option that its word does not have.
+        ValueError: if the text does not have this form, a name is unknown, or a word does not have an option.
     """
     kinds = []
     for groups in read_kinds(text):
@@ -211,7 +213,7 @@ def spelled_kinds(text):
         heads = [group for group in groups if len(group) > 1]
         words = [group[0] for group in groups if len(group) == 1]
         if len(heads) > 1:
-            raise ValueError(f"self_attention_type={text}: has two lists of patterns. Expected one.")
+            raise ValueError(f"self_attention_type={text} has two lists of patterns. Expected at most one.")
         name = "+".join(word.name for word in words) or PLAIN
         own_options(name)  # raises
         kind = {"type": name} | {option: value for word in words for option, value in word.options.items()}
@@ -222,7 +224,7 @@ def spelled_kinds(text):
 
 
 def _shared_out(groups, text):
-    """Returns the groups of words of a kind, each word with its own options; `text` names them in errors."""
+    """Assigns options to the words of a kind and returns the groups of words; `text` is quoted in errors."""
     words = [word for group in groups for word in group]
     accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
     for n, word in enumerate(words):
@@ -241,27 +243,29 @@ def _shared_out(groups, text):
 
 
 def words_of(name, options):
-    """Returns a kind in the form that `spell_kind` takes; the arguments are as in `kinds_of`."""
+    """Converts a kind from `kinds_of`, (name, options), to the form that `spell_kind` takes."""
     return _shared_out(in_words(name, options), "self_attention")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class RelativeAttention(MultiHeadAttention):
-    """Self-attention that adds a learned vector for the distance j - i to key j, as query i sees it.
+    """Self-attention with relative positions: key j, as seen by query i, adds a learned vector for the distance j - i.
 
     score(i, j) = q_i · (k_j + a_clip(j - i)) / √d_k, with distances clipped to ±max_relative_position (Shaw et al.,
-    equations 4 and 5); one table for all heads, as in tensor2tensor's `dot_product_attention_relative`
-    (layers/common_attention.py). No tensor of [T, S, d] is made: the queries' products with the 2k + 1 vectors are
-    widened to [T, T + S] and shifted row by row into place.
+    equations 4 and 5). All heads share one table, as in tensor2tensor's `dot_product_attention_relative`
+    (layers/common_attention.py). No tensor of shape [T, S, d] is created: the products of the queries and the 2k + 1
+    vectors are widened to [T, T + S] and shifted row by row into place.
 
     Args:
         num_heads: int, h.
-        max_relative_position: int, k; longer distances share a vector.
-        add_relative_to_values: bool: values get vectors for distances as well (equation 3), from a second table.
+        max_relative_position: int, k, the largest distance with a separate vector. Longer distances share the vector of
+            k.
+        add_relative_to_values: bool, whether vectors for distances are also added to the values (equation 3), from a
+            second table.
         **kwargs: other arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `MultiHeadAttention`, or `max_relative_position` is less than 1.
+        ValueError: see `MultiHeadAttention`; also if `max_relative_position` is less than 1.
     """
 
     def __init__(self, num_heads: int, max_relative_position: int, add_relative_to_values: bool = False, **kwargs):
@@ -271,22 +275,22 @@ class RelativeAttention(MultiHeadAttention):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class LeftRelativeAttention(MultiHeadAttention):
-    """Self-attention that adds a learned vector for the distance i - j to key j, as query i sees it, in every head.
+    """Self-attention with relative positions to the left: key j, as seen by query i, adds a vector for i - j, per head.
 
-    score(i, j) = q_i · (k_j + e_(i - j)) / √d_k (Huang et al., equation 3); e is zero at distances of
-    `max_relative_position` and more, and for later keys, which a decoder does not see. It is tensor2tensor's
-    `dot_product_self_attention_relative_v2` (layers/common_attention.py). No tensor of [T, S, d] is made: the queries'
-    products with the vectors are shifted row by row into place.
+    score(i, j) = q_i · (k_j + e_(i - j)) / √d_k (Huang et al., equation 3), where e is a learned vector. It is zero at
+    distances of `max_relative_position` and more, and for later keys, which a decoder does not see. The layer mirrors
+    tensor2tensor's `dot_product_self_attention_relative_v2` (layers/common_attention.py). No tensor of shape [T, S, d]
+    is created: the products of the queries and the vectors are shifted row by row into place.
 
     Args:
         num_heads: int, h.
-        max_relative_position: int, k, the number of distances with a vector, from 0 on.
-        add_relative_to_values: bool: values get vectors for distances as well, from a second table.
-        heads_share_relative_embedding: bool: one table for all heads.
+        max_relative_position: int, k. The distances from 0 to k - 1 have a vector.
+        add_relative_to_values: bool, whether vectors for distances are also added to the values, from a second table.
+        heads_share_relative_embedding: bool, whether all heads share one table.
         **kwargs: other arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `RelativeAttention`.
+        ValueError: see `RelativeAttention`.
     """
 
     def __init__(
@@ -307,24 +311,24 @@ class LeftRelativeAttention(MultiHeadAttention):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class RestrictedAttention(MultiHeadAttention):
-    """Self-attention in which every position sees a neighbourhood of r positions, centred on it.
+    """Self-attention in which every position sees only a neighbourhood of r positions, centred on itself.
 
-    Time and memory grow as r · n, not n² (paper, section 4 and table 1): queries are taken in blocks, and each block
-    attends to itself and its neighbours. At the ends of a sentence the neighbourhood is moved inwards, so that it
-    always has r positions (as in Hassani et al. 2023, "Neighborhood Attention Transformer"); so from r = n on this is
-    full attention. With a causal mask it is the r positions up to the output position. A sentence ends with its last
-    position that is not masked.
+    Time and memory grow as r · n, not n² (paper, section 4 and table 1): queries are grouped into blocks, and each
+    block attends to itself and its neighbours. At the ends of a sentence the neighbourhood is moved inwards, so that it
+    always has r positions (as in Hassani et al. 2023, "Neighborhood Attention Transformer"). If r is at least n, this
+    is full attention. With a causal mask, the neighbourhood is the last r positions up to and including the query. A
+    sentence ends with its last unmasked position.
 
-    All scores are computed for sequences that are known to be short, in calls that ask for the weights or give one
-    mask per query, and by a subclass that overrides `attend`.
+    All scores are still computed if the sequence is known to be short, if the call requests the attention weights or
+    gives one mask per query, or if a subclass overrides `attend`.
 
     Args:
         num_heads: int, h.
-        neighborhood: int, r; with an even r one more position to the left than to the right.
-        **kwargs: others of `MultiHeadAttention`.
+        neighborhood: int, r. If r is even, a position sees one more position on its left than on its right.
+        **kwargs: the remaining arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `MultiHeadAttention`, or `neighborhood` is less than 1, or a second sequence is given.
+        ValueError: see `MultiHeadAttention`; also if `neighborhood` is less than 1, or a second sequence is given.
     """
 
     def __init__(self, num_heads: int, neighborhood: int, **kwargs):

@@ -1,4 +1,4 @@
-"""Scores, how well a key answers a query: the dot product (paper, section 3.2.1), and relative positions."""
+"""The scoring functions of attention: the dot product (paper, section 3.2.1), also with relative positions."""
 
 import keras
 from keras import ops
@@ -11,36 +11,38 @@ from t2t_lite.registry import register_score
 
 @register_score("dot_product")
 class AttentionScore(Kind):
-    """score(i, j) = q_i · k_j; values are used as they are.
+    """The dot-product score, score(i, j) = q_i · k_j, which leaves the values unchanged.
 
-    Your own kind overrides `scores`, and `build` if it has weights; `register_score` gives it a name.
+    To define a score, subclass this class and override `scores`, and `build` if the score has weights. `register_score`
+    gives the subclass a name.
     """
 
     def build(self, layer, hidden_size):
-        """Creates the weights, as attributes of the attention layer: `layer.my_table = layer.add_weight(…)`."""
+        """Creates the weights as attributes of the attention layer: `layer.my_table = layer.add_weight(…)`."""
 
     def scores(self, layer, query, key, distances, training):
         """Returns the scores of keys before the softmax, […, T, S].
 
         Args:
-            layer: MultiHeadAttention, which has the weights; use `layer.of_heads` for weights per head, [heads, …].
-            query: [B, heads, T, key_dim], or [B, heads, G, T, key_dim] of G groups; scaled by key_dim^-0.5.
+            layer: MultiHeadAttention, which holds the weights. If the weights are per head, [heads, …], read them
+                through `layer.of_heads`.
+            query: [B, heads, T, key_dim], or [B, heads, G, T, key_dim] for G groups, already scaled by key_dim^-0.5.
             key: [B, heads, S, key_dim], or [B, heads, G or 1, S, key_dim].
-            distances: list of `Strides` and `Steps`: the positions of the keys relative to the queries.
+            distances: list of `Strides` and `Steps`, the positions of the keys relative to the queries.
             training: bool.
         """
         return ops.matmul(query, ops.swapaxes(key, -1, -2))
 
     def mix(self, layer, weights, value, distances):
-        """Returns the sums of values by weights […, T, S]: […, T, value_dim]; the rest as in `scores`."""
+        """Returns the values, weighted by […, T, S] and summed, […, T, value_dim]; other arguments as in `scores`."""
         return ops.matmul(weights, value)
 
     def extra_flops(self, layer, keys):
-        """Returns the operations of a query in addition to its products with `keys` keys and values."""
+        """Returns the number of operations per query in addition to its products with `keys` keys and values."""
         return 0
 
     def extra_memory(self, layer, keys, compute):
-        """Returns the bytes that a query keeps for the backward pass in addition to those of a dot product."""
+        """Returns the bytes stored per query for the backward pass, in addition to those of a dot product."""
         return 0
 
 
@@ -63,11 +65,11 @@ class RelativeScore(AttentionScore):
             layer.value_table = self.table(layer, "value_table", layer.value_size)
 
     def table(self, layer, name, size):
-        """Creates a table of vectors of `size`, [2k + 1, size]."""
+        """Creates a table of 2k + 1 vectors, [2k + 1, size]."""
         return layer.add_weight(name=name, shape=(2 * self.max_relative_position + 1, size))
 
     def scores(self, layer, query, key, distances, training):
-        """Adds the products with the vectors of the distances; arguments as `AttentionScore.scores`."""
+        """Adds products with the distances' vectors to the dot products; arguments as in `AttentionScore.scores`."""
 
         def products(offsets, run):
             return self.products(self.rows(layer, layer.key_table), query, offsets, run)
@@ -76,7 +78,7 @@ class RelativeScore(AttentionScore):
         return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
 
     def mix(self, layer, weights, value, distances):
-        """Adds the values' vectors; arguments as `AttentionScore.mix`."""
+        """Adds the distances' vectors, weighted, to the sums of values; arguments as in `AttentionScore.mix`."""
         output = super().mix(layer, weights, value, distances)
         if layer.value_table is None:
             return output
@@ -89,30 +91,30 @@ class RelativeScore(AttentionScore):
         return table
 
     def products(self, table, query, offsets, run):
-        """Returns the products of queries and the vectors of distances int32 [… D]: […, T, D]."""
+        """Returns the products of the queries and the vectors of the distances `offsets`, int32 [… D]: […, T, D]."""
         relative = ops.matmul(query, ops.transpose(ops.cast(table, query.dtype)))  # […, T, 2k + 1]
         return ops.matmul(relative, ops.swapaxes(self._rows(offsets, query.dtype), -1, -2))
 
     def sums(self, table, weights, dtype, run):
-        """Returns the sums of the distances' vectors by weights [… T, S] of a run's keys: […, T, size]."""
+        """Returns the distances' vectors, weighted by [… T, S] of one run's keys and summed: […, T, size]."""
         rows = self._rows(run.offsets(*shape_of(weights)[-2:]), weights.dtype)
         return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
 
     def _rows(self, offsets, dtype):
-        """Returns the table's row of each distance as a one-hot vector, [… D, 2k + 1].
+        """Returns the table row of each distance as a one-hot vector, [… D, 2k + 1].
 
-        Products with this matrix replace a gather, whose gradient is a slow scatter.
+        A product with this matrix replaces a gather, whose gradient would be a slow scatter.
         """
         limit = self.max_relative_position
         return ops.one_hot(ops.clip(offsets, -limit, limit) + limit, 2 * limit + 1, dtype=dtype)
 
     def extra_flops(self, layer, keys):
-        """Counts the products with the vectors, but not how they are moved to their positions."""
+        """Counts the products with the vectors, but not the work of shifting them into place."""
         channels = layer.query_size + layer.value_size * self.add_relative_to_values
         return 2 * layer.key_table.shape[-2] * layer.num_heads * channels
 
     def extra_memory(self, layer, keys, compute):
-        """Counts the weights, ordered by distance."""
+        """Counts the attention weights that are stored a second time, ordered by distance."""
         return layer.num_heads * 2 * keys * compute * self.add_relative_to_values
 
 
@@ -132,7 +134,7 @@ class LeftRelativeScore(RelativeScore):
         self.heads_share_relative_embedding = heads_share_relative_embedding
 
     def table(self, layer, name, size):
-        """Creates a table [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; its last row is distance 0's."""
+        """Creates a table [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; the last row is distance 0."""
         heads = 1 if self.heads_share_relative_embedding else layer.num_heads
         initializer = keras.initializers.RandomNormal(stddev=size**-0.5)
         return layer.add_weight(name=name, shape=(heads, self.max_relative_position, size), initializer=initializer)
@@ -142,20 +144,20 @@ class LeftRelativeScore(RelativeScore):
         return table if self.heads_share_relative_embedding else layer.of_heads(table)
 
     def products(self, table, query, offsets, run):
-        """Returns the products of queries and the vectors of distances; arguments as `RelativeScore.products`."""
+        """Returns the products of queries and distances' vectors; arguments as in `RelativeScore.products`."""
         if not _is_plain(run):
             vectors = self._vectors(ops.cast(table, query.dtype), offsets, len(query.shape))
             return ops.matmul(query, ops.swapaxes(vectors, -1, -2))
         length, width = shape_of(query)[-2], shape_of(offsets)[0]
         near, keys = self._near(table, run, length, query), width - length
-        x = ops.matmul(query, ops.swapaxes(near, -1, -2))  # […, T, k], the last of distance 0
-        # The column of distance 0 is to be T - 1 - shift, among T + S.
+        x = ops.matmul(query, ops.swapaxes(near, -1, -2))  # […, T, k]; the last column is for distance 0
+        # Among the T + S columns, distance 0 must come to column T - 1 - shift.
         *lead, _, size = shape_of(x)
         x = ops.pad(x, (*[(0, 0)] * len(lead), (0, 0), (length - run.shift, _at_least_0(keys + run.shift))))
         return ops.slice(x, (*[0] * len(lead), 0, size), (*lead, length, width))
 
     def sums(self, table, weights, dtype, run):
-        """Returns the sums of the distances' vectors by weights; arguments as `RelativeScore.sums`."""
+        """Returns the weighted sums of the distances' vectors; arguments as in `RelativeScore.sums`."""
         *lead, length, keys = shape_of(weights)
         if not _is_plain(run):
             vectors = self._vectors(ops.cast(table, dtype), run.offsets(length, keys), len(weights.shape))
@@ -167,14 +169,14 @@ class LeftRelativeScore(RelativeScore):
         return ops.matmul(x, near)
 
     def _near(self, table, run, length, like, dtype=None):
-        """Returns the rows of a table that a run of `length` queries can reach, [heads or 1, (1,) k or less, size]."""
+        """Returns the table rows that `length` queries of a run can need, [heads or 1, (1,) k or less, size]."""
         size, reach = self.max_relative_position, length - run.shift
         size = min(size, max(reach, 0)) if isinstance(reach, int) else size
         near = ops.cast(table[:, self.max_relative_position - size :], dtype or like.dtype)
         return ops.expand_dims(near, 1) if len(like.shape) == 5 else near
 
     def _vectors(self, table, offsets, rank):
-        """Returns the vectors of distances int32 [D], [G, D] or [B, 1, D], [(B,) heads or 1, (G or 1,) D, size]."""
+        """Looks up the vectors of distances, int32 [D], [G, D] or [B, 1, D]: [(B,) heads or 1, (G or 1,) D, size]."""
         count = self.max_relative_position
         rows = ops.where((offsets > -count) & (offsets <= 0), offsets + count, 0)
         vectors = ops.take(ops.pad(table, ((0, 0), (1, 0), (0, 0))), rows, axis=1)
@@ -184,7 +186,7 @@ class LeftRelativeScore(RelativeScore):
 
 
 def _is_plain(run):
-    """Returns whether distances grow by one from key to key and are the same in all groups."""
+    """Returns whether the distances of a run grow by one from key to key and are the same in all groups."""
     return isinstance(run, Strides) and run.stride == 1 and len(getattr(run.shift, "shape", ())) == 0
 
 

@@ -1,4 +1,4 @@
-"""The base of all layers: configuration, quantization, what files keep of layers inside, activations, initializers."""
+"""The base class of all layers, with its configuration and saving, and helpers for activations and initializers."""
 
 import functools
 import inspect
@@ -9,8 +9,8 @@ from keras import ops
 
 from t2t_lite.layers.quantization import can_quantize, policy_config
 
-_BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # in Keras' own configuration
-_TAKEN_AS_CONFIGS = ("initializer", "activation")  # ends of arguments' names
+_BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # already in Keras' own configuration
+_TAKEN_AS_CONFIGS = ("initializer", "activation")  # suffixes of argument names
 _ON_REQUEST = ("return_attention_scores", "return_hidden_states")
 GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
 _OWN = {
@@ -18,22 +18,21 @@ _OWN = {
     "gelu": functools.partial(ops.gelu, approximate=False),
     "gelu_tanh": functools.partial(ops.gelu, approximate=True),
     "swish": ops.silu,
-    GATED: ops.silu,  # of the gate
+    GATED: ops.silu,  # the activation of the gate
 }
-# An initializer in a constructor: an object of Keras, its name or its configuration.
+# The type of a constructor's initializer arguments: a Keras object, its name, or its configuration.
 Initializer = keras.initializers.Initializer | str | dict | None
 GLOROT = "glorot_uniform"
 
 
 class Layer(keras.layers.Layer):
-    """A Keras layer whose configuration is made of its constructor's arguments, those of its bases included.
+    """A Keras layer whose configuration is recorded from its constructor's arguments, including those of base classes.
 
-    A subclass writes neither `get_config` nor `from_config`, whatever its arguments are: numbers, words, initializers,
-    activations, layers, or lists of these. (If a subclass overrides `get_config`, that method handles its arguments.)
-
-    Make layers inside with `dtype=self.dtype_policy`. The configuration says which of them are quantized; Keras' files
-    and TensorFlow's checkpoints keep their weights. In a loaded layer, the same parts are frozen, or have LoRA
-    (`enable_lora`), as in the saved layer.
+    A subclass needs neither `get_config` nor `from_config`, as long as its arguments are numbers, strings,
+    initializers, activations, layers, or lists of these. (A subclass that overrides `get_config` must handle its
+    arguments there.) Create sublayers with `dtype=self.dtype_policy`. The configuration records which sublayers are
+    quantized. Keras files and TensorFlow checkpoints include their weights. A loaded layer has the same frozen parts
+    and the same LoRA (`enable_lora`) as the saved layer.
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -42,27 +41,27 @@ class Layer(keras.layers.Layer):
             cls.__init__ = _recording(cls.__init__)
 
     def get_config(self):
-        """Returns the constructor's arguments, layers serialized, and the policies of quantized layers inside."""
+        """Returns the constructor's arguments, serialized, and the dtype policies of quantized sublayers."""
         arguments = {name: config_of(value) for name, value in vars(self).get("_arguments", {}).items()}
         return {**super().get_config(), **arguments, **policy_config(self)}
 
     @classmethod
     def from_config(cls, config):
-        """Makes the layer, and the layers among its arguments."""
+        """Creates the layer, including the layers among its arguments."""
         names = {name for base in cls.__mro__ for name in getattr(vars(base).get("__init__"), "recorded", ())}
         return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
 
     def compute_output_shape(self, input_shape=None, *others, **named):
-        """Returns the shape of the first input. Override it if the output has another shape.
+        """Returns the shape of the first input. Override this method if the output has another shape.
 
-        Keras gives the shapes by the names that `build` has for them, such as `query_shape`, where it sums a model up.
+        For a model summary, Keras passes the shapes under the argument names of `build`, such as `query_shape`.
         """
         return next(iter(named.values())) if input_shape is None else input_shape
 
     def compute_output_spec(self, *args, **kwargs):
-        """Returns symbolic outputs, found by tracing `call` if more than the output is requested.
+        """Returns symbolic outputs; if attention scores or hidden states are requested, `call` is traced to find them.
 
-        Otherwise Keras asks `compute_output_shape`, which only knows the shape of the output.
+        Otherwise Keras uses `compute_output_shape`, which only returns the shape of the first output.
         """
         if any(kwargs.get(name) not in (None, False) for name in _ON_REQUEST):
             return keras.Operation.compute_output_spec(self, *args, **kwargs)
@@ -70,11 +69,11 @@ class Layer(keras.layers.Layer):
 
     @property
     def has_costs(self):
-        """Whether a layer inside adds a "cost" to the results of its `Context`; such a layer sets the attribute."""
+        """Whether a sublayer adds a "cost" to the results of its `Context`; such a layer overrides this attribute."""
         return any(map(_has_costs, self._layers))
 
     def quantize(self, mode=None, type_check=True, config=None):
-        """Quantizes all layers inside that can be: see `keras.Model.quantize`."""
+        """Quantizes all sublayers that support it: see `keras.Model.quantize`."""
         parts = [part for part in self._flatten_layers(include_self=False) if not part._layers]
         if not parts:
             super().quantize(mode, type_check=type_check, config=config)
@@ -83,21 +82,21 @@ class Layer(keras.layers.Layer):
                 part.quantize(mode, config=config)
 
     def require_size(self, input_shape):
-        """Makes Keras refuse inputs, also symbolic ones, whose last axis differs in size from that in `build`."""
+        """Makes Keras reject inputs whose last axis differs in size from `input_shape`, also symbolic inputs."""
         ndim = None if self.input_spec is None else self.input_spec.ndim
         self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
 
     def _post_build(self):
-        """Freezes all parts if `trainable=False` was set before they existed: Keras freezes only existing parts."""
+        """Freezes all sublayers if `trainable=False` was set before they were created, because Keras would not."""
         super()._post_build()
         if not self.trainable:
-            self.trainable = True  # with TensorFlow, an attribute that is set to what it is stays untouched
+            self.trainable = True  # with TensorFlow, assigning the same value again has no effect
             self.trainable = False
 
     def get_build_config(self):
-        """Returns Keras' build configuration, with the paths of frozen parts and {path: (rank, alpha)} of LoRA.
+        """Returns Keras' build configuration, plus the paths of frozen sublayers and {path: (rank, alpha)} for LoRA.
 
-        If a part is only partly frozen, the paths of its frozen weights are there instead.
+        If a sublayer is only partly frozen, the paths of its frozen weights are listed instead.
         """
         frozen, lora, weights = [], {}, [path for path, weight in self._own_weights() if not weight.trainable]
         for path, part in self._parts():
@@ -110,7 +109,7 @@ class Layer(keras.layers.Layer):
         return {**(super().get_build_config() or {}), **own} if own else super().get_build_config()
 
     def build_from_config(self, config):
-        """Builds the layer, gives its parts LoRA, and freezes them."""
+        """Builds the layer, then restores the LoRA and the frozen state of its sublayers."""
         config = dict(config or {})
         frozen, lora = set(config.pop("frozen", ())), config.pop("lora", {})
         weights = set(config.pop("frozen_weights", ()))
@@ -118,9 +117,9 @@ class Layer(keras.layers.Layer):
         if (frozen or lora or weights) and not self.built:
             self.build()  # a model that was not called before it was saved
         for path, part in self._parts():
-            if path in lora and not part.lora_enabled:  # a part may have read it from its own configuration
+            if path in lora and not part.lora_enabled:  # unless the sublayer's own configuration has already enabled it
                 part.enable_lora(*lora[path])
-        for path, part in self._parts():  # with LoRA, which is frozen, too
+        for path, part in self._parts():  # after LoRA is enabled, because its matrices are frozen as well
             if path in frozen:
                 part.trainable = False
         for path, weight in self._own_weights() if weights else ():
@@ -128,14 +127,14 @@ class Layer(keras.layers.Layer):
                 weight.trainable = False
 
     def _own_weights(self):
-        """Yields (path, weight) of all weights of parts that are not frozen as a whole."""
+        """Yields (path, weight) for all weights of sublayers that are not frozen as a whole."""
         start = f"{self.path}/" if self.path else ""
         for part in self._flatten_layers():
             for weight in part._trainable_variables if part.trainable else ():
                 yield weight.path.removeprefix(start), weight
 
     def _parts(self):
-        """Yields (path, layer) of all parts; paths begin at this layer, which may be loaded at another place."""
+        """Yields (path, layer) for all sublayers; paths are relative to this layer, which may be loaded elsewhere."""
         start = f"{self.path}/" if self.path else ""
         for part in self._flatten_layers(include_self=False):
             yield (part.path or "").removeprefix(start), part
@@ -147,13 +146,13 @@ class Layer(keras.layers.Layer):
 
 
 def _has_costs(layer):
-    """Returns whether a layer, or one inside, has costs; layers of other packages lack the attribute."""
+    """Returns whether a layer or a sublayer has costs; layers from other packages lack the attribute `has_costs`."""
     known = getattr(layer, "has_costs", None)
     return any(map(_has_costs, layer._layers)) if known is None else known
 
 
 def _recording(init):
-    """Returns a constructor that records its arguments; a subclass's value wins over that of its base."""
+    """Wraps a constructor so that it records its arguments; a subclass's value takes precedence over its base's."""
     signature = inspect.signature(init)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     _, *parameters = signature.parameters.values()
@@ -166,17 +165,17 @@ def _recording(init):
         except TypeError:
             return init(self, *args, **kwargs)  # which raises a clearer error
         given.apply_defaults()
-        # Not by `self.…`: Keras would look for layers there, whose place is elsewhere.
+        # Not `self._arguments = …`, because Keras would track the layers in the dict a second time.
         kept = vars(self).setdefault("_arguments", {})
         kept.update({name: given.arguments[name] for name in names if name not in kept})
         return init(self, *args, **kwargs)
 
-    recording.__signature__, recording.recorded = signature, names  # Keras does not look behind a wrapper
+    recording.__signature__, recording.recorded = signature, names  # Keras does not look inside a wrapper
     return recording
 
 
 def _made(config, name):
-    """Returns an argument from its configuration; layers are made, initializers only where they are used."""
+    """Deserializes one argument: layers are created here, but initializers only where they are used."""
     if isinstance(config, list):
         return [_made(each, name) for each in config]
     if isinstance(config, dict) and {"class_name", "config"} <= config.keys() and not name.endswith(_TAKEN_AS_CONFIGS):
@@ -185,24 +184,24 @@ def _made(config, name):
 
 
 def _in_lists(layer, start=""):
-    """Yields (name, layer or variable) from the lists and dicts of a layer, and of other packages' layers inside it.
+    """Yields (name, layer or variable) from the lists and dicts of a layer and of its sublayers from other packages.
 
-    Keras (as of 3.15) wraps such lists in its own classes, which TensorFlow silently leaves out.
+    Keras (as of 3.15) wraps such lists in its own classes, which TensorFlow checkpoints silently omit.
     """
     for name in dict.fromkeys(layer._tracked):
         for place, value in keras.tree.flatten_with_path(getattr(layer, name)):
             if isinstance(value, keras.Layer | keras.Variable):
                 yield "-".join(map(str, (f"{start}{name}", *place))), value
     for number, part in enumerate(layer._layers):
-        if not isinstance(part, Layer):  # one of this class yields its own
+        if not isinstance(part, Layer):  # a sublayer of this class yields its own lists
             yield from _in_lists(part, f"{start}{number}-")
 
 
 def activation_function(identifier, argument="activation"):
-    """Returns the function that an activation names; for "swiglu" the gate's.
+    """Returns the function for an activation's name; for "swiglu", the activation of the gate.
 
     Raises:
-        ValueError: Keras does not know it.
+        ValueError: if Keras does not know the activation.
     """
     if isinstance(identifier, str) and identifier in _OWN:
         return _OWN[identifier]
@@ -210,7 +209,7 @@ def activation_function(identifier, argument="activation"):
         return keras.activations.get(identifier)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"`{argument}` must be a function, swiglu, or a name of keras.activations such as relu, gelu, swish and "
+            f"`{argument}` must be a function, swiglu, or a name in keras.activations such as relu, gelu, swish or "
             f"tanh: received {identifier!r}."
         ) from error
 
@@ -219,20 +218,18 @@ def check_initializers(**identifiers):
     """Raises `ValueError` for an initializer that Keras does not know."""
     for name, identifier in identifiers.items():
         if identifier is None or identifier == GLOROT:
-            continue  # making one draws its seed: a default would change the weights that follow
+            continue  # creating an initializer consumes a seed, which would change the weights created later
         try:
             keras.initializers.get(identifier)
         except (ValueError, TypeError) as error:
-            raise ValueError(
-                f"`{name}` must be an initializer of Keras or its name: received {identifier!r}."
-            ) from error
+            raise ValueError(f"`{name}` must be a Keras initializer or its name: received {identifier!r}.") from error
 
 
 def matrix_initializer(name, gain):
     """Returns the initializer for tensor2tensor's `initializer` and `initializer_gain` (its utils/optimize.py).
 
     Raises:
-        ValueError: an unknown name.
+        ValueError: if the name is unknown.
     """
     if (name, gain) == ("uniform_unit_scaling", 1.0):
         return GLOROT
@@ -240,7 +237,7 @@ def matrix_initializer(name, gain):
         "uniform_unit_scaling": lambda: keras.initializers.VarianceScaling(gain, "fan_avg", "uniform"),
         "normal_unit_scaling": lambda: keras.initializers.VarianceScaling(gain, "fan_avg", "truncated_normal"),
         "uniform": lambda: keras.initializers.RandomUniform(-0.1 * gain, 0.1 * gain),
-        "normal": lambda: keras.initializers.RandomNormal(stddev=gain),  # not in tensor2tensor: BERT's and GPT-2's
+        "normal": lambda: keras.initializers.RandomNormal(stddev=gain),  # not in tensor2tensor; used by BERT and GPT-2
         "orthogonal": lambda: keras.initializers.Orthogonal(gain),
     }
     if name not in made:
@@ -263,11 +260,11 @@ def own_initializer(identifier):
 
 
 def dense_initializers(initializers, is_output):
-    """Returns the arguments of one `keras.layers.Dense` of a sub-layer.
+    """Returns the initializer arguments for one `keras.layers.Dense` of a sub-layer.
 
     Args:
         initializers: {name: identifier} with "kernel_initializer", "bias_initializer" and "output_initializer".
-        is_output: bool, whether the dense layer makes the sub-layer's output.
+        is_output: bool, whether this is the last dense layer of the sub-layer.
     """
     kernel = (is_output and initializers["output_initializer"]) or initializers["kernel_initializer"]
     return {
@@ -277,7 +274,7 @@ def dense_initializers(initializers, is_output):
 
 
 def config_of(value):
-    """Returns an argument as `get_config` has it: numbers, words, names of Keras' own functions, or configurations."""
+    """Returns an argument in the form for `get_config`: a number, string, name of a Keras function, or dict."""
     if isinstance(value, list | tuple):
         return [config_of(each) for each in value]
     if _is_initializer_class(value):

@@ -1,8 +1,9 @@
-"""The cache for decoding: where keys and values of earlier steps are stored, and which of them a beam sees.
+"""The decoding cache: where the keys and values of earlier steps are stored, and which of them each beam sees.
 
-The K beams of a sentence are stored side by side, as if they were positions: slot `step * K + beam` holds what a beam
-wrote at a step, and is never moved. The table of ancestors says whose slot holds each position of a beam's history; a
-search reorders nothing else. A prompt that was read in one pass has separate slots, which all beams share.
+The K beams of a sentence are stored side by side, as if they were positions: slot `step * K + beam` holds the keys and
+values that a beam computed at a step, and is never moved. The table of ancestors says, for each position in a beam's
+history, which beam's slot to read. Beam search reorders only this table. A prompt that is processed in one pass has
+separate slots, which all beams share.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from t2t_lite.layers.positions import Steps
 
 
 class Memory(NamedTuple):
-    """Keys and values that are projected once, from an encoder's output or from prompts.
+    """Keys and values that are projected only once, from an encoder's output or from prompts.
 
     Attributes:
         key: [B, heads, S, key_dim].
@@ -31,8 +32,8 @@ class Past(NamedTuple):
     Attributes:
         key: [B, heads, steps * K, key_dim].
         value: [B, heads, steps * K, value_dim].
-        prompt: Memory of prompts, which all beams see; () without prompts.
-        lengths: int32 [B], the length of each prompt; () without prompts.
+        prompt: the Memory of the prompts, which all beams see; () without prompts.
+        lengths: int32 [B], the lengths of the prompts; () without prompts.
     """
 
     key: Any
@@ -41,19 +42,19 @@ class Past(NamedTuple):
     lengths: Any = ()
 
     def step(self, beams):
-        """Returns the number of the next step of a cache that grows: each step has one slot per beam."""
+        """Returns the number of the next step, for a cache that grows by one slot per beam in each step."""
         return shape_of(self.key)[2] // beams
 
     def with_step(self, key, value, position):
-        """Returns the past with the keys and values of a step, [B, heads, K, size], at `position` or at the end."""
+        """Returns a `Past` with a step's keys and values, [B, heads, K, size], written at `position` or appended."""
         return self._replace(key=add_to_cache(self.key, key, position), value=add_to_cache(self.value, value, position))
 
     def position(self, step):
-        """Returns the position in the text, int scalar or [B], of the token that a step reads."""
+        """Returns the position in the text, int scalar or [B], of the input token of a step."""
         return step if isinstance(self.lengths, tuple) else step + self.lengths
 
     def parts(self, beams, step):
-        """Returns the keys and values of a step as a list of (keys, values, `Steps`), the prompt's first."""
+        """Returns the keys and values for a step as a list of (keys, values, `Steps`), with the prompt's first."""
         step = ops.cast(step, "int32")
         parts = [(self.key, self.value, Steps(ops.arange(shape_of(self.key)[2], dtype="int32") // beams - step))]
         if self.prompt:
@@ -63,25 +64,25 @@ class Past(NamedTuple):
 
     @property
     def prompt_slots(self):
-        """P, the number of slots of the prompts; 0 without prompts."""
+        """The number of slots for prompts, P; 0 without prompts."""
         return shape_of(self.prompt.key)[2] if self.prompt else 0
 
     def count(self, beams):
-        """Returns an upper bound for the number of positions in a row, including its prompt."""
+        """Returns an upper bound for the number of positions in one row, including its prompt."""
         return shape_of(self.key)[2] // beams + self.prompt_slots
 
     def near(self, positions, seen, at, beams, mask):
-        """Returns `parts` at some positions only, without reading the others, and a mask.
+        """Returns the `parts` for some positions only, without reading the other positions, and their mask.
 
         Args:
-            positions: int32 [B or 1, W], positions in the texts.
-            seen: bool [B or 1, heads or 1, W], which of them are visible.
+            positions: int32 [B or 1, W], the positions in the texts.
+            seen: bool [B or 1, heads or 1, W], which of these positions are visible.
             at: int32 [B or 1, 1], the position of the step.
-            beams: int K.
+            beams: int, K.
             mask: as in `MultiHeadAttention.attend_cached`.
 
         Returns:
-            (parts, mask bool, broadcastable to [B, heads, K, W of the prompt + W * K]).
+            (parts, mask), where the mask is bool and broadcastable to [B, heads, K, W of the prompt + W * K].
         """
         slots, prompts = shape_of(self.key)[2], self.prompt_slots
         steps = positions - (ops.expand_dims(self.lengths, 1) if self.prompt else 0)
@@ -92,7 +93,7 @@ class Past(NamedTuple):
         picked = [_picked(self, places, *of_steps, mask, prompts)]
         if self.prompt:
             places = ops.clip(positions, 0, ops.maximum(prompts - 1, 0))
-            # Nothing can be taken from prompts that are all empty.
+            # If all prompts are empty, there is nothing to gather.
             width = shape_of(positions)[1] * (min(prompts, 1) if isinstance(prompts, int) else ops.minimum(prompts, 1))
             in_prompt = seen & ops.expand_dims(steps < 0, 1)
             of_prompt = (x[..., :width] for x in (places, positions - at, in_prompt))
@@ -102,8 +103,8 @@ class Past(NamedTuple):
 
 
 def _picked(memory, places, distances, seen, mask, first):
-    """Returns one of `Past.parts` for the slots at `places` [B or 1, N], and its mask, columns from `first` on."""
-    batch, width = shape_of(memory.key)[0], shape_of(places)[1]  # not -1, which is unknown where another one is 0
+    """Returns one of `Past.parts`, read from the slots `places` [B or 1, N] only, and its part of the mask."""
+    batch, width = shape_of(memory.key)[0], shape_of(places)[1]  # not -1, which is undefined if another size is 0
     places = ops.broadcast_to(places, (batch, width))
     seen = ops.expand_dims(seen, 2)
     if mask is not None:
@@ -116,43 +117,43 @@ def _picked(memory, places, distances, seen, mask, first):
 
 
 def gathered(x, places):
-    """[B, A, S, size] -> [B, A, N, size]: takes from each row the places int32 [B, N] along S."""
+    """Gathers the `places` int32 [B, N] of each row along axis S: [B, A, S, size] -> [B, A, N, size]."""
     batch, inner, count, size = shape_of(x)
     first = ops.reshape(ops.arange(batch * inner, dtype="int32") * count, (batch, inner, 1))
     taken = ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
-    return ops.reshape(taken, (batch, inner, shape_of(places)[1], size))  # JAX takes nothing in another shape
+    return ops.reshape(taken, (batch, inner, shape_of(places)[1], size))  # JAX needs this if N is 0
 
 
 def new_ancestry(batch, beam_size, max_length):
-    """Returns the table of ancestors for decoding that has not started, int [B, K, T]."""
+    """Returns the table of ancestors at the start of decoding, int [B, K, T]."""
     return ops.zeros((batch, beam_size, max_length), integer_dtype())
 
 
 def see_ancestors(ancestry, position):
-    """Enters a step into the table of ancestors.
+    """Adds a step to the table of ancestors.
 
     Args:
-        ancestry: int [B, K, T], reordered by parent since the last step.
-        position: int scalar, the step.
+        ancestry: int [B, K, T], already reordered by the parents chosen in the last step.
+        position: int scalar, the number of the step.
 
     Returns:
-        (the table with the step's slots, mask bool [B, K, T * K]: True where beam k sees a slot).
+        (the updated table, mask), where the mask is bool [B, K, T * K], True where beam k sees a slot.
     """
     batch, beam, length = shape_of(ancestry)
     own = ops.cast(ops.arange(beam), ancestry.dtype)
     ancestry = ops.where(ops.arange(length) == position, ops.expand_dims(own, 1), ancestry)
-    # Beam k sees slot (p, j) when j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
+    # Beam k sees slot (p, j) if j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
     mask = (ops.expand_dims(ancestry, -1) == own) & ops.expand_dims(ops.arange(length) <= position, 1)
     return ancestry, ops.reshape(mask, (batch, beam, length * beam))
 
 
 def see_prompt(mask, prompts, length):
-    """Puts the columns for the prompts' slots in front of those for the steps.
+    """Prepends the mask columns of the prompts' slots to the columns of the steps.
 
     Args:
-        mask: bool [B, K, S], see `see_ancestors`.
-        prompts: int32 [B], number of ids in each prompt.
-        length: int P, slots for the longest prompt.
+        mask: bool [B, K, S], from `see_ancestors`.
+        prompts: int32 [B], the number of ids in each prompt.
+        length: int, P, the number of slots for the longest prompt.
 
     Returns:
         bool [B, K, P + S].
@@ -162,7 +163,7 @@ def see_prompt(mask, prompts, length):
 
 
 def add_to_cache(past, new, position):
-    """Adds `new` [B, heads, T, size] to `past` [B, heads, S, size]: in place at `position * T`, or at the end."""
+    """Writes `new` [B, heads, T, size] into `past` [B, heads, S, size] at `position * T`, or appends it."""
     new = ops.cast(new, past.dtype)
     if position is None:
         return ops.concatenate([past, new], axis=2)
@@ -172,15 +173,15 @@ def add_to_cache(past, new, position):
 
 
 def write_in_place(past, new, position):
-    """`ops.slice_update` at `position * T` of the third axis, for TensorFlow's graphs of unknown lengths.
+    """Works like `ops.slice_update` at `position * T` of the third axis, for TensorFlow graphs with unknown lengths.
 
-    Keras' operation is XLA's: it needs static lengths, is compiled for every new shape, and does not exist in
-    TensorFlow Serving. This one copies nothing if nothing else refers to `past`, as in a loop. (It works on two axes,
-    because on four it takes twice as long.)
+    Keras' operation uses XLA: it needs static lengths, is compiled for every new shape, and is not available in
+    TensorFlow Serving. This function does not copy `past` if nothing else refers to it, as in a loop. (It works on two
+    axes, because four axes take twice as long.)
     """
     import tensorflow as tf
 
-    batch, heads, count, size = shape_of(new)  # not that of `past`: asking for it later would keep `past` alive
+    batch, heads, count, size = shape_of(new)  # not of `past`: reading its shape later keeps it alive
     width = count * size
     rows = ops.reshape(new, (batch * heads, width))
     updated = tf.raw_ops.TensorStridedSliceUpdate(

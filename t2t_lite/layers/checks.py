@@ -1,4 +1,4 @@
-"""Checks of layers' arguments and files, and the sizes of tensors."""
+"""Checks for the arguments and files of layers, and helpers for shapes and dtypes."""
 
 import math
 import numbers
@@ -7,26 +7,26 @@ import keras
 
 
 def check_sizes(**sizes):
-    """Raises `ValueError` for a size that is given (not None) but is not a whole number of at least 1."""
+    """Raises `ValueError` if a size is neither None nor a whole number of at least 1."""
     check_required_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
 def check_required_sizes(**sizes):
-    """Raises `ValueError` for a size that is not a whole number of at least 1."""
+    """Raises `ValueError` if a size is not a whole number of at least 1."""
     for name, size in sizes.items():
         if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1:
             raise ValueError(f"`{name}` must be a whole number of at least 1: received {name}={size!r}.")
 
 
 def check_rates(**rates):
-    """Raises `ValueError` for a dropout rate outside [0, 1)."""
+    """Raises `ValueError` if a dropout rate is outside [0, 1)."""
     for name, rate in rates.items():
         if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
             raise ValueError(f"`{name}` must be a rate in [0, 1): received {name}={rate!r}.")
 
 
 def check_positive(**values):
-    """Raises `ValueError` for a number that is not finite and above 0."""
+    """Raises `ValueError` if a number is not finite or not above 0."""
     for name, value in values.items():
         if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < value < math.inf:
             raise ValueError(f"`{name}` must be a number above 0: received {name}={value!r}.")
@@ -38,7 +38,7 @@ def check_layers(**layers):
 
 
 def check_required_layers(**layers):
-    """Raises `ValueError` for a value that is not a Keras layer."""
+    """Raises `ValueError` if a value is not a Keras layer."""
     for name, layer in layers.items():
         if not isinstance(layer, keras.Layer):
             raise ValueError(f"`{name}` must be a Keras layer: received {layer!r}.")
@@ -51,18 +51,18 @@ def check_layer_list(layers):
 
 
 def check_sequences(**tensors):
-    """Raises `ValueError` for a tensor, or a tensor's shape, that is given (not None) but does not have three axes."""
+    """Raises `ValueError` if a tensor, or a tensor's shape, is neither None nor has three axes."""
     for name, tensor in tensors.items():
         shape = getattr(tensor, "shape", tensor)
         if shape is not None and len(shape) != 3:
             raise ValueError(
-                f"`{name}` must be of shape [batch, length, hidden]: received {tuple(shape)}. A single sequence is a "
+                f"`{name}` must be of shape [batch, length, hidden]: received {tuple(shape)}. Pass one sequence as a "
                 "batch of one."
             )
 
 
 def is_known(tensor):
-    """Returns whether the values of a tensor are known; they are not in a graph that is being traced."""
+    """Returns whether the values of a tensor are known, which is not the case while a graph is traced."""
     if isinstance(tensor, keras.KerasTensor):
         return False
     if not keras.ops.is_tensor(tensor):
@@ -71,7 +71,7 @@ def is_known(tensor):
     if backend == "tensorflow":
         import tensorflow as tf
 
-        return tf.executing_eagerly() and hasattr(tensor, "numpy")  # eager tensors alone have it
+        return tf.executing_eagerly() and hasattr(tensor, "numpy")  # only eager tensors have the attribute
     if backend == "jax":
         import jax
 
@@ -82,16 +82,16 @@ def is_known(tensor):
 
 
 class FileCheck:
-    """Base of layers that refuse some files, although the shapes of all weights fit.
+    """Base class of layers that can reject a file although the shapes of all weights match.
 
-    Keras visits a layer once for each attribute that holds it, but finds its weights only on the first visit, and
-    reports the result of the last one. So `check_file` repeats its refusal if a file has nothing for it.
+    Keras visits a layer once for each attribute that holds it. It finds the weights only on the first visit, but
+    reports the result of the last visit. So `check_file` raises its error again when a later visit finds no weights.
     """
 
     _refusal = None
 
     def check_file(self, store):
-        """Raises `ValueError` if the layer refuses its weights in a file; `load_own_variables` calls this first."""
+        """Raises `ValueError` if the layer cannot use a file; `load_own_variables` must call this first."""
         if list(store.keys()):
             self._refusal = self.refusal_of(store)
         if self._refusal:
@@ -103,13 +103,14 @@ class FileCheck:
 
 
 def shape_of(x):
-    """Returns a tensor's shape as a tuple of ints; sizes unknown in a graph are int32 tensors.
+    """Returns a tensor's shape as a tuple of ints, with int32 tensors for sizes that are unknown in a graph.
 
-    `keras.ops.shape` does the same, but adds four operations to a TensorFlow graph for each unknown size, used or not:
-    they were a third of the operations of a Transformer. This adds two for all sizes.
+    `keras.ops.shape` does the same, but adds four operations to a TensorFlow graph for each unknown size, whether it is
+    used or not. These were a third of all operations in a Transformer. This function adds two operations for all sizes
+    together.
 
     Args:
-        x: tensor of known rank, or a `KerasTensor`, whose unknown sizes are None.
+        x: tensor of known rank, or a `KerasTensor`, whose unknown sizes are returned as None.
     """
     shape = tuple(x.shape)
     if None not in shape or isinstance(x, keras.KerasTensor):
@@ -120,9 +121,10 @@ def shape_of(x):
 
 
 def integer_dtype():
-    """Returns the dtype for integers that are to be computed on the device of the floats: int64 in TensorFlow.
+    """Returns the dtype for integers that should be computed on the same device as floats: int64 in TensorFlow.
 
-    TensorFlow treats int32 as shapes: it computes them on the host, and keeps them there in loops and arguments of
-    functions, even if everything else is on a GPU. It is int32 on other backends; JAX has no int64 by default.
+    TensorFlow treats int32 tensors as shapes: it computes them on the host and keeps them there in loops and in
+    function arguments, even if everything else is on a GPU. On other backends the dtype is int32, because JAX has no
+    int64 by default.
     """
     return "int64" if keras.backend.backend() == "tensorflow" else "int32"

@@ -1,4 +1,4 @@
-"""Further inputs that all layers of a call share, and further outputs that they compute."""
+"""Extra inputs shared by all layers of a call, and extra outputs that these layers compute."""
 
 import dataclasses
 import functools
@@ -11,9 +11,9 @@ from t2t_lite.layers.checks import shape_of
 
 
 class Results:
-    """Further outputs of layers by name, such as "cost": float32 [B, T], the cost of each position.
+    """Extra outputs of layers by name, such as "cost": float32 [B, T], the cost of each position.
 
-    Names that begin with "shares/" are for counts in training, float32 [n]: see `Sums.shares`.
+    Names that begin with "shares/" hold counts collected in training, float32 [n]: see `Sums.shares`.
 
     Example:
         >>> results = Results()
@@ -27,37 +27,37 @@ class Results:
         self.tensors = {}  # {name: list, in the order of `add`}
 
     def add(self, name, tensor):
-        """Adds a tensor to the list of a name; the shape of a "cost" is [B, T]."""
+        """Adds a tensor under a name; a "cost" must have the shape [B, T]."""
         self.tensors.setdefault(name, []).append(tensor)
 
     def update(self, tensors):
-        """Adds all tensors of {name: list of tensors}."""
+        """Adds all tensors in {name: list of tensors}."""
         for name, each in tensors.items():
             self.tensors.setdefault(name, []).extend(each)
 
     def each(self, name):
-        """Returns the tensors of a name in the order in which they were added."""
+        """Returns the tensors added under a name, in order."""
         return self.tensors.get(name, [])
 
     def total(self, name):
-        """Returns the sum of the tensors of a name. Raises `KeyError` if there is none."""
+        """Returns the sum of the tensors added under a name. Raises `KeyError` if there are no such tensors."""
         return sum(self.tensors[name][1:], start=self.tensors[name][0])
 
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What stacks, layers and residual connections pass on, unread, to attention and feed-forward layers.
+    """Extra inputs that stacks, layers and residual connections pass through to attention and feed-forward layers.
 
-    A layer whose `call` has an argument `context` gets it by name. To Keras it is one opaque object, so results can be
-    added to it inside layers, but it cannot hold symbolic tensors. A subclass holds what only one kind of layer reads:
-    see `context_class` of `MultiHeadAttention`.
+    A layer whose `call` has an argument `context` receives the context by name. Keras treats the context as one opaque
+    object, so layers can add results to it, but it cannot hold symbolic tensors. Define a subclass for inputs that only
+    one kind of layer reads: see `context_class` of `MultiHeadAttention`.
 
     Attributes:
-        earlier: [B, M, hidden], inputs of this layer at the M positions before those of the call, which its
-            self-attention sees as well (Dai et al. 2019, "Transformer-XL"); (): no such positions.
-        visible: bool [B, M], which of them exist; (): all.
-        nonpadding: bool [B, T], which positions of the inputs count in costs and averages; (): all.
-        results: Results, to which layers add.
+        earlier: [B, M, hidden], inputs of this layer at the M positions before the current inputs, which its
+            self-attention sees as well (Dai et al. 2019, "Transformer-XL"); () if there are no such positions.
+        visible: bool [B, M], which of the earlier positions exist; () if all of them exist.
+        nonpadding: bool [B, T], which input positions count in costs and averages; () if all of them count.
+        results: Results, to which the layers add their extra outputs.
     """
 
     earlier: Any = ()
@@ -66,12 +66,12 @@ class Context:
     results: Results = dataclasses.field(default_factory=Results)
 
     def replace(self, **changes):
-        """Returns a context in which some attributes are replaced."""
+        """Returns a copy of the context with some attributes replaced."""
         return dataclasses.replace(self, **changes)
 
     @property
     def has_states(self):
-        """Whether there are states before the inputs."""
+        """Whether the context has states of earlier positions."""
         return not isinstance(self.earlier, tuple)
 
     def without_states(self):
@@ -79,15 +79,15 @@ class Context:
         return self.replace(earlier=(), visible=()) if self.has_states else self
 
     def normalized(self, normalization):
-        """Returns the context with normalized states: a pre-norm layer normalizes them as it does its inputs."""
+        """Returns the context with normalized states, because a pre-norm layer normalizes them like its inputs."""
         return self.replace(earlier=normalization(self.earlier)) if self.has_states else self
 
     def before(self, inputs):
-        """Returns the states and then the inputs [B, T, hidden]: [B, M + T, hidden]."""
+        """Returns the states followed by the inputs [B, T, hidden]: [B, M + T, hidden]."""
         return ops.concatenate([ops.cast(self.earlier, inputs.dtype), inputs], axis=1)
 
     def mask(self, length, mask=None):
-        """Returns bool [B, M + T], which states and which of T inputs exist; `mask`: bool [B, T], or None."""
+        """Returns a mask bool [B, M + T] of the existing states and inputs; `mask` is bool [B, T], or None."""
         batch, size, _ = shape_of(self.earlier)
         seen = ops.ones((batch, size), "bool") if isinstance(self.visible, tuple) else ops.cast(self.visible, "bool")
         mask = ops.ones((batch, length), "bool") if mask is None else ops.cast(mask, "bool")
@@ -97,21 +97,21 @@ class Context:
         """Returns the arguments for a layer's `call`: {"context": self}, or {} if the layer does not take a context.
 
         Raises:
-            ValueError: such a layer would not see the states of this context.
+            ValueError: if the context has states, but the layer does not take a context and would not see them.
         """
         if _takes_context(type(layer)):
             return {"context": self}
         if self.has_states:
             raise ValueError(
-                f"{type(layer).__name__} {layer.name!r} does not see the states before its inputs: its `call` has no "
+                f"{type(layer).__name__} {layer.name!r} cannot use the states of earlier positions: its `call` has no "
                 "argument `context`."
             )
         return {}
 
     def separated(self):
-        """Returns (list of the float tensors, which have gradients; a function of such a list and of Results).
+        """Splits the context into its float tensors, which have gradients, and a function that restores the context.
 
-        The function puts a context together again: see `TransformerStack`, which recomputes layers.
+        The function takes a list of float tensors and a `Results`. `TransformerStack` uses it to recompute layers.
         """
         values = {
             field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "results"
@@ -129,5 +129,5 @@ class Context:
 
 @functools.cache
 def _takes_context(layer_class):
-    """Returns whether the layers of a class take a context."""
+    """Returns whether the `call` of a layer class takes a context."""
     return "context" in inspect.signature(layer_class.call).parameters

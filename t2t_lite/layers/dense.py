@@ -1,4 +1,4 @@
-"""Dense layers whose files keep LoRA (Hu et al. 2022, arXiv 2106.09685), and the projections of attention."""
+"""Dense layers that save LoRA to files (Hu et al. 2022, arXiv 2106.09685), and the projections of attention."""
 
 import operator
 
@@ -10,30 +10,30 @@ from t2t_lite.layers.base import Layer, dense_initializers
 from t2t_lite.layers.checks import FileCheck, shape_of
 from t2t_lite.layers.dropout import is_compiled
 
-_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
+_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # last two: quantized
 _PREFIX = "lora."
-_SCALE = f"{_PREFIX}scale"  # alpha / r, which does not follow from shapes; files of version 0.1.0 lack it
+_SCALE = f"{_PREFIX}scale"  # alpha / r, which shapes do not imply; files of version 0.1.0 lack it
 
 
 class Dense(FileCheck, keras.layers.Dense):
-    """`keras.layers.Dense` whose files keep the kernel and both matrices of LoRA separately.
+    """A `keras.layers.Dense` that saves the kernel and the two LoRA matrices separately.
 
-    Keras' layer saves only the sum, the kernel to compute with, and loads both matrices as zeros, whose gradients stay
-    zero. Files also have the sum, with which a layer without LoRA computes the same.
+    Keras' layer saves only the merged kernel, and loads both LoRA matrices as zeros, whose gradients then stay zero.
+    Files of this layer include the merged kernel as well, so a layer without LoRA gives the same results.
     """
 
     def __init__(self, units, **kwargs):
-        super().__init__(operator.index(units), **kwargs)  # Keras refuses NumPy's integers
+        super().__init__(operator.index(units), **kwargs)  # Keras rejects NumPy integers
 
     def call(self, inputs, training=None):
         """[..., n] -> [..., units].
 
-        With LoRA, the inputs are multiplied by one matrix after the other. Keras adds their product to the kernel
-        first, so that the gradient takes as long as for a trained kernel.
+        With LoRA, the inputs are multiplied by the two matrices one after the other. Keras would add the product of the
+        matrices to the kernel first, and the gradient would then take as long as for a trained kernel.
         """
         if not self.lora_enabled:
             return super().call(inputs, training)
-        # Float32 with any policy; Keras casts them by itself with the mixed ones only.
+        # The matrices are float32 under any dtype policy, but Keras only casts them under the mixed policies.
         a, b = (ops.cast(matrix, self.compute_dtype) for matrix in (self.lora_kernel_a, self.lora_kernel_b))
         small = ops.multiply(ops.matmul(inputs, a), self.lora_alpha / self.lora_rank)
         x = ops.matmul(inputs, self._kernel) + ops.matmul(small, b)
@@ -41,15 +41,15 @@ class Dense(FileCheck, keras.layers.Dense):
         return x if self.activation is None else self.activation(x)
 
     def enable_lora(self, rank, lora_alpha=None, **kwargs):
-        """Adds LoRA: see `keras.layers.Dense.enable_lora`. In a frozen layer LoRA is also frozen."""
+        """Adds LoRA: see `keras.layers.Dense.enable_lora`. If the layer is frozen, LoRA is also frozen."""
         super().enable_lora(rank, lora_alpha, **kwargs)
         if not self.trainable:
             self.lora_kernel_a.trainable = self.lora_kernel_b.trainable = False
 
     def merge_lora(self):
-        """Adds LoRA to the kernel, W + (alpha / r) A B, and removes it. Raises `ValueError` if quantized."""
+        """Merges LoRA into the kernel, W + (alpha / r) A B. Raises `ValueError` if the layer is quantized."""
         if self.quantization_mode:
-            raise ValueError(f"{self.name}: is quantized, so LoRA cannot be merged. Merge it before you quantize.")
+            raise ValueError(f"{self.name} is quantized, so LoRA cannot be merged. Merge LoRA before you quantize.")
         self._kernel.assign(
             merged(self._kernel, self.lora_kernel_a, self.lora_kernel_b, self.lora_alpha / self.lora_rank)
         )
@@ -58,7 +58,7 @@ class Dense(FileCheck, keras.layers.Dense):
         self._kernel.trainable = self.trainable
 
     def save_own_variables(self, store):
-        """Stores the weights."""
+        """Saves the weights, and the LoRA matrices separately if LoRA is enabled."""
         super().save_own_variables(store)
         if self.lora_enabled:
             for name, weight in self._unmerged().items():
@@ -66,10 +66,10 @@ class Dense(FileCheck, keras.layers.Dense):
             store[_SCALE] = np.array([self.lora_alpha / self.lora_rank], "float32")
 
     def load_own_variables(self, store):
-        """Loads the weights; if a file has no LoRA, the layer's starts anew.
+        """Loads the weights; if a file has no LoRA, the layer keeps its initial LoRA matrices.
 
         Raises:
-            ValueError: the file's LoRA has another rank or alpha, with which it would compute something else.
+            ValueError: if the LoRA in the file has another rank or alpha, so the results would differ.
         """
         self.check_file(store)
         names = list(store.keys())
@@ -77,13 +77,13 @@ class Dense(FileCheck, keras.layers.Dense):
         super().load_own_variables({name: store[name] for name in names if not name.startswith(_PREFIX)})
         if not self.lora_enabled:
             return
-        self.lora_kernel_a.assign(first)  # Keras leaves zeros, and then the gradients of both matrices are zero
+        self.lora_kernel_a.assign(first)  # Keras has set it to zeros, with which both gradients are zero
         for name, weight in self._unmerged().items():
             if _PREFIX + name in names:
                 weight.assign(store[_PREFIX + name])
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if a file's LoRA does not match the layer's, otherwise None."""
+        """Returns a `ValueError` if the LoRA in a file does not match that of the layer, otherwise None."""
         if not self.lora_enabled or _SCALE not in list(store.keys()):
             return None
         rank, scale = store[f"{_PREFIX}lora_kernel_a"].shape[1], float(store[_SCALE][0])
@@ -91,7 +91,7 @@ class Dense(FileCheck, keras.layers.Dense):
             return None
         return ValueError(
             f"{self.name}: the file's LoRA has rank {rank} and lora_alpha {scale * rank:g}, but the layer's has rank "
-            f"{self.lora_rank} and lora_alpha {self.lora_alpha:g}, so the weights would compute something else. "
+            f"{self.lora_rank} and lora_alpha {self.lora_alpha:g}, so the results would differ. "
             f"Expected enable_lora({rank}, lora_alpha={scale * rank:g}), or a layer without LoRA."
         )
 
@@ -105,14 +105,14 @@ class Dense(FileCheck, keras.layers.Dense):
 
 
 def merged(kernel, a, b, scale):
-    """Returns W + scale A B in the kernel's dtype, computed in float32 at least."""
+    """Returns W + scale A B in the kernel's dtype, computed in at least float32."""
     dtype = keras.backend.standardize_dtype(kernel.dtype)
     kernel, a, b = (ops.cast(matrix, keras.backend.result_type(dtype, "float32")) for matrix in (kernel, a, b))
     return ops.cast(kernel + scale * ops.matmul(a, b), dtype)
 
 
 class Projections(Layer):
-    """Base of `MultiHeadAttention`, which sets the sizes and options used here."""
+    """The query, key, value and output projections of `MultiHeadAttention`, which sets the sizes and options."""
 
     def _add_projection(self, role, input_size, output_size):
         own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
@@ -136,19 +136,19 @@ class Projections(Layer):
             x = ops.reshape(_swap(x), (-1, heads * size))
             return ops.reshape(dense(x), (batch, length, dense.units))
         batch, length, hidden_size = shape_of(x)
-        # One matrix product of two dimensions: the batched form is slower, and its gradient much slower.
-        heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # a -1 would mean 0 in an empty batch
+        # One two-dimensional matrix product, because the batched form is slower and its gradient much slower.
+        heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # -1 would give 0 in an empty batch
         return _swap(ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), heads))
 
     def project_alike(self, x):
-        """Projects the same [B, T, hidden] to queries, keys and values, as `project` does.
+        """Projects one tensor [B, T, hidden] to queries, keys and values, as `project` does.
 
-        In a training step that XLA compiles, this is one product with the three kernels side by side, and so are the
-        gradients: the base model's step took 2 % less on an H200. Elsewhere it is three products, because another order
-        of additions would change the bits of existing runs.
+        In a training step that XLA compiles, this is a single product with the three concatenated kernels, and the
+        gradients are computed in the same way. A step of the base model took 2 % less time on an H200. Elsewhere three
+        products are computed, because another order of additions would change the exact results of existing runs.
         """
         roles = "query", "key", "value"
-        joins = is_compiled() and type(self).project is Projections.project  # others may have no such layers
+        joins = is_compiled() and type(self).project is Projections.project  # an override may not use these layers
         layers = [getattr(self, f"{role}_projection") for role in roles] if joins else []
         if not joins or any(layer.lora_enabled for layer in layers):
             return [self.project(x, role) for role in roles]
@@ -165,7 +165,7 @@ class Projections(Layer):
 
 
 def _swap(x):
-    """[B, M, N, size] -> [B, N, M, size]: of length and heads, either way."""
-    # Einsum moves data itself; oneDNN's transpose, which replaces TensorFlow's, has a high overhead: 0.28 ms against
-    # 0.06 ms for the 128 rows of a decoding step.
+    """Swaps the axes of length and heads: [B, M, N, size] -> [B, N, M, size]."""
+    # Einsum does not use oneDNN's transpose, which replaces TensorFlow's and has a high overhead: it took 0.28 ms
+    # instead of 0.06 ms for the 128 rows of a decoding step.
     return ops.einsum("bmnd->bnmd", x)

@@ -1,4 +1,4 @@
-"""Dropout and random numbers that are a pure function of seeds: a run replays exactly on any number of replicas."""
+"""Dropout and random numbers as pure functions of seeds, so that a run is reproducible on any number of replicas."""
 
 import collections
 import random
@@ -10,23 +10,23 @@ from keras import ops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
 
-_LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
-_scope = threading.local()  # a distribution strategy runs each replica's function in a separate thread
+_LAYERS_A_RUN = 4096  # run seeds do not share seeds up to this number of layers
+_scope = threading.local()  # per thread, because a distribution strategy runs each replica in a separate thread
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Dropout(Layer):
-    """Sets a fraction `rate` of the inputs to 0 and scales the others by 1 / (1 - rate), in training only.
+    """Sets a fraction `rate` of the inputs to 0 and scales the rest by 1 / (1 - rate), in training only.
 
-    Behaves as `keras.layers.Dropout`, except inside `dropout_seed`. (Keras' own layer draws the same mask on
-    every replica under `tf.distribute.MirroredStrategy`.)
+    The layer behaves like `keras.layers.Dropout`, except inside `dropout_seed`. (Keras' own layer uses the same mask on
+    every replica of a `tf.distribute.MirroredStrategy`.)
 
     Args:
         rate: float in [0, 1).
-        seed: int or None, for use outside of `dropout_seed`.
+        seed: int or None, the seed used outside `dropout_seed`.
 
     Raises:
-        ValueError: `rate` is not in [0, 1).
+        ValueError: if `rate` is not in [0, 1).
     """
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs):
@@ -34,14 +34,14 @@ class Dropout(Layer):
         check_rates(rate=rate)
         self.rate = rate
         self.seed = seed
-        # Without a seed Keras would call PyTorch's dropout, which does not ask the generator at all.
-        seed = random.randint(1, 10**9) if seed is None else seed  # drawn as Keras does
+        # Always set a seed: without a seed, Keras would call PyTorch's dropout, which ignores the generator.
+        seed = random.randint(1, 10**9) if seed is None else seed  # as in Keras
         self.seed_generator = ScopedSeed(seed) if rate > 0 else None
         self.supports_masking = True
         self.built = True
 
     def call(self, inputs, training=False):
-        """Returns a tensor of the shape and dtype of `inputs`."""
+        """Returns a tensor with the shape and dtype of `inputs`."""
         if training and self.rate > 0:
             dropout = _dropout_in_xla if is_compiled() else keras.random.dropout
             return dropout(inputs, self.rate, seed=self.seed_generator)
@@ -49,11 +49,11 @@ class Dropout(Layer):
 
 
 def _dropout_in_xla(inputs, rate, seed):
-    """`keras.random.dropout` in the form that is fastest in a step compiled by XLA; TensorFlow only.
+    """Applies dropout in the form that is fastest in a step compiled by XLA; TensorFlow only.
 
-    In float32 the mask is the same as in an uncompiled step: see `uniform`. In 16 bits, for which Keras draws fewer
-    bits anyway, the random bits are a hash of each element's index, which XLA computes where they are used; drawn bits
-    would be written to memory and read again.
+    In float32 the mask is the same as in an uncompiled step: see `uniform`. In 16 bits the mask differs, because Keras
+    uses fewer random bits there anyway. Each element's random bits are a hash of its index, which XLA computes where
+    the bits are used. Bits from a random generator would be written to memory and read again.
     """
     import tensorflow as tf
 
@@ -66,7 +66,7 @@ def _dropout_in_xla(inputs, rate, seed):
 
 
 def _hashed_bits(x, words):
-    """Returns 32 random bits for each element of x, uint32, a function of its index and a seed of two words."""
+    """Returns 32 random bits, uint32, for each element of x: a hash of its index and a seed of two words."""
     import tensorflow as tf
 
     key = _mixed(_mixed(words[0] + 0x9E3779B9) + words[1])
@@ -75,12 +75,13 @@ def _hashed_bits(x, words):
         size = tf.shape(x)[axis]
         along = tf.reshape(tf.range(size), [-1] + [1] * (x.shape.rank - 1 - axis))
         place = place * tf.cast(size, tf.uint32) + tf.cast(along, tf.uint32)
-    # Each seed has its own odd factor: with sums alone, the masks of two seeds would only differ by a shift.
+    # Each seed has a different odd factor, because with sums alone, the masks of two seeds would only differ by a
+    # shift.
     return _mixed(place * (_mixed(key + 0x85EBCA6B) | 1) + key)
 
 
 def _mixed(x):
-    """Returns a bijective hash of uint32 numbers, with the constants of lowbias32 (C. Wellons, public domain)."""
+    """Hashes uint32 numbers bijectively, with the constants of lowbias32 (C. Wellons, public domain)."""
     import tensorflow as tf
 
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
@@ -89,19 +90,19 @@ def _mixed(x):
 
 
 class dropout_seed:
-    """Context in which each `ScopedSeed`, such as a `Dropout`'s, only depends on (run seed, batch index, its index).
+    """Context manager in which each `ScopedSeed` depends only on the run seed, the batch index and its own index.
 
-    The trainer opens it around each forward pass, with the batch's index in the data stream: replicas and
-    accumulated micro-batches get different masks, and nothing needs to be saved to replay them.
+    The trainer enters it for each forward pass, with the index of the batch in the data stream. So replicas and
+    accumulated micro-batches use different dropout masks, which can be reproduced without any saved state.
 
     Args:
         batch_index: integer scalar tensor, below 2^31.
         run_seed: int.
-        in_xla: bool, whether TensorFlow compiles the forward pass with XLA, which does not change masks in float32.
+        in_xla: bool, whether TensorFlow compiles the forward pass with XLA. This does not change masks in float32.
     """
 
     def __init__(self, batch_index, run_seed=0, in_xla=False):
-        if keras.backend.backend() == "tensorflow":  # once for all seeds: see `ScopedSeed.next`
+        if keras.backend.backend() == "tensorflow":  # cast once for all seeds: see `ScopedSeed.next`
             batch_index = ops.cast(batch_index, "int32")
         self.words, self.in_xla = (batch_index, run_seed), in_xla
 
@@ -120,10 +121,10 @@ def is_compiled():
 
 
 class repeated_call:
-    """Context for one of several calls of the same layer in a forward pass; each call gets different seeds.
+    """Context manager for repeated calls of a layer in one forward pass, which gives each call different seeds.
 
     Args:
-        number: int, how many calls came before this one.
+        number: int, the number of earlier calls of the layer.
     """
 
     def __init__(self, number):
@@ -138,12 +139,12 @@ class repeated_call:
 
 
 class drawn_seeds:
-    """Context in which a layer gets the same seeds in each call, as recomputation needs.
+    """Context manager in which a layer uses the same seeds in each call, as recomputation requires.
 
-    They are drawn when the context is made, just as for a layer that is called once.
+    The seeds are taken once, when the context manager is created.
 
     Args:
-        layer: keras.layers.Layer; the `ScopedSeed`s of its parts are included.
+        layer: keras.layers.Layer, including the `ScopedSeed`s of its sublayers.
     """
 
     def __init__(self, layer):
@@ -159,10 +160,11 @@ class drawn_seeds:
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class ScopedSeed(keras.random.SeedGenerator):
-    """A seed generator that is stateless inside `dropout_seed`, and behaves as Keras' outside of it.
+    """A seed generator that is stateless inside `dropout_seed`, and behaves like Keras' generator outside.
 
-    A layer makes one in its constructor for each thing that it draws in a call, and draws by `uniform`, `normal` or a
-    `Dropout`, in training only: an export has no place for the state of the generator.
+    A layer creates a `ScopedSeed` in its constructor for each random tensor in its `call`, and samples with `uniform`,
+    `normal` or a `Dropout`. It may only sample in training, because an exported model does not store the state of a
+    generator.
 
     Attributes:
         index: int, the number of this generator in its model; set by `number_seeds`.
@@ -172,41 +174,42 @@ class ScopedSeed(keras.random.SeedGenerator):
     index, count = 0, 1
 
     def next(self, ordered=True):
-        """Returns the next seed, shape [2]."""
+        """Returns the next seed, a tensor of shape [2]."""
         drawn, words = getattr(_scope, "drawn", {}).get(id(self)), getattr(_scope, "words", None)
         if drawn is not None:
             return drawn
         if words is None:
             return super().next(ordered)
         batch_index, run_seed = words
-        # Keras passes two words of 31 bits to TensorFlow: one is for the batch, one for run and generator.
+        # Keras passes two words of 31 bits to TensorFlow: the first is the batch index, the second combines run and
+        # generator.
         index = self.index + self.count * getattr(_scope, "call", 0)
         layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
-        # TensorFlow's random operations take their seeds from the host, where int32 is computed. Keras' int64 would be
-        # computed on a GPU, and each dropout would wait for a copy.
+        # TensorFlow's random operations read their seeds on the host, where int32 is computed. Keras' int64 would be
+        # computed on a GPU, and each dropout would wait for a copy to the host.
         dtype = "int32" if keras.backend.backend() == "tensorflow" else self.state.dtype
         return ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)])
 
 
 def has_own_generator(layer):
-    """Returns whether a layer itself draws from a stateful generator, as Keras' layers do."""
+    """Returns whether a layer itself uses a stateful random generator, as Keras' layers do."""
     return any(not isinstance(generator, ScopedSeed) for generator in layer._seed_generators)
 
 
 def _own_seeds(layer):
-    """Returns the `ScopedSeed`s of a layer, without those of layers inside."""
+    """Returns the `ScopedSeed`s of a layer, excluding those of its sublayers."""
     return [generator for generator in layer._seed_generators if isinstance(generator, ScopedSeed)]
 
 
 def number_seeds(model):
-    """Gives each `ScopedSeed` of a model, those of its `Dropout`s included, an index; call it once it is built.
+    """Numbers all `ScopedSeed`s of a model, including those of its `Dropout`s; call it after the model is built.
 
-    The order depends only on how the model is made, not on other models in the process. It is Keras' order
-    (`_flatten_layers`, which visits a layer's parts from the last to the first), except that the layers of a stack
-    come one after another.
+    The order depends only on how the model is built, not on other models in the process. It is Keras' order
+    (`_flatten_layers`, which visits sublayers from last to first), except that the layers of a stack come in the order
+    in which they run.
 
     Returns:
-        The number of seeds.
+        int, the number of seeds.
     """
     generators, seen, queue = [], set(), collections.deque(model._layers)
     while queue:
@@ -223,9 +226,9 @@ def number_seeds(model):
 
 
 def uniform(shape, seed):
-    """Draws numbers from 0 to 1, 1 excluded, float32, the same whether XLA compiles the pass or not.
+    """Samples float32 numbers in [0, 1), which are the same whether or not XLA compiles the forward pass.
 
-    XLA makes a float from the upper 23 of 32 random bits; TensorFlow, like this function, from the lower 23.
+    XLA itself would make a float from the upper 23 of 32 random bits. TensorFlow and this function use the lower 23.
 
     Args:
         shape: tuple of int, or of scalar tensors.
@@ -239,18 +242,18 @@ def uniform(shape, seed):
 
 
 def normal(shape, seed):
-    """Draws standard normal numbers, float32: the quantiles of `uniform`, so that XLA changes only their rounding.
+    """Samples standard normal numbers, float32, from the quantiles of `uniform`; XLA only changes their rounding.
 
     Args:
         shape, seed: as in `uniform`.
     """
-    centered = 2 * uniform(shape, seed) - (1 - 2.0**-23)  # 2^23 values, each in the middle of an interval
+    centered = 2 * uniform(shape, seed) - (1 - 2.0**-23)  # 2^23 values, the midpoints of equal intervals
     return 2**0.5 * ops.erfinv(ops.minimum(centered, 1 - 2.0**-23))
 
 
 def uniform_of_words(shape, words):
-    """Draws as `uniform` does, with a seed of two words, int32 [2]; TensorFlow only."""
+    """Samples like `uniform`, from a seed of two words, int32 [2]; TensorFlow only."""
     import tensorflow as tf
 
     bits = tf.random.stateless_uniform(shape, words, minval=None, maxval=None, dtype=tf.uint32)
-    return tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0  # the mantissa of a number from 1 to 2
+    return tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0  # the bits are the mantissa of a number in [1, 2)

@@ -13,17 +13,17 @@ from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.residual import LayerNormalization
 
 NEVER = -1e9  # the logit of impossible ids; not infinite, so that no gradient is NaN
-LOWEST = -1e4  # less than any hidden state, and finite in float16
+LOWEST = -1e4  # lower than any hidden state, and finite in float16
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class MaskedIdsHead(Layer):
-    """Dense layer, activation and normalization before the logits of masked ids, which a tied embedding computes.
+    """The head for masked ids: dense layer, activation and normalization; a tied embedding then computes the logits.
 
     Args:
-        size: int, size of the outputs and of the embeddings.
-        activation: see `FeedForward`.
-        epsilon: float, epsilon of the normalization.
+        size: int, the size of the outputs, which must be that of the embeddings.
+        activation: the activation after the dense layer: see `FeedForward`.
+        epsilon: float, added to the variance in the normalization.
         kernel_initializer: initializer of the dense layer.
     """
 
@@ -62,14 +62,14 @@ class MaskedIdsHead(Layer):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class ClassHead(Layer):
-    """Logits of classes 1 to C; class 0, "no class", gets a logit that makes its probability 0.
+    """The head for classification: logits of classes 1 to C. Class 0 means "no class" and always has probability 0.
 
     Args:
         num_classes: int, C.
-        pooler: bool, whether a dense layer with an activation comes first (BERT's pooler), for classes of texts.
-        dropout: float, dropout rate before the last dense layer.
+        pooler: bool, whether a dense layer with an activation comes first (BERT's pooler), as for classifying texts.
+        dropout: float, the dropout rate before the last dense layer.
         kernel_initializer: initializer of the dense layers.
-        pooler_activation: activation of the pooler, see `FeedForward`.
+        pooler_activation: the activation of the pooler: see `FeedForward`.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ClassHead(Layer):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class SpanHead(Layer):
-    """Logits of a span's first and last position (BERT, section 4.2); id n + 1 is position n, id 0 means no span.
+    """The head for spans: logits of a span's first and last position (BERT, section 4.2).
 
     Args:
         kernel_initializer: initializer of the dense layer.
@@ -142,13 +142,13 @@ class SpanHead(Layer):
 
         Args:
             inputs: [B, T, hidden].
-            allowed: bool [B, T], positions where an answer may begin or end.
+            allowed: bool [B, T], the positions where an answer may begin or end.
 
         Returns:
-            float32 [B, 2, 1 + T].
+            float32 [B, 2, 1 + T]. Id n + 1 is position n, and id 0 means "no span".
 
         Raises:
-            ValueError: `allowed` holds floats: see `check_masks`.
+            ValueError: if `allowed` holds floats: see `check_masks`.
         """
         check_masks(allowed=allowed)
         logits = ops.transpose(ops.cast(self.dense(inputs), "float32"), (0, 2, 1))
@@ -156,7 +156,7 @@ class SpanHead(Layer):
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None: the logits have no axis of positions to mask."""
+        """Returns None, because the logits have no axis of positions to mask."""
 
     def compute_output_shape(self, inputs_shape, allowed_shape=None):
         """Returns [B, 2, 1 + T]."""
@@ -169,15 +169,15 @@ class SpanHead(Layer):
 
 
 def mean_and_maximum(x, mask):
-    """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum over the unmasked positions (ULMFiT, section 3.3).
+    """Concatenates the mean and maximum over unmasked positions: [B, T, n] -> [B, 2 n] (ULMFiT, section 3.3).
 
-    If all positions are masked, both are zero.
+    The mask is bool [B, T]. If all positions are masked, the mean and the maximum are zero.
     """
     x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))
     mask = ops.concatenate([~ops.any(mask, axis=1, keepdims=True), mask], axis=1)
     is_there = ops.expand_dims(ops.cast(mask, x.dtype), -1)
-    # Not `max`: to differentiate it, JAX compares x with the result, and a compiled x may be computed twice and differ.
-    # Nor `argmax`, for which Keras casts floats to bits, which LiteRT cannot do.
+    # Not `max`, for whose gradient JAX compares x with the result: a compiled x may be computed twice and differ.
+    # Not `argmax` either, for which Keras casts floats to bits, which LiteRT does not support.
     by_channel = ops.swapaxes(ops.where(ops.expand_dims(mask, -1), x, LOWEST), 1, 2)
     highest = ops.top_k(by_channel, 1)[0][..., 0]
     return ops.concatenate([ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1), highest], axis=-1)

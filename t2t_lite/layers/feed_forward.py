@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network (paper, section 3.3), and the registered kinds of such networks."""
+"""The position-wise feed-forward network (paper, section 3.3), and other registered kinds of feed-forward layers."""
 
 import inspect
 from collections.abc import Callable
@@ -27,19 +27,21 @@ PLAIN = "dense_relu_dense"
 @register_feed_forward("dense_relu_dense")
 @keras.saving.register_keras_serializable("t2t_lite")
 class FeedForward(Layer):
-    """max(0, xW₁ + b₁)W₂ + b₂ at every position (paper, equation 2).
+    """The position-wise feed-forward network, max(0, xW₁ + b₁)W₂ + b₂ (paper, equation 2).
 
     Args:
-        filter_size: int, d_ff, size of the inner layer.
-        dropout: float in [0, 1), on the inner activations (tensor2tensor's relu_dropout; 0 in the paper).
-        activation: "relu" (the paper's), "gelu" (x Φ(x)), "gelu_tanh" (its approximation by tanh, BERT's and GPT-2's),
-            "swish" (x σ(x), Marian's and so OPUS-MT's), "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix),
-            another name of `keras.activations`, or a function.
+        filter_size: int, d_ff, the size of the inner layer.
+        dropout: float in [0, 1), the dropout rate of the inner activations (tensor2tensor's relu_dropout; 0 in the
+            paper).
+        activation: "relu" (as in the paper), "gelu" (x Φ(x)), "gelu_tanh" (the tanh approximation used by BERT and
+            GPT-2), "swish" (x σ(x), used by Marian and OPUS-MT), "swiglu" (swish(xW₁) · xV with a third matrix V,
+            Shazeer 2020), another name in `keras.activations`, or a function.
         kernel_initializer, bias_initializer: initializers of the dense layers: see `keras.layers.Dense`.
-        output_initializer: initializer of the last dense layer's kernel; None: kernel_initializer.
+        output_initializer: initializer of the last dense layer's kernel. Defaults to kernel_initializer.
 
     Raises:
-        ValueError: `filter_size` is not positive, the rate is outside [0, 1), or an activation or initializer unknown.
+        ValueError: if `filter_size` is not positive, the rate is outside [0, 1), or an activation or initializer is
+            unknown.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class FeedForward(Layer):
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates the two (swiglu: three) dense layers, with biases."""
+        """Creates the two dense layers (three for swiglu), with biases."""
         hidden_size = input_shape[-1]
         self.require_size(input_shape)
         sizes = {"inner": (hidden_size, self.filter_size), "outer": (self.filter_size, hidden_size)}
@@ -82,14 +84,14 @@ class FeedForward(Layer):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
 
     def activations(self, length, compute):
-        """Returns the bytes that one position keeps for the backward pass; each number has `compute` bytes."""
+        """Returns the number of bytes stored per position for the backward pass, with `compute` bytes per number."""
         inner, dropped = 1 if self.activation == "relu" else 4, self.dropout_rate > 0
         return self.filter_size * ((inner + dropped) * compute + dropped)
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
         shape = shape_of(inputs)
-        x = ops.reshape(inputs, (-1, shape[-1]))  # with two dimensions, product and bias become one kernel
+        x = ops.reshape(inputs, (-1, shape[-1]))  # in two dimensions, product and bias are fused
         inner = self.activate(self.inner(x))
         if self.activation == GATED:
             inner = inner * self.gate(x)
@@ -97,25 +99,25 @@ class FeedForward(Layer):
 
 
 def kinds_of(feed_forward):
-    """Returns the kinds of `make_feed_forward` as a list of (name, all options), one per layer until they repeat.
+    """Returns the kinds in `feed_forward` as a list of (name, all options), which the layers use in turn.
 
     Raises:
-        ValueError: an unknown name, an option that the kind does not have, or one that is missing.
+        ValueError: if a name is unknown, the kind does not have an option, or a required option is missing.
     """
     return named_kinds("feed_forward", feed_forward, own_options)
 
 
 def make_feed_forward(feed_forward, index, **options):
-    """Makes the feed-forward layer of a layer.
+    """Creates the feed-forward sub-layer of one layer of a stack.
 
     Args:
-        feed_forward: a kind, or a list of kinds that take turns over the layers. A kind is a registered name
-            (`register_feed_forward`), or a dict of a name and options: {"type": "local_moe", "num_experts": 4}.
-        index: int, number of the layer in its stack.
+        feed_forward: a kind, or a list of kinds that the layers use in turn. A kind is a registered name
+            (`register_feed_forward`), or a dict with a name and options: {"type": "local_moe", "num_experts": 4}.
+        index: int, the number of the layer in its stack.
         **options: arguments of `FeedForward`.
 
     Raises:
-        ValueError: as `kinds_of`.
+        ValueError: see `kinds_of`.
     """
     kinds = kinds_of(feed_forward)
     name, own = kinds[index % len(kinds)]
@@ -123,12 +125,12 @@ def make_feed_forward(feed_forward, index, **options):
 
 
 def feed_forward_config(feed_forward):
-    """Returns the argument of `make_feed_forward` with all options: a kind, or a list of kinds."""
+    """Returns the `feed_forward` argument with all options filled in: a kind, or a list of kinds."""
     return kinds_config(kinds_of(feed_forward))
 
 
 def own_options(name):
-    """Returns {name: default} of the options of a kind. Raises `ValueError` for an unknown one."""
+    """Returns {option: default} for a kind. Raises `ValueError` if the kind is unknown."""
     if name not in Registries.feed_forwards:
         names = ", ".join(Registries.feed_forwards.names())
         raise ValueError(f"`feed_forward` must be one of {names}: received feed_forward={name!r}.")
@@ -139,7 +141,7 @@ def own_options(name):
 
 
 def own_hparams(text):
-    """Returns {name: setting} of the hyperparameters that the kinds in `ffn_layer` declare.
+    """Returns {name: setting} for the hyperparameters declared by the kinds in `ffn_layer`.
 
     Raises:
         ValueError: as `spelled_kinds`.
@@ -151,15 +153,15 @@ def own_hparams(text):
 
 
 def spelled_kinds(text):
-    """Returns the kinds in `ffn_layer` as dicts for `make_feed_forward`, with options as strings: see `read_kinds`.
+    """Parses `ffn_layer` into dicts for `make_feed_forward`, with options as strings: see `read_kinds`.
 
     Raises:
-        ValueError: not of that form, an unknown name, or an option that the kind does not have.
+        ValueError: if the text does not have this form, a name is unknown, or the kind does not have an option.
     """
     kinds = []
     for [word, *others], *groups in read_kinds(text, "ffn_layer"):
         if others or groups:
-            raise ValueError(f"ffn_layer={text}: a layer has one kind. Expected / between those of several layers.")
+            raise ValueError(f"ffn_layer={text}: a layer has only one kind. Expected / between layers.")
         options = own_options(word.name)
         for option in word.options:
             if option not in options:
@@ -170,5 +172,5 @@ def spelled_kinds(text):
 
 
 def words_of(name, options):
-    """Returns a kind in the form that `spell_kind` takes; the arguments are as in `kinds_of`."""
+    """Converts a kind from `kinds_of`, (name, options), to the form that `spell_kind` takes."""
     return in_words(name, options)

@@ -1,4 +1,4 @@
-"""Attention in parts: layouts of queries and keys whose products are only those that a pattern needs."""
+"""Attention in parts, which groups queries and keys so that only the products needed by a pattern are computed."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,13 +11,14 @@ from t2t_lite.layers.positions import Strides
 
 
 class Part(NamedTuple):
-    """A part of the keys that queries see, arranged in groups with dense products.
+    """A part of the visible keys, arranged so that each group of queries needs one dense product.
 
     Attributes:
-        queries: function of [B, heads, T, size] that returns groups, [B, heads, G, t, size].
-        keys: function of ([B, heads, T, size], training) that returns [B, heads, G or 1, s, size].
-        back: function of [B, heads, G, t, size] that returns [B, heads, T, size].
-        mask: function of `end`, see `Pattern.visible`, that returns bool [B or 1, G or 1, t, s].
+        queries: function of [B, heads, T, size] that returns the queries in groups, [B, heads, G, t, size].
+        keys: function of ([B, heads, T, size], training) that returns the keys of each group, [B, heads, G or 1, s,
+            size].
+        back: function of [B, heads, G, t, size] that returns [B, heads, T, size], the inverse of `queries`.
+        mask: function of `end` (see `Pattern.visible`) that returns bool [B or 1, G or 1, t, s].
         distances: list of `Strides`.
     """
 
@@ -29,13 +30,13 @@ class Part(NamedTuple):
 
 
 def attend_in_parts(layer, parts, query, key, value, seen, end, training):
-    """Attends in parts; the results are weighted by their sums of exponentials, which equals one softmax over all.
+    """Attends in parts and combines the results, so that they equal one softmax over all keys.
 
     Args:
         layer: MultiHeadAttention.
         parts: list of Part.
         query, key, value: [B, heads, T, size].
-        seen: bool [B, T], which keys exist; None: all.
+        seen: bool [B, T], which keys exist; None if all keys exist.
         end: see `Pattern.visible`.
         training: bool.
 
@@ -57,7 +58,7 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
 
 
 def whole_part(mask):
-    """Returns a `Part` of all scores; `mask`: see `Pattern.mask`."""
+    """Returns a `Part` with the scores of all keys; for `mask` see `Pattern.mask`."""
     mask = ops.ones((1, 1, 1, 1), "bool") if mask is None else mask
     for _ in range(4 - len(mask.shape)):
         mask = ops.expand_dims(mask, 0)
@@ -71,13 +72,13 @@ def whole_part(mask):
 
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):
-    """Returns the output; unless there is one part only, also the sums of exponentials and the subtracted maxima."""
+    """Returns a part's output, and (unless it is the only part) its sums of exponentials and subtracted maxima."""
     k, v = part.keys(key, training), part.keys(value, training)
     q = part.queries(query) * ops.cast(layer.query_size**-0.5, query.dtype)
     batch, heads, groups, length, _ = shape_of(q)
     width = shape_of(k)[3]
     scores = layer.score.scores(layer, q, k, part.distances, training)
-    # Masks have four axes: LiteRT cannot compare or select in more.
+    # Masks must have four axes, because LiteRT cannot compare or select with more.
     scores = ops.reshape(scores, (batch, heads, groups * length, width))
     mask = _mask(part, seen, end, training, (batch, groups, length, width))
     if is_all:
@@ -96,7 +97,7 @@ def _attend(layer, part, query, key, value, seen, end, training, is_all):
 
 
 def _mask(part, seen, end, training, shape):
-    """Returns the mask of a part's scores, bool [B or 1, 1, G * t, s]; `shape`: (B, G, t, s)."""
+    """Returns the mask of a part's scores, bool [B or 1, 1, G * t, s]; `shape` is (B, G, t, s)."""
     batch, groups, length, width = shape
     mask = part.mask(end)
     if seen is not None:
@@ -107,20 +108,20 @@ def _mask(part, seen, end, training, shape):
 
 
 def cut(x, size, count):
-    """[B, heads, T, d] -> [B, heads, count, size, d]: cuts into blocks and pads the last one."""
+    """Splits positions into blocks and pads the last block: [B, heads, T, d] -> [B, heads, count, size, d]."""
     batch, heads, length, width = shape_of(x)
     x = ops.pad(x, ((0, 0), (0, 0), (0, count * size - length), (0, 0)))
     return ops.reshape(x, (batch, heads, count, size, width))
 
 
 def joined(x, length):
-    """[B, heads, count, size, d] -> [B, heads, T, d]: the inverse of `cut`."""
+    """Joins blocks, the inverse of `cut`: [B, heads, count, size, d] -> [B, heads, T, d]."""
     batch, heads, count, size, width = shape_of(x)
     return ops.reshape(x, (batch, heads, count * size, width))[:, :, :length]
 
 
 def blocks_of(size, length):
-    """Returns the size of blocks, at most the length, and their number."""
+    """Returns the block size, limited to the length, and the number of blocks."""
     if isinstance(length, int):
         size = max(min(size, length), 1)
     else:
@@ -132,10 +133,11 @@ def block_part(size, length, shifts, mask, distances):
     """Returns a `Part` in which each block sees itself and some of its neighbours.
 
     Args:
-        size, length: the size of a block, and T.
-        shifts: how many blocks the keys' blocks lie before the queries', in the order of the keys.
-        mask: function(i [count, size, 1], j [count, 1, width], end) that returns bool, broadcastable to
-            [B, count, size, width]; i and j are positions, and j is negative before the beginning.
+        size, length: the block size, and T.
+        shifts: list of int, how many blocks each block of keys lies before the block of queries, in the order of the
+            keys.
+        mask: function(i [count, size, 1], j [count, 1, width], end) that returns bool, broadcastable to [B, count,
+            size, width]. i and j are positions; j is negative before the beginning of the sequence.
         distances: list of `Strides`.
     """
     count = (length + size - 1) // size
@@ -156,9 +158,9 @@ def block_part(size, length, shifts, mask, distances):
 
 
 def _shifted(x, shift, training):
-    """[B, heads, count, size, d]: the block `shift` before each block, cyclically; mask those that wrap around."""
+    """Shifts the blocks of [B, heads, count, size, d] by `shift`; the caller must mask blocks that wrap around."""
     if isinstance(shift, int) and shift == 0:
         return x
-    if training:  # rolled, not sliced: the gradient of a slice fills a whole tensor with zeros first
+    if training:  # not sliced, because the gradient of a slice first fills a whole tensor with zeros
         return ops.roll(x, shift, axis=2)
-    return ops.concatenate([x[:, :, -shift:], x[:, :, :-shift]], axis=2)  # sliced: LiteRT has no roll
+    return ops.concatenate([x[:, :, -shift:], x[:, :, :-shift]], axis=2)  # LiteRT does not support roll

@@ -1,4 +1,4 @@
-"""Patterns, which keys a query sees: all, a neighbourhood (paper, section 4), or different ones per group of heads."""
+"""Attention patterns (which keys a query sees): all, a neighbourhood (paper, section 4), or one per group of heads."""
 
 from keras import ops
 
@@ -9,41 +9,42 @@ from t2t_lite.layers.layer_kinds import Kind, make_kind
 from t2t_lite.layers.positions import Strides
 from t2t_lite.registry import Registries, register_pattern
 
-_SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
-_FEW_BLOCKS = 4  # up to here all scores cost no more than three blocks per query
+_SMALLEST_BLOCK = 32  # smaller blocks would cause many small matrix products
+_FEW_BLOCKS = 4  # with so few blocks, computing all scores costs no more than three blocks per query
 
 
 @register_pattern("full")
 class Pattern(Kind):
-    """Each query sees all keys that are not masked.
+    """The full attention pattern, in which each query sees all unmasked keys.
 
-    Your own kind overrides `visible`, and `parts` and `positions` to save time; `register_pattern` gives it a name.
+    To define a pattern, subclass this class and override `visible`; to save time, also override `parts` and
+    `positions`. `register_pattern` gives the subclass a name.
 
     Attributes:
-        needs_order: bool, whether queries see only earlier keys, so that an encoder cannot use the pattern.
+        needs_order: bool, whether queries never see later keys, so that an encoder cannot use the pattern.
     """
 
     needs_order = False
 
     @property
     def is_full(self):
-        """Whether all keys are seen, so that they may belong to another sequence."""
+        """Whether all keys are visible, so that the keys may belong to another sequence."""
         return type(self) is Pattern
 
     def build(self, layer):
-        """Creates what the pattern needs as attributes of the attention layer."""
+        """Creates weights or sublayers that the pattern needs, as attributes of the attention layer."""
 
     def visible(self, i, j, end, causal):
-        """Returns whether the query at position i sees the key at position j, bool; None: always.
+        """Returns whether the query at position i sees the key at position j, bool, or None if it always does.
 
         Args:
-            i, j: int32, broadcast together; j may be negative or beyond the end, and is masked elsewhere then.
-            end: int, or int32 [B, 1, 1, 1], one more than each row's last position.
+            i, j: int32, broadcast together. j may be negative or beyond the end; the caller masks such keys.
+            end: int, or int32 [B, 1, 1, 1], one more than the last position of each row.
             causal: bool, whether later keys are hidden, as they are in a decoder.
         """
 
     def parts(self, length, causal):
-        """Returns a list of `Part` that covers each visible key exactly once; None: compute all scores.
+        """Returns a list of `Part` that covers each visible key exactly once, or None to compute all scores.
 
         Args:
             length: int or int scalar, T.
@@ -51,14 +52,14 @@ class Pattern(Kind):
         """
 
     def positions(self, at, count):
-        """Returns the positions that a decoding step may see, each once; None: all.
+        """Returns the positions that a decoding step may see, without duplicates, or None for all positions.
 
         Args:
             at: int32 [B or 1, 1], the position of the step.
             count: int or int scalar, an upper bound for the number of positions in a row.
 
         Returns:
-            int32 [B or 1, W]. Positions that are negative, later than `at` or not `visible` are masked.
+            int32 [B or 1, W]. The caller masks positions that are negative, later than `at` or not `visible`.
         """
 
     def attend(self, layer, query, key, value, visible, training):
@@ -67,7 +68,7 @@ class Pattern(Kind):
         Args:
             layer: MultiHeadAttention.
             query, key, value: [B, heads, T, size].
-            visible: Visible, whose `dense` is None and whose `first` is 0.
+            visible: Visible, with `dense` None and `first` 0.
             training: bool.
 
         Returns:
@@ -81,11 +82,11 @@ class Pattern(Kind):
         return attend_in_parts(layer, parts, query, key, value, visible.keys, end, training)
 
     def seen(self, keys):
-        """Returns the number of scores per query for a number of keys."""
+        """Returns the number of scores per query if there are `keys` keys."""
         return keys
 
     def mask(self, visible, queries, keys):
-        """Returns the mask of some queries and keys, broadcastable to [B, heads, T, S], or None: see `Visible`."""
+        """Returns the mask for T queries and S keys, broadcastable to [B, heads, T, S], or None: see `Visible`."""
         merged = visible.merged(queries, keys)
         if type(self).visible is Pattern.visible:
             return merged
@@ -94,7 +95,7 @@ class Pattern(Kind):
         return merged if own is None else own if merged is None else ops.logical_and(own, merged)
 
     def read(self, past, beams, step, mask):
-        """Returns what one step attends to: (parts as in `Past.parts`, their mask as in `attend_cached`)."""
+        """Returns (parts, mask) for one decoding step: see `Past.parts` and `MultiHeadAttention.attend_cached`."""
         if self.is_full:
             return past.parts(beams, step), mask
         at = ops.reshape(ops.cast(past.position(step), "int32"), (-1, 1))
@@ -102,7 +103,7 @@ class Pattern(Kind):
         return past.near(positions, ops.expand_dims(seen, 1), at, beams, mask)
 
     def positions_seen(self, at, count):
-        """Returns `positions`, or all if that is None, and which of them are seen, bool [B or 1, W]."""
+        """Returns the `positions` (or all positions), and which of them are visible, bool [B or 1, W]."""
         positions = self.positions(at, count)
         if positions is None:
             positions = ops.expand_dims(ops.arange(count, dtype="int32"), 0)
@@ -111,7 +112,7 @@ class Pattern(Kind):
 
 
 def end_of(seen, length):
-    """Returns one more than each row's last visible position, int32 [B, 1, 1, 1]; without a mask `length`.
+    """Returns one more than the last visible position of each row, int32 [B, 1, 1, 1], or `length` without a mask.
 
     Args:
         seen: bool [B, S], or None.
@@ -120,13 +121,13 @@ def end_of(seen, length):
     if seen is None:
         return length
     positions = ops.arange(1, length + 1, dtype="int32")
-    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # for rows without positions, too
+    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # `initial` is for rows without positions
     return ops.reshape(ends, (-1, 1, 1, 1))
 
 
 @register_pattern("window")
 class WindowPattern(Pattern):
-    """Each position sees the r nearest ones: see `RestrictedAttention`, which uses this pattern."""
+    """The pattern in which each position sees the r nearest positions: see `RestrictedAttention`."""
 
     other_name = "restricted"
 
@@ -135,7 +136,7 @@ class WindowPattern(Pattern):
         self.neighborhood = neighborhood
 
     def visible(self, i, j, end, causal):
-        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        """Returns whether position i sees position j; arguments as in `Pattern.visible`."""
         if causal:
             return (j <= i) & (j > i - self.neighborhood) & (j >= 0)
         first = ops.minimum(i - self.neighborhood // 2, end - self.neighborhood)
@@ -143,11 +144,12 @@ class WindowPattern(Pattern):
         return (j >= first) & (j < first + self.neighborhood)
 
     def parts(self, length, causal):
-        """Returns blocks with their neighbours, if that saves scores.
+        """Returns a part in which blocks see their neighbours, or None if all scores cost no more.
 
-        A neighbourhood reaches r - 1 positions back, or ahead at the beginning: never beyond the next block.
+        A neighbourhood reaches at most r - 1 positions back (or ahead, at the beginning), so never beyond the next
+        block.
         """
-        # A length that is only known in the graph gets no condition: TensorFlow 2.21 would make a wrong graph of it.
+        # There is no condition on lengths unknown until the graph runs: TensorFlow 2.21 would build a wrong graph.
         if is_short(self.neighborhood, length):
             return None
         size, _ = blocks_of(smallest_block(self.neighborhood), length)
@@ -159,41 +161,41 @@ class WindowPattern(Pattern):
         ]  # fmt: skip
 
     def positions(self, at, count):
-        """Returns the last r positions."""
+        """Returns the last r positions up to `at`."""
         return last_positions(self.neighborhood, at, count)
 
     def seen(self, keys):
-        """Returns min(r, n) (paper, table 1); blocks compute up to three times as many."""
+        """Returns min(r, n) (paper, table 1), although blocks compute up to three times as many scores."""
         return min(self.neighborhood, keys)
 
 
 def smallest_block(size):
-    """Returns the size of blocks for a size of neighbourhoods."""
+    """Returns the block size for neighbourhoods of `size` positions."""
     return max(size, _SMALLEST_BLOCK)
 
 
 def is_short(size, length):
-    """Returns whether a length is known to be too short for blocks of a size to save scores."""
+    """Returns whether a sequence is known to be so short that blocks for this `size` save no scores."""
     return isinstance(length, int) and length <= _FEW_BLOCKS * blocks_of(smallest_block(size), length)[0]
 
 
 def last_positions(size, at, count):
-    """Returns the last `size` positions up to `at` [B or 1, 1], `count` at most: int32 [B or 1, size]."""
+    """Returns the last `size` positions up to `at` [B or 1, 1], but at most `count`: int32 [B or 1, size]."""
     size = min(size, count) if isinstance(count, int) else ops.minimum(size, count)
     return at - size + 1 + ops.arange(size, dtype="int32")
 
 
 def make_pattern(value, num_heads):
-    """Makes a pattern from an argument: a kind, or a list of kinds, among which the heads are divided.
+    """Creates a pattern from a kind, or from a list of kinds among which the heads are divided.
 
     Raises:
-        ValueError: as `make_kind`, or the heads cannot be divided evenly.
+        ValueError: see `make_kind`; also if the heads cannot be divided evenly.
     """
     if not isinstance(value, list | tuple):
         return make_kind("pattern", value, Registries.patterns)
     if not value or num_heads % len(value):
         raise ValueError(
-            f"`pattern` has {len(value)} kinds, among which the heads cannot be divided evenly: received "
+            f"The heads cannot be divided evenly among the {len(value)} kinds in `pattern`: received "
             f"num_heads={num_heads}."
         )
     patterns = [make_kind("pattern", kind, Registries.patterns) for kind in value]
@@ -201,25 +203,25 @@ def make_pattern(value, num_heads):
 
 
 class HeadPatterns(Pattern):
-    """Patterns for groups of heads of equal size, in order (Child et al. 2019, section 4.1).
+    """A different pattern for each of several equal groups of heads (Child et al. 2019, section 4.1).
 
     Args:
-        patterns: list of Pattern.
-        num_heads: int, a multiple of their number.
+        patterns: list of Pattern, in the order of the heads.
+        num_heads: int, a multiple of the number of patterns.
     """
 
     def __init__(self, patterns: list, num_heads: int):
         self.patterns, self.heads_each = patterns, num_heads // len(patterns)
 
     def build(self, layer):
-        """Creates a dropout for each pattern: a single one would draw the same masks for all."""
+        """Creates a dropout layer for each pattern, because a single layer would use the same mask for all of them."""
         layer.head_dropouts = [
             Dropout(layer.dropout_rate, dtype=layer.dtype_policy, name=f"dropout_{n}")
             for n in range(len(self.patterns))
         ]
 
     def visible(self, i, j, end, causal):
-        """Returns bool [B or 1, heads, T, S], which keys each head sees; arguments as in `Pattern.visible`."""
+        """Returns which keys each head sees, bool [B or 1, heads, T, S]; arguments as in `Pattern.visible`."""
         everything, seen = (i >= i) & (j >= j) & (end >= end), []
         for pattern in self.patterns:
             own = pattern.visible(i, j, end, causal)
@@ -230,7 +232,7 @@ class HeadPatterns(Pattern):
         return ops.concatenate(seen, axis=1)
 
     def attend(self, layer, query, key, value, visible, training):
-        """Attends in parts if one of the patterns has any; arguments as in `Pattern.attend`."""
+        """Attends in parts if at least one pattern has parts; arguments as in `Pattern.attend`."""
         length = shape_of(query)[2]
         parts = [pattern.parts(length, visible.causal) for pattern in self.patterns]
         if not any(parts):
@@ -244,7 +246,7 @@ class HeadPatterns(Pattern):
         return ops.concatenate(outputs, axis=1)
 
     def read(self, past, beams, step, mask):
-        """Returns what a step attends to: each position that any head sees; see `Pattern.read`."""
+        """Returns (parts, mask) with all positions that any head sees: see `Pattern.read`."""
         at = ops.reshape(ops.cast(past.position(step), "int32"), (-1, 1))
         read = [pattern.positions_seen(at, past.count(beams)) for pattern in self.patterns]
         rows = shape_of(at)[0]
@@ -262,7 +264,7 @@ class HeadPatterns(Pattern):
 
 
 class _HeadGroup:
-    """Some heads of an attention layer."""
+    """A view of an attention layer that is limited to some of its heads."""
 
     def __init__(self, layer, heads, dropout):
         self.layer, self.heads, self.dropout = layer, heads, dropout

@@ -1,4 +1,4 @@
-"""Kinds of attention and of feed-forward layers: their names and options, and hyperparameters that set these."""
+"""Kinds of attention and feed-forward layers: their names, their options, and the hyperparameters for them."""
 
 import inspect
 import json
@@ -9,12 +9,12 @@ _WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
 
 
 class Kind:
-    """A kind of score or pattern. Its options are the arguments of its constructor, which keeps them as attributes.
+    """Base class for a kind of score or pattern, whose options are its constructor's arguments, kept as attributes.
 
     Attributes:
-        HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, hyperparameters that set
-            options; a set has them if `self_attention_type` names the kind.
-        other_name: str, tensor2tensor's name, an alias in `self_attention_type`; "" if it has none.
+        HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, the hyperparameters that set options.
+            An hparams set includes them if `self_attention_type` names the kind.
+        other_name: str, tensor2tensor's name, which is an alias in `self_attention_type`; "" if there is no such name.
     """
 
     HPARAMS: ClassVar = {}
@@ -28,10 +28,10 @@ class Kind:
 
 
 def make_kind(argument, value, registry):
-    """Makes a kind from a layer's argument: a name, or a dict of it and options, {"type": "window", "neighborhood": 9}.
+    """Creates a kind from its name, or from a dict with its name and options, {"type": "window", "neighborhood": 9}.
 
     Raises:
-        ValueError: an unknown name or option, or an option that is missing or out of its range.
+        ValueError: if a name or option is unknown, or an option is missing or out of range.
     """
     name, given = name_and_options(value, argument)
     if name not in registry:
@@ -42,12 +42,12 @@ def make_kind(argument, value, registry):
 
 
 def name_and_options(kind, argument="self_attention"):
-    """Returns the name of a kind, or None, and a dict of the given options.
+    """Splits a kind into its name (or None) and a dict of the given options.
 
-    A kind is a name, or a dict of it and options: {"type": "window", "neighborhood": 9}.
+    A kind is a name, or a dict with a name and options: {"type": "window", "neighborhood": 9}.
 
     Raises:
-        ValueError: the kind has another type; the error names `argument`.
+        ValueError: if the kind is neither a str nor a dict. The error names `argument`.
     """
     if not isinstance(kind, str | dict):
         raise ValueError(f"`{argument}` must be a name, or a dict of 'type' and options: received {kind!r}.")
@@ -56,21 +56,22 @@ def name_and_options(kind, argument="self_attention"):
 
 
 def check_options(argument, name, options, given):
-    """Raises `ValueError` for unknown options, and if an option without a default is missing."""
+    """Raises `ValueError` if an option is unknown, or an option without a default is missing."""
     if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
         raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
 
 
 def named_kinds(argument, value, own_options):
-    """Returns a constructor's argument as a list of (name, all options), one per layer until they repeat.
+    """Returns the kinds in an argument as a list of (name, all options), which the layers use in turn.
 
     Args:
-        argument: the argument's name, for errors.
-        value: a kind, or a list of kinds: a name, or a dict of it and options, {"type": "local_moe", "k": 1}.
+        argument: str, the argument's name, for errors.
+        value: a kind, or a list of kinds. A kind is a name, or a dict with a name and options: {"type": "local_moe",
+            "k": 1}.
         own_options: function from a name to {option: default}.
 
     Raises:
-        ValueError: an unknown or missing option; or as `own_options`.
+        ValueError: if an option is unknown or missing; also errors from `own_options`.
     """
     found = []
     for kind in value if isinstance(value, list | tuple) else [value]:
@@ -82,12 +83,12 @@ def named_kinds(argument, value, own_options):
 
 
 def kind_of(name, options):
-    """Returns a kind: its name, or a dict of name and options if it has any."""
+    """Returns a kind as its name, or as a dict with name and options if it has options."""
     return {"type": name, **options} if options else name
 
 
 def kinds_config(named):
-    """Returns a list of (name, all options) as a constructor's argument: a kind, or a list of kinds."""
+    """Converts a list of (name, all options) to a constructor's argument: a kind, or a list of kinds."""
     kinds = [kind_of(name, options) for name, options in named]
     return kinds if len(kinds) > 1 else kinds[0]
 
@@ -97,7 +98,7 @@ class Word(NamedTuple):
 
     Attributes:
         name: str.
-        options: {option: text} from its brackets, or {option: value}.
+        options: {option: text} from the brackets after the word, or {option: value}.
     """
 
     name: str
@@ -105,15 +106,15 @@ class Word(NamedTuple):
 
 
 def read_kinds(text, setting="self_attention_type"):
-    """Returns the kinds in a text, each a list with a score, a pattern or both, each of these a list of `Word`s.
+    """Parses the kinds in a text; each kind is a list of groups (score, pattern), and each group a list of `Word`s.
 
-    The text is JSON, a kind or a list of kinds as constructors take them: `[{"type": "local_1d", "block_length": 64}]`.
-    Or kinds are separated by /, score and pattern by +, and the patterns of groups of heads by :, so that their list
-    has several words. Options that differ from the hyperparameters stand in brackets after their word, separated by
-    semicolons: `local_1d(block_length=64)/local_1d(block_length=128)`.
+    The text may be JSON, with a kind or a list of kinds in the form of constructor arguments: `[{"type": "local_1d",
+    "block_length": 64}]`. Otherwise kinds are separated by /, and a score from a pattern by +. The patterns for groups
+    of heads are separated by :, which gives a group with several words. Options that differ from the hyperparameters
+    follow their word in brackets, separated by semicolons: `local_1d(block_length=64)/local_1d(block_length=128)`.
 
     Raises:
-        ValueError: not of that form.
+        ValueError: if the text does not have this form.
     """
     if text.lstrip()[:1] in ("[", "{"):
         return [in_words(*name_and_options(kind, setting)) for kind in _from_json(text, setting)]
@@ -144,18 +145,18 @@ def _from_json(text, setting):
         kinds = json.loads(text)
     except ValueError as error:
         raise ValueError(
-            f'{setting}={text}: cannot read it as JSON ({error}). Expected such as [{{"type": "local_1d", '
+            f'{setting}={text}: is not valid JSON ({error}). Expected a list such as [{{"type": "local_1d", '
             '"block_length": 64}, "dot_product"].'
         ) from None
     return kinds if isinstance(kinds, list) and kinds else [kinds]
 
 
 def in_words(name, options):
-    """Returns a kind in the form of `read_kinds`; all options except "pattern" belong to its last word.
+    """Converts a kind to the form returned by `read_kinds`; all options except "pattern" belong to the last word.
 
     Args:
-        name: str, which may contain +; None: the kind only has a "pattern".
-        options: dict; "pattern" is a list of kinds for groups of heads.
+        name: str, which may contain +; None if the kind only has a "pattern".
+        options: dict, in which "pattern" is a list of kinds for groups of heads.
     """
     options = dict(options)
     heads = [Word(*name_and_options(kind)) for kind in checked_heads(options.pop("pattern", ()))]
@@ -167,28 +168,28 @@ def in_words(name, options):
 
 
 def checked_heads(patterns):
-    """Returns the patterns of groups of heads. Raises `ValueError` unless they are a list."""
+    """Returns the patterns for groups of heads. Raises `ValueError` if `patterns` is not a list."""
     if not isinstance(patterns, list | tuple):
-        raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list, the patterns of several heads.")
+        raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list of patterns for groups of heads.")
     return patterns
 
 
 def _options(text, word, brackets):
-    """Returns {option: text} from the brackets of a word."""
+    """Parses the options in the brackets of a word and returns {option: text}."""
     options = {}
     for spelled in filter(str.strip, brackets.split(";")):
         option, equals, value = (part.strip() for part in spelled.partition("="))
         if not (option and equals and value) or option in options:
             raise ValueError(
                 f"{text}: cannot read {spelled.strip()!r} in the brackets of {word}. Expected "
-                "option=value, each option once, with ; between several."
+                "option=value, with ; between options and each option only once."
             )
         options[option] = value
     return options
 
 
 def spell_kind(kind, of_hparams):
-    """Returns a kind as a text for `read_kinds`, with the options that differ from `of_hparams`, {option: value}."""
+    """Formats a kind as text for `read_kinds`, with the options that differ from `of_hparams`, {option: value}."""
 
     def spelled(word):
         others = ";".join(f"{option}={value}" for option, value in word.options.items() if of_hparams[option] != value)

@@ -1,4 +1,4 @@
-"""Masks: which keys a query may see, and the mask that Keras carries with a tensor."""
+"""Attention masks (which keys a query may see), and the masks that Keras attaches to tensors."""
 
 import functools
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite.layers.checks import is_known
 from t2t_lite.layers.dropout import is_compiled
 
-MASKED = 1e9  # subtracted from masked scores; finite, so that a row without any visible key is not NaN
+MASKED = 1e9  # subtracted from masked scores; finite, so that rows without visible keys do not become NaN
 
 
 class _Masked(keras.layers.Layer):
@@ -22,19 +22,20 @@ class _Masked(keras.layers.Layer):
         return inputs
 
 
-_masked = functools.cache(_Masked)  # made only once: it takes as long as a layer of attention
+_masked = functools.cache(_Masked)  # created once: it is as slow as an attention layer
 
 
 def with_mask(tensor, mask):
-    """Returns a tensor that carries `mask`, bool. (A layer does it: Keras has no other public way on every backend.)"""
-    is_symbolic = isinstance(tensor, keras.KerasTensor)  # a layer of a functional model keeps its calls
+    """Attaches a bool mask to a tensor, by calling a layer, which is Keras' only public way on every backend."""
+    is_symbolic = isinstance(tensor, keras.KerasTensor)  # functional models need one layer per call
     return (_Masked() if is_symbolic else _masked())(tensor, mask=mask)
 
 
 def check_masks(**masks):
-    """Raises `ValueError` for masks, {argument: array or None}, that hold floats or known integers other than 0 and 1.
+    """Raises `ValueError` if a mask holds floats, or known integers other than 0 and 1.
 
-    The masks that other libraries add to scores, 0 where visible and -1e9 elsewhere, would mean the opposite here.
+    The additive masks of other libraries, with 0 where visible and -1e9 elsewhere, would mean the opposite here. Masks
+    are passed as {argument: array or None}.
     """
     for name, mask in masks.items():
         if mask is None:
@@ -47,17 +48,18 @@ def check_masks(**masks):
             found = f"holds numbers from {low} to {high}" if low < 0 or high > 1 else ""
         if found:
             raise ValueError(
-                f"`{name}` {found}: expected bool, True where visible. A mask of zeros and large negative numbers, to "
-                f"be added to scores, is given as {name} == 0; one of zeros and ones as {name} == 1."
+                f"`{name}` {found}: expected bool, True where visible. Convert an additive mask, with zeros and "
+                f"large negative numbers, by {name} == 0, and a mask of zeros and ones by {name} == 1."
             )
 
 
 def causal_mask(query_length, key_length, first=0):
-    """Returns bool [query_length, key_length]: True where the key is not later than the query (paper, 3.2.3).
+    """Returns bool [query_length, key_length], True where the key is not later than the query (paper, 3.2.3).
 
-    The first query is at the position `first` of the keys.
+    The first query has the position of key number `first`.
     """
-    # Floats, which are exact here: TensorFlow would compare int32 on the host, and copy the whole mask to a GPU.
+    # The positions are floats, which are exact here, because TensorFlow would compare int32 on the host and then copy
+    # the whole mask to a GPU.
     queries, keys = (ops.cast(ops.arange(length), "float32") for length in (query_length, key_length))
     if not (isinstance(first, int) and first == 0):
         queries = queries + ops.cast(first, "float32")
@@ -65,12 +67,12 @@ def causal_mask(query_length, key_length, first=0):
 
 
 class Visible(NamedTuple):
-    """Which keys queries may see: the masks of attention, before they are merged.
+    """The masks of one attention call before they are merged: which keys each query may see.
 
     Attributes:
-        causal: bool, hides keys later than the query.
-        keys: bool [B or 1, S], True where a key is visible to all queries; None: all keys are.
-        dense: bool, broadcastable to [B, heads, T, S], True where visible; None: no further limit.
+        causal: bool, whether keys later than the query are hidden.
+        keys: bool [B or 1, S], True where a key is visible to all queries; None if all keys are visible.
+        dense: bool, broadcastable to [B, heads, T, S], True where visible; None if there is no such mask.
         first: int or int scalar, the position of the first query among the keys.
     """
 
@@ -80,7 +82,7 @@ class Visible(NamedTuple):
     first: Any = 0
 
     def merged(self, queries, keys):
-        """Returns one mask for a number of queries and keys, broadcastable to [B, heads, T, S]; None: all see all."""
+        """Merges the masks into one, broadcastable to [B, heads, T, S], or None if all queries see all keys."""
         masks = [] if self.dense is None else [self.dense]
         if self.causal:
             masks.append(ops.expand_dims(causal_mask(queries, keys, self.first), (0, 1)))
@@ -90,9 +92,9 @@ class Visible(NamedTuple):
 
 
 def masked_softmax(scores, mask=None):
-    """Returns softmax over the last axis, computed in float32 at least; 0 where `mask` is False.
+    """Returns the softmax over the last axis, computed in at least float32, with 0 where `mask` is False.
 
-    A row without any visible key is uniform, not NaN.
+    Rows without visible keys are uniform, not NaN.
 
     Args:
         scores: float [..., S].
@@ -102,7 +104,7 @@ def masked_softmax(scores, mask=None):
         [..., S], in the dtype of `scores`.
 
     Raises:
-        ValueError: the mask holds floats: see `check_masks`.
+        ValueError: if the mask holds floats: see `check_masks`.
     """
     check_masks(mask=mask)
     is_short = keras.backend.standardize_dtype(scores.dtype) in ("float16", "bfloat16")
@@ -112,16 +114,17 @@ def masked_softmax(scores, mask=None):
 def _softmax(scores, mask):
     logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is not None:
-        # Subtracted, not added: oneDNN fuses a sum with the product before it into a kernel that may be a hundred times
-        # as slow (58 x 8 x 38 x 38 scores: 156 ms, measured). Not `-`: Keras promotes dtypes.
+        # The mask is subtracted because oneDNN fuses an addition with the product before it into a kernel that may be a
+        # hundred times slower (156 ms for 58 x 8 x 38 x 38 scores). `ops.subtract` lets Keras promote dtypes, unlike
+        # `-`.
         logits = ops.subtract(logits, ops.where(mask, 0.0, MASKED))
-    # Keras' softmax warns if there is only one key. Not `ones_like`, with which the scores would have no gradients.
+    # Keras' softmax warns if there is only one key. With `ones_like`, the scores would have no gradients.
     weights = ops.exp(ops.subtract(logits, logits)) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
     return ops.cast(weights, scores.dtype)
 
 
 def _softmax_in_xla(scores, mask):
-    """`_softmax` of 16 bits in a step that XLA compiles: its gradient reads the weights in 16 bits, not in float32."""
+    """Computes `_softmax` of 16-bit scores under XLA, with a gradient that reads 16-bit instead of float32 weights."""
     import tensorflow as tf
 
     @tf.custom_gradient
@@ -135,19 +138,19 @@ def _softmax_in_xla(scores, mask):
 
         return weights, gradient
 
-    return softmax(tf.convert_to_tensor(scores))  # which may be a variable
+    return softmax(tf.convert_to_tensor(scores))  # `scores` may be a variable
 
 
 def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
-    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S]; None without masks.
+    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S], or None without masks.
 
     Args:
         shape: (B, heads, T, S).
-        attention_mask, use_causal_mask: as `MultiHeadAttention.call`.
-        padding_masks: bool [B, S], masks of keys and values, or None.
+        attention_mask, use_causal_mask: as in `MultiHeadAttention.call`.
+        padding_masks: bool [B, S] or None, the masks of keys and values.
 
     Raises:
-        ValueError: `attention_mask` has another shape, as far as sizes are known.
+        ValueError: if `attention_mask` has the wrong shape, as far as sizes are known.
     """
     masks = []
     if attention_mask is not None:
@@ -165,15 +168,15 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
 
 
 def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, context=None):
-    """Returns the masks of a call as `Visible`.
+    """Returns the masks of an attention call as `Visible`.
 
     Args:
         shape: (B, heads, T, S).
-        attention_mask, causal, value_mask, key_mask: as `MultiHeadAttention.call`.
-        context: `Context` whose states are the first S - T keys, which the other masks do not include; or None.
+        attention_mask, causal, value_mask, key_mask: as in `MultiHeadAttention.call`.
+        context: `Context` or None. Its states are the first S - T keys, which the other masks do not include.
 
     Raises:
-        ValueError: as `merge_masks`.
+        ValueError: see `merge_masks`.
     """
     *rows, queries, keys = shape
     dense = merge_masks((*rows, queries, queries if context else keys), attention_mask, False)
@@ -191,7 +194,7 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
 
 
 def _all_of(masks):
-    """Returns the logical AND of masks, or None for no masks."""
+    """Returns the logical AND of masks, or None if there are no masks."""
     merged = None
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)
@@ -199,19 +202,19 @@ def _all_of(masks):
 
 
 def _check_mask(found, shape):
-    """Raises `ValueError` unless a mask of the shape `found` can be an attention mask of `shape`, (B, heads, T, S)."""
+    """Raises `ValueError` if a mask of shape `found` cannot be an attention mask for `shape`, (B, heads, T, S)."""
     batch, _, queries, keys = shape
     expected = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(found), ())
 
     def fits(size, wanted):
-        # The unknown size of a mask [None, S] is that of the batch if the queries' length is known.
+        # The unknown size in a mask [None, S] is the batch size if the queries' length is known.
         unknown = size is None and (len(found) > 2 or not isinstance(wanted, int))
         return size == 1 or unknown or not isinstance(wanted, int) or size == wanted
 
     if not expected or not all(map(fits, found, expected)):
         raise ValueError(
             f"`attention_mask` must be [T, S], [B, T, S] or [B, heads, T, S], with B, heads, T, S = {_sizes(shape)}: "
-            f"received {_sizes(found)}. A padding mask, [B, S], is given as [B, 1, S]: attention_mask=mask[:, None, :]."
+            f"received {_sizes(found)}. Pass a padding mask [B, S] as [B, 1, S]: attention_mask=mask[:, None, :]."
         )
 
 

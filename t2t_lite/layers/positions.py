@@ -1,4 +1,4 @@
-"""Positions: their kinds, the layers that add them to embeddings, and the distances between keys and queries."""
+"""Position encodings and embeddings, and the distances between queries and keys for relative positions."""
 
 import functools
 from collections.abc import Callable
@@ -16,13 +16,14 @@ LAYOUTS = ("interleaved", "marian", "tensor2tensor")
 
 
 class Position(NamedTuple):
-    """A kind of position.
+    """A kind of position encoding.
 
     Attributes:
-        embedding: function(options, initializer, **arguments) that makes the layer which adds positions to embeddings
-            from a model's options; None: nothing is added. The `max_length` of such a layer limits the model.
-        turn: function(size) that returns the function(x, position=None, first=0) which rotates queries and keys of
-            self-attention, heads of `size` numbers: see `rotation`; None: they stay as they are. The cache holds
+        embedding: function(options, initializer, **arguments) that creates, from a model's options, the layer that adds
+            positions to embeddings. None if nothing is added. The `max_length` of this layer limits the model's
+            sequences.
+        turn: function(size) that returns a function(x, position=None, first=0) for rotating the queries and keys of
+            self-attention, with heads of `size` numbers: see `rotation`. None if they are not rotated. The cache holds
             rotated keys.
     """
 
@@ -39,24 +40,25 @@ def _table(options, initializer, **arguments):
 
 
 def rotation(size):
-    """Returns `rotated` for heads of `size` numbers. Raises `ValueError` if the size is odd."""
+    """Returns a function that calls `rotated` for heads of `size` numbers. Raises `ValueError` if the size is odd."""
     if size % 2:
         raise ValueError(f"Rotary positions need an even `key_dim`: received {size}.")
     return functools.partial(rotated, size)
 
 
 def rotated(size, x, position=None, first=0):
-    """Rotates queries or keys by angles that grow with their positions, so that products only depend on distances.
+    """Rotates queries or keys by angles that grow with their positions, so that their products depend only on
+    distances.
 
-    Number i of the first half of a head and number i of the second half are a pair, rotated by
-    position · 10000^(-2i/d): the order of GPT-NeoX and Llama, while equation 15 of Su et al. pairs neighbours.
+    Element i of the first half of a head and element i of the second half are a pair, which is rotated by position ·
+    10000^(-2i/d). This is the order used by GPT-NeoX and Llama, whereas equation 15 of Su et al. pairs neighbours.
 
     Args:
-        size: int, d, which is even; the shape of `x` may not be known in a graph.
+        size: int, d, which must be even. (In a graph, it may not be known from the shape of `x`.)
         x: [B, heads, T, d].
-        position: int scalar or [B]: one position for all T (the beams of a decoding step), in all rows or in each;
-            None: `first` … first + T - 1.
-        first: int or int scalar.
+        position: int scalar or [B], one position for all T (the beams of a decoding step), for all rows or per row. If
+            None, the positions are `first` … first + T - 1.
+        first: int or int scalar, the first position.
 
     Returns:
         [B, heads, T, d].
@@ -73,7 +75,7 @@ def rotated(size, x, position=None, first=0):
     return ops.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
 
-# To add a kind, add an entry here and a choice of the hyperparameter `pos`.
+# To add a kind, add an entry here and a value for the hyperparameter `pos`.
 POSITIONS = {
     "sinusoidal": Position(embedding=_sinusoids),
     "learned": Position(embedding=_table),
@@ -84,14 +86,14 @@ POSITIONS = {
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class SinusoidalPositionEmbedding(Layer):
-    """Adds PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(the same) (paper, section 3.5).
+    """Adds sinusoids, PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i+1) = cos(…) (paper, section 3.5).
 
     Args:
-        layout: "interleaved" (the paper's), "marian" (the same frequencies, all sines, then all cosines) or
-            "tensor2tensor" (likewise, frequencies 10000^(-i/(d/2 - 1))).
+        layout: "interleaved" (as in the paper), "marian" (the same frequencies, but all sines before all cosines) or
+            "tensor2tensor" (all sines before all cosines, with the frequencies 10000^(-i/(d/2 - 1))).
 
     Raises:
-        ValueError: unknown layout, or an odd hidden size.
+        ValueError: if the layout is unknown, or the hidden size is odd.
     """
 
     def __init__(self, layout: str = "interleaved", **kwargs):
@@ -110,7 +112,7 @@ class SinusoidalPositionEmbedding(Layer):
         self.hidden_size = input_shape[-1]
 
     def encode(self, positions):
-        """Returns the encodings of integer positions [...] as [..., hidden]."""
+        """Returns the encodings of integer positions [...], shape [..., hidden]."""
         half = self.hidden_size // 2
         intervals = max(half - 1, 1) if self.layout == "tensor2tensor" else half
         frequencies = (10000.0 ** (-np.arange(half) / intervals)).astype("float32")
@@ -123,17 +125,17 @@ class SinusoidalPositionEmbedding(Layer):
         return ops.cast(encodings, self.compute_dtype)
 
     def call(self, inputs, position=None):
-        """Adds the encodings.
+        """Adds the position encodings to the inputs.
 
         Args:
             inputs: [B, T, hidden].
-            position: int scalar or [B]: one position for all T (the beams of a decoding step), in all rows or in each;
-                None: 0 … T - 1.
+            position: int scalar or [B], one position for all T (the beams of a decoding step), for all rows or per row.
+                If None, the positions are 0 … T - 1.
 
         Returns:
             [B, T, hidden].
         """
-        inputs = ops.cast(inputs, self.compute_dtype)  # of integers
+        inputs = ops.cast(inputs, self.compute_dtype)  # inputs may be integers
         if position is None:
             return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1])), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
@@ -144,16 +146,17 @@ class LearnedPositionEmbedding(Layer):
     """Adds a trained vector for each position (paper, table 3, row E; Gehring et al. 2017).
 
     Args:
-        max_length: int, rows of the table.
-        embeddings_initializer: initializer of the table: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), as
-            for token embeddings before they are scaled.
+        max_length: int, the number of rows in the table.
+        embeddings_initializer: initializer of the table: see `keras.layers.Embedding`. Defaults to N(0,
+            hidden_size^-0.5), as for token embeddings before scaling.
 
-    A graph whose lengths are only known when it runs cannot raise `ValueError`. There a longer sequence is an error of
-    the backend (a slice beyond its tensor), and a later `position` gives NaN; neither is clamped to the last row.
+    In a graph whose lengths are only known when it runs, `ValueError` cannot be raised. There a sequence that is too
+    long is an error in the backend (a slice beyond its tensor), and a `position` beyond the table gives NaN. Positions
+    are never clamped to the last row.
 
     Raises:
-        ValueError: `max_length` is not positive, the initializer is unknown, or a sequence or `position` is beyond the
-            table.
+        ValueError: if `max_length` is not positive, the initializer is unknown, or a sequence or `position` is beyond
+            the table.
     """
 
     def __init__(self, max_length: int, embeddings_initializer: Initializer = None, **kwargs):
@@ -166,7 +169,7 @@ class LearnedPositionEmbedding(Layer):
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates the table."""
+        """Creates the table of position vectors."""
         self.require_size(input_shape)
         initializer = own_initializer(self.embeddings_initializer)
         if initializer is None:
@@ -174,13 +177,13 @@ class LearnedPositionEmbedding(Layer):
         self.table = self.add_weight(name="table", shape=(self.max_length, input_shape[-1]), initializer=initializer)
 
     def call(self, inputs, position=None):
-        """Adds the vectors; arguments as `SinusoidalPositionEmbedding.call`."""
+        """Adds the vectors of the positions; arguments as in `SinusoidalPositionEmbedding.call`."""
         inputs, table = (ops.cast(x, self.compute_dtype) for x in (inputs, self.table))
         if position is not None:
             if is_known(position):
                 self._check(int(ops.max(position)) + 1)
             position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
-            # A position beyond the table must not be an error: the finished rows of a search have such positions.
+            # A position beyond the table must not be an error, because finished rows in a search have such positions.
             rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
             return inputs + ops.where(ops.expand_dims(ops.less(position, self.max_length), -1), rows, float("nan"))
         length, hidden_size = shape_of(inputs)[1:]
@@ -196,12 +199,12 @@ class LearnedPositionEmbedding(Layer):
 
 
 class Strides(NamedTuple):
-    """T queries and S keys at regular distances: key j is `stride * (j - i) + shift` positions after query i.
+    """The distances of regularly spaced keys: key j is `stride * (j - i) + shift` positions after query i.
 
     Attributes:
-        shift: int, int scalar, or int32 [G] of G groups, the third axis of queries [B, heads, G, T, size].
+        shift: int, int scalar, or int32 [G], one per group if the queries have groups, [B, heads, G, T, size].
         stride: int.
-        keys: S, if the keys of several runs lie side by side; None: all keys.
+        keys: S, the number of keys, if the keys of several runs are concatenated. None if this run has all keys.
     """
 
     shift: Any
@@ -209,24 +212,24 @@ class Strides(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns T + S distances for `place`, int32 [T + S] or [G, T + S]; the last one never occurs."""
+        """Returns T + S distances for `place`, int32 [T + S] or [G, T + S]. The last distance never occurs."""
         steps = self.stride * ops.arange(1 - queries, keys + 1, dtype="int32")
         return steps + ops.expand_dims(ops.cast(self.shift, "int32"), -1)
 
     def place(self, x):
-        """[…, T, T + S] by distance -> […, T, S] by key."""
+        """Rearranges numbers by distance, […, T, T + S], into numbers by key, […, T, S]."""
         return shift_rows(x)
 
     def collect(self, x):
-        """[…, T, S] by key -> […, T, T + S] by distance: the transpose of `place`."""
+        """Rearranges numbers by key, […, T, S], into numbers by distance, […, T, T + S]; the transpose of `place`."""
         return shift_rows_back(x)
 
 
 class Steps(NamedTuple):
-    """Keys that each have one distance from all queries, which are the beams of one position.
+    """The distances in a decoding step: each key has the same distance from all queries, the beams of one position.
 
     Attributes:
-        distances: int32 [S], or [B or 1, 1, S].
+        distances: int32 [S] or [B or 1, 1, S], one per key.
         keys: S, or None, as in `Strides`.
     """
 
@@ -234,18 +237,18 @@ class Steps(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns the distances."""
+        """Returns `distances`, whatever the numbers of queries and keys."""
         return self.distances
 
     def place(self, x):
-        """Returns its argument, [B, heads, T, S], which is arranged by key already."""
+        """Returns its argument, [B, heads, T, S], which is already arranged by key."""
         return x
 
     collect = place
 
 
 class Places(NamedTuple):
-    """Queries at arbitrary positions in each row, and S keys at the positions 0 to S - 1.
+    """The distances of queries at arbitrary positions in each row, with S keys at positions 0 to S - 1.
 
     Attributes:
         places: int32 [B, N], the positions of the queries.
@@ -256,23 +259,23 @@ class Places(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns the 2 S possible distances, int32 [2 S], as `Strides` does for as many queries as keys."""
+        """Returns all 2 S possible distances, int32 [2 S], like `Strides` if there are as many queries as keys."""
         return ops.arange(1 - keys, keys + 1, dtype="int32")
 
     def place(self, x):
-        """[B, heads, N, 2 S] by distance -> [B, heads, N, S] by key."""
+        """Rearranges numbers by distance, [B, heads, N, 2 S], into numbers by key, [B, heads, N, S]."""
         keys = shape_of(x)[-1] // 2
         at = ops.arange(keys, dtype="int32") - ops.expand_dims(ops.cast(self.places, "int32"), -1) + (keys - 1)
         return ops.take_along_axis(x, ops.expand_dims(at, 1), axis=-1)
 
 
 def by_key(distances, queries, keys, products):
-    """Returns one number for each query and key, […, T, S].
+    """Computes a number for each distance and returns it for each query and key, […, T, S].
 
     Args:
-        distances: list of `Strides` and `Steps`, whose keys lie side by side.
+        distances: list of `Strides` and `Steps` (runs), whose keys are concatenated.
         queries, keys: T and S.
-        products: function of (offsets, run) that returns each query's number for each distance, […, T, D].
+        products: function of (offsets, run) that returns a number for each query and distance, […, T, D].
     """
 
     def place(run):
@@ -283,7 +286,7 @@ def by_key(distances, queries, keys, products):
 
 
 def split_by_run(x, distances):
-    """Splits […, T, S] into one tensor for each of the runs."""
+    """Splits […, T, S] into one tensor per run in `distances`."""
     if len(distances) == 1:
         return [x]
     pieces, begin = [], 0
@@ -294,22 +297,22 @@ def split_by_run(x, distances):
 
 
 def shift_rows(x):
-    """[…, T, T + S] -> […, T, S]: element (i, j) is (i, j - i + T - 1) of `x`.
+    """Shifts row i of […, T, T + S] so that element (i, j) of the result, […, T, S], is element (i, j - i + T - 1).
 
-    Seen as a matrix that is one column narrower, the flattened `x` has each row begin one element earlier: so this is a
-    slice and a reshape (Huang et al. 2018, "Music Transformer").
+    If the flattened `x` is viewed as a matrix with one column less, each row begins one element earlier. So the shift
+    only takes a slice and a reshape (Huang et al. 2018, "Music Transformer").
     """
     *lead, length, width = shape_of(x)
     zeros = (0,) * len(lead)
     flat = ops.reshape(x, (*lead, length * width))
-    # ops.slice, not indexing: its gradient is one padding
+    # Not indexing: the gradient of `ops.slice` is a single padding.
     flat = ops.slice(flat, (*zeros, _before(length)), (*lead, length * _before(width)))
     rows = ops.reshape(flat, (*lead, length, _before(width)))
     return ops.slice(rows, (*zeros, 0, 0), (*lead, length, width - length))
 
 
 def shift_rows_back(x):
-    """[…, T, S] -> […, T, T + S]: the transpose of `shift_rows`."""
+    """The transpose of `shift_rows`: […, T, S] -> […, T, T + S]."""
     *lead, length, keys = shape_of(x)
     before, none = _before(length), ((0, 0),) * len(lead)
     wide = ops.pad(x, (*none, (0, 0), (0, before)))
@@ -319,5 +322,5 @@ def shift_rows_back(x):
 
 
 def _before(length):
-    """Returns a length minus one, but at least 0, because all prompts may be empty."""
+    """Returns a length minus one, or 0 if the length is 0 because all prompts are empty."""
     return max(length - 1, 0) if isinstance(length, int) else ops.maximum(length - 1, 0)

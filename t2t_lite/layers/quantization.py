@@ -1,4 +1,4 @@
-"""Quantized layers: the policies of quantized parts in a configuration, and tables of rows in int8 or int4."""
+"""Quantization: the dtype policies of quantized sublayers in a configuration, and tables in int8 or int4."""
 
 import keras
 from keras import ops
@@ -11,13 +11,13 @@ _INT4 = (-8, 7)
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class PartPolicies(keras.dtype_policies.DTypePolicyMap):
-    """A `DTypePolicyMap` that finds a layer's policy by the end of its path.
+    """A `DTypePolicyMap` that looks up a layer's dtype policy by the end of its path.
 
-    Its keys are paths from the layer that it belongs to, which may be loaded at another place in a model.
+    The keys are paths relative to the layer that owns the map, because this layer may be loaded elsewhere in a model.
     """
 
     def __getitem__(self, key):
-        """Returns the policy of the layer with the path `key`, or the default policy."""
+        """Returns the dtype policy of the layer with the path `key`, or the default policy."""
         parts = key.split("/")
         for start in range(len(parts)):
             if (end := "/".join(parts[start:])) in self:
@@ -26,7 +26,7 @@ class PartPolicies(keras.dtype_policies.DTypePolicyMap):
 
 
 def own_policy(layer):
-    """Returns the dtype policy of one layer, also if it was given a map of several."""
+    """Returns the dtype policy of a single layer, also if the layer was created with a map of policies."""
     policy = layer.dtype_policy
     if not isinstance(policy, keras.dtype_policies.DTypePolicyMap):
         return policy
@@ -34,41 +34,42 @@ def own_policy(layer):
 
 
 def is_quantized(layer):
-    """Returns whether a layer or model, or one inside it, is quantized."""
+    """Returns whether a layer or model, or any of its sublayers, is quantized."""
     return any(part.quantization_mode for part in layer._flatten_layers())
 
 
 def check_plain_weights(models, what):
-    """Raises `UserError` if a model is quantized or has LoRA: `what` needs one float kernel per layer."""
+    """Raises `UserError` if a model is quantized or has LoRA, because `what` needs one float kernel per layer."""
     for model in models:
         if is_quantized(model):
             raise UserError(
-                f"{type(model).__name__}: is quantized, but {what} needs float weights. Call it before quantize; save "
+                f"{type(model).__name__} is quantized, but {what} needs float weights. Call it before quantize; save "
                 "the quantized model by model.save."
             )
         if any(getattr(part, "lora_enabled", False) for part in model._flatten_layers()):
             raise UserError(
-                f"{type(model).__name__}: has LoRA, but {what} needs one kernel per layer. First call "
-                "model.merge_lora(), which adds LoRA to the kernels."
+                f"{type(model).__name__} has LoRA, but {what} needs one kernel per layer. First call "
+                "model.merge_lora(), which merges LoRA into the kernels."
             )
 
 
 def policy_config(layer):
-    """Returns {"dtype": `PartPolicies`} for `get_config` if layers inside are quantized, otherwise {}.
+    """Returns {"dtype": `PartPolicies`} for `get_config` if sublayers are quantized, otherwise {}.
 
     Raises:
-        ValueError: a layer was quantized with custom quantizers, which a dtype policy cannot express.
+        ValueError: if a layer was quantized with custom quantizers, which a dtype policy cannot express.
     """
     found, above = {}, (layer.path or "").rpartition("/")[0]
     for part in layer._flatten_layers(include_self=False):
         if part.quantization_mode:
             _check_quantizers(part)
-            # This replaces the map that it was loaded with, under which Keras' layers save no scales (as of 3.15).
+            # Replaces the map that the layer was loaded with, because with a map, Keras layers do not save scales (as
+            # of 3.15).
             part._dtype_policy = own_policy(part)
             found[part.path.removeprefix(f"{above}/") if above else part.path] = own_policy(part)
     if not found:
         return {}
-    # Not `serialize`, which takes objects with the same id() for one: the next policies may get the id() of these.
+    # Not `serialize`, which identifies objects by id(): later policies may reuse the id() of these temporary policies.
     return {
         "dtype": {
             "module": __name__,
@@ -87,7 +88,7 @@ def _check_quantizers(layer):
     same = (given and given.get_config()) == (usual and usual.get_config())
     if config.weight_quantizer is not None or not same:
         raise ValueError(
-            f"{layer.path}: has custom quantizers, which the configuration of the layer around it cannot hold. To save "
+            f"{layer.path} has custom quantizers, which the configuration of its parent layer cannot record. To save "
             f"the model, quantize it by model.quantize('{config.mode}')."
         )
 
@@ -98,7 +99,7 @@ def _usual_activation_quantizer(mode):
 
 
 def can_quantize(layer, mode):
-    """Returns whether Keras or this package has a quantized form of a layer that holds no other layers."""
+    """Returns whether Keras or this package can quantize a layer that has no sublayers."""
     kinds = (keras.layers.Dense, keras.layers.EinsumDense)
     tables = (keras.layers.Embedding,)
     own = getattr(layer, "QUANTIZATION_MODES", ())
@@ -110,13 +111,13 @@ def quantized_rows(matrix, mode, block_size=None):
 
     Args:
         matrix: float [V, E].
-        mode: "int8", symmetric with one scale per row; or "int4", with a scale and a zero point per block of a row and
-            two values per byte.
-        block_size: int, columns per block in int4; None: one block per row.
+        mode: "int8" (symmetric, with one scale per row) or "int4" (two values per byte, with a scale and a zero point
+            per block of a row).
+        block_size: int, the number of columns per block in int4. If None, there is one block per row.
 
     Returns:
         {"values" int8 [V, E], or [V, ceil(E / 2)] in int4; "scale" float [V, blocks]; in int4 "zero" int8 [V, blocks]},
-        NumPy arrays or tensors; a row is (value - zero) * scale.
+        as NumPy arrays or tensors. A row is (values - zero) * scale.
     """
     if mode == "int8":
         values, inverse = keras.quantizers.abs_max_quantize(matrix, axis=-1, to_numpy=True)
@@ -129,13 +130,13 @@ def quantized_rows(matrix, mode, block_size=None):
 
 
 def float_rows(values, scale, zero, size, block_size, dtype):
-    """Returns rows of a quantized table in `dtype`, [..., size].
+    """Dequantizes rows of a table to `dtype`, [..., size].
 
     Args:
-        values, scale, zero: rows of the result of `quantized_rows`; zero is None in int8.
+        values, scale, zero: rows of the tensors from `quantized_rows`; zero is None in int8.
         size: int, E.
-        block_size: int or None, as there.
-        dtype: dtype of the result.
+        block_size: int or None, as in `quantized_rows`.
+        dtype: the dtype of the result.
     """
     scale = ops.cast(scale, dtype)
     if zero is None:

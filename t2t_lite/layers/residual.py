@@ -1,4 +1,4 @@
-"""The residual connection with its normalization around a sub-layer (paper, section 3.1; Ba et al. 2016)."""
+"""The residual connection around a sub-layer, with layer normalization (paper, section 3.1; Ba et al. 2016)."""
 
 import inspect
 
@@ -13,20 +13,20 @@ from t2t_lite.layers.masks import check_masks
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Residual(Layer):
-    """Wraps a layer: LayerNorm(x + Dropout(layer(x))), the paper's post-norm, or x + Dropout(layer(LayerNorm(x))).
+    """Wraps a layer as post-norm, LayerNorm(x + Dropout(layer(x))), or pre-norm, x + Dropout(layer(LayerNorm(x))).
 
-    Arguments of attention go to the wrapped layer. If that returns a tuple, the connection is made around its first
-    element and the rest is passed on. A layer that needs a `value`, such as `keras.layers.MultiHeadAttention`, gets its
-    first input again if no second one is given.
+    Arguments for attention are passed to the wrapped layer. If the wrapped layer returns a tuple, the connection
+    applies to the first element, and the other elements are returned unchanged. If the wrapped layer requires a
+    `value`, as `keras.layers.MultiHeadAttention` does, `value` defaults to the first input.
 
     Args:
-        layer: the sub-layer; its output must have the shape of its first input.
-        norm: "post" (the paper; tensor2tensor's sequences "none", "dan") or "pre" ("n", "da").
-        dropout: float in [0, 1), on the sub-layer's output.
+        layer: the sub-layer, whose output must have the same shape as its first input.
+        norm: "post" (as in the paper; "none" and "dan" in tensor2tensor) or "pre" ("n" and "da" in tensor2tensor).
+        dropout: float in [0, 1), the dropout rate of the sub-layer's output.
         norm_epsilon: float, added to the variance.
 
     Raises:
-        ValueError: `norm` is neither "post" nor "pre", the rate is outside [0, 1), or `norm_epsilon` is not above 0.
+        ValueError: if `norm` is neither "post" nor "pre", the rate is outside [0, 1), or `norm_epsilon` is not above 0.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Residual(Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape, value_shape=None):
-        """Builds the wrapped layer and the normalization. `value_shape`: shape of a second input, such as a memory."""
+        """Builds the wrapped layer and the normalization. `value_shape` is the shape of a second input, if any."""
         if not self.layer.built:
             if value_shape is None and self.needs_value:
                 value_shape = inputs_shape
@@ -66,13 +66,13 @@ class Residual(Layer):
         return_attention_scores=None,
         training=None,
     ):
-        """Returns the results of the wrapped layer, the first one replaced by the output of the connection.
+        """Returns the results of the wrapped layer, with the residual connection applied to the first result.
 
         Args:
             inputs: [..., hidden].
             value, attention_mask, use_causal_mask, return_attention_scores: passed to the wrapped layer if given: see
-                `MultiHeadAttention.call`. (They are named because Keras refuses tensors in `**kwargs`.)
-            context: None, or `Context`, passed to a wrapped layer that takes one.
+                `MultiHeadAttention.call`. (They are listed because Keras rejects tensors in `**kwargs`.)
+            context: `Context` or None, passed to the wrapped layer if its `call` has such an argument.
             training: bool.
         """
         check_masks(attention_mask=attention_mask)
@@ -93,7 +93,7 @@ class Residual(Layer):
         return self.around(run, inputs, training)
 
     def around(self, function, inputs, training=False):
-        """Makes the connection around a function of [..., hidden], such as a method of the wrapped layer."""
+        """Applies the residual connection to a function of [..., hidden], such as a method of the wrapped layer."""
         output = function(self.normalization(inputs) if self.norm == "pre" else inputs)
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         output = self.dropout(output, training=training)
@@ -106,11 +106,11 @@ class Residual(Layer):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """`keras.layers.LayerNormalization` over the last axis, with fewer passes over the data.
+    """A faster `keras.layers.LayerNormalization` over the last axis, with fewer passes over the data.
 
-    Keras' formula, written for any axes, takes 1.4 to 1.6 times as long in TensorFlow on a CPU (measured), both in
-    training and in decoding. As in Keras, it is computed in float32 at least; weights and configuration are the same,
-    and so are the results up to rounding.
+    Keras' formula, which supports any axes, takes 1.4 to 1.6 times as long in TensorFlow on a CPU (measured), both in
+    training and in decoding. As in Keras, the computation uses at least float32. The weights and the configuration are
+    the same, and the results are the same up to rounding.
 
     Args:
         epsilon: float, added to the variance.
@@ -118,12 +118,12 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """
 
     def build(self, input_shape):
-        """Creates the weights. Raises `ValueError` for another `axis`, or without `center` or `scale`."""
+        """Creates the weights. Raises `ValueError` if `axis`, `center` or `scale` do not have their defaults."""
         axis = self.axis if isinstance(self.axis, list | tuple) else [self.axis]
         last = len(axis) == 1 and axis[0] in (-1, len(input_shape) - 1)
         if not (last and self.center and self.scale):
             raise ValueError(
-                f"{type(self).__name__} needs the last axis, with center and scale: received axis={self.axis}, "
+                f"{type(self).__name__} needs axis=-1, center=True and scale=True: received axis={self.axis}, "
                 f"center={self.center}, scale={self.scale}. Otherwise use keras.layers.LayerNormalization."
             )
         super().build(input_shape)
@@ -131,7 +131,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
-        if keras.backend.backend() == "torch":  # PyTorch has a kernel for it, which Keras calls
+        if keras.backend.backend() == "torch":  # Keras calls PyTorch's fast kernel
             return super().call(inputs)
         x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
         gamma, beta = ops.cast(self.gamma, x.dtype), ops.cast(self.beta, x.dtype)
@@ -144,16 +144,17 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
 
 def _centred(x, epsilon):
-    """Returns x minus its mean, and the reciprocal of its standard deviation, both over the last axis."""
+    """Returns x minus its mean, and the reciprocal of its standard deviation, over the last axis."""
     centred = x - ops.mean(x, axis=-1, keepdims=True)
     return centred, ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)
 
 
 def normalized_for_training(x, gamma, beta, epsilon):
-    """Returns x normalized; the gradient needs fewer passes over the data than TensorFlow's; TensorFlow only.
+    """Normalizes x, with a custom gradient that needs fewer passes over the data; TensorFlow only.
 
-    The derived gradient goes through variance and mean one after the other; here both sums of a row are independent.
-    On one H200, the derived gradients of the base model's 30 normalizations took 3.3 of 33 ms per step.
+    TensorFlow's automatic gradient computes the parts for variance and mean one after the other, whereas here the two
+    sums over a row are independent. On one H200, the automatic gradients of the base model's 30 normalizations took 3.3
+    of 33 ms per step.
 
     Args:
         x: float [..., hidden].

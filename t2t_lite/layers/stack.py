@@ -1,4 +1,4 @@
-"""Layers one after another: the encoder, or the decoder."""
+"""The stack of layers that forms an encoder or a decoder."""
 
 import keras
 from keras import ops
@@ -12,14 +12,14 @@ from t2t_lite.layers.dropout import drawn_seeds, has_own_generator, repeated_cal
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerStack(Layer):
-    """Runs encoder or decoder layers one after another (paper, section 3.1).
+    """A stack of encoder or decoder layers, which run one after another (paper, section 3.1).
 
     Args:
         layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers with the same calls. A
-            layer may occur several times: these places share its weights, but not its dropout masks (Lan et al. 2020,
+            layer may occur several times. Its occurrences share weights, but not dropout masks (Lan et al. 2020,
             "ALBERT").
-        recompute: bool: in training, the activations inside each layer are recomputed for the gradient instead of kept
-            (`keras.remat`): this needs less memory and more time, and gives the same numbers up to rounding.
+        recompute: bool, whether the activations inside each layer are recomputed for the gradient in training instead
+            of stored (`keras.remat`). This needs less memory but more time, and gives the same results up to rounding.
 
     Example:
         >>> stack = TransformerStack([TransformerEncoderLayer(num_heads=2, filter_size=16) for _ in range(3)])
@@ -27,7 +27,7 @@ class TransformerStack(Layer):
         (1, 5, 8)
     """
 
-    runs_in_order = True  # the order in which `number_seeds` visits its layers
+    runs_in_order = True  # `number_seeds` visits the layers in this order
 
     def __init__(self, layers: list, recompute: bool = False, **kwargs):
         super().__init__(**kwargs)
@@ -38,33 +38,34 @@ class TransformerStack(Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape, memory_shape=None):
-        """Builds the layers; `memory_shape`: shape of the encoder's output, for layers that attend to it."""
+        """Builds the layers; `memory_shape` is the shape of the encoder's output, for decoder layers."""
         check_sequences(memory=memory_shape)
         self.require_size(inputs_shape)
         shapes = [shape for shape in (inputs_shape, memory_shape) if shape is not None]
         for layer in self.layers:
-            if not layer.built:  # layers from a file are built
+            if not layer.built:  # layers from a file are already built
                 layer.build(*shapes)
 
     def init_cache(self, memory, batch, slots, prompts=None, lengths=()):
         """Returns the cache for `step`, a list with one entry per layer: see `TransformerDecoderLayer.init_cache`.
 
         Args:
-            memory, batch, slots, lengths: as there.
-            prompts: None, or the prompts that `prefill` returned.
+            memory, batch, slots, lengths: as in `TransformerDecoderLayer.init_cache`.
+            prompts: the prompts returned by `prefill`, or None.
         """
         prompts = [()] * len(self.layers) if prompts is None else prompts
         pairs = zip(self.layers, prompts, strict=True)
         return [layer.init_cache(memory, batch, slots, prompt, lengths) for layer, prompt in pairs]
 
     def prefill(self, inputs):
-        """Reads prompts in one causal pass; all beams of a prompt share its keys and values.
+        """Processes prompts in one causal pass; all beams of a prompt share its keys and values.
 
         Args:
             inputs: [B, P, hidden], padded on the right.
 
         Returns:
-            (output [B, P, hidden], prompts: a list with the `Memory` of each layer, for `init_cache`).
+            (output [B, P, hidden], prompts), where `prompts` is a list with the `Memory` of each layer, for
+            `init_cache`.
         """
         x, prompts = inputs, []
         for layer in self.layers:
@@ -74,7 +75,7 @@ class TransformerStack(Layer):
         return x, prompts
 
     def step(self, inputs, cache, position=None, attention_mask=None, memory_mask=None):
-        """Decodes one position of every beam: see `TransformerDecoderLayer.step`; `cache` is a list of its caches."""
+        """Decodes one position of every beam: see `TransformerDecoderLayer.step`. `cache` has one entry per layer."""
         x, new_cache = inputs, []
         for layer, past in zip(self.layers, cache, strict=True):
             x, past = layer.step(x, past, position, attention_mask, memory_mask)
@@ -100,16 +101,16 @@ class TransformerStack(Layer):
             inputs: [B, T, hidden].
             memory, attention_mask, memory_mask, mask: passed to each layer if given: see
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
-            context: None, a `Context` for all layers, or a list with one per layer. Layers add to its results, also if
-                activations are recomputed.
+            context: None, a `Context` for all layers, or a list with one `Context` per layer. Layers add to its
+                results, also if activations are recomputed.
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
 
         Returns:
-            [B, T, hidden]; with `return_attention_scores` also a list with the scores of each layer; with
-            `return_hidden_states` also a list of the inputs and each layer's output, [B, T, hidden]. It is a tuple if
-            there is more than the output.
+            The output, [B, T, hidden], or a tuple that begins with the output. `return_attention_scores` adds a list
+            with the attention weights of each layer. `return_hidden_states` adds a list with the inputs and the output
+            of each layer, [B, T, hidden].
         """
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
@@ -134,15 +135,15 @@ class TransformerStack(Layer):
         with repeated_call(call):
             seeds = drawn_seeds(layer)
         parts = layer._flatten_layers()
-        _refuse(filter(has_own_generator, parts), "draws from a generator with a state, so it would draw other numbers")
+        _refuse(filter(has_own_generator, parts), "has a stateful random generator and would use other numbers")
 
-        # Only arguments and outputs have gradients, not tensors that a function captures or stores in an object.
+        # Gradients flow only through arguments and outputs, not through tensors that a function captures or stores.
         floats, joined = context.separated() if given else ([], None)
 
         def run(*tensors):
             results = Results()
             own = {"context": joined(tensors[len(hidden) :], results)} if given else {}
-            with seeds:  # inside the function that is called again for the gradient
+            with seeds:  # inside the function that is recomputed for the gradient
                 output = layer(*tensors[: len(hidden)], **options, **own)
             adding = (part for part in parts if part._get_own_losses())
             _refuse(adding, "calls add_loss or has an activity_regularizer, whose gradient would be lost")
@@ -154,21 +155,21 @@ class TransformerStack(Layer):
         return output
 
     def get_config(self):
-        """Returns the constructor's arguments, layers serialized."""
+        """Returns the constructor's arguments, with each layer serialized once."""
         distinct = list(dict.fromkeys(self.layers))
         order = [distinct.index(layer) for layer in self.layers]
         return {**super().get_config(), "layers": config_of(distinct), "order": order, "recompute": self.recompute}
 
     @classmethod
     def from_config(cls, config):
-        """Makes the stack and its layers."""
+        """Creates the stack and its layers from a configuration."""
         config = dict(config)
         made = keras.saving.deserialize_keras_object(config.pop("layers"))
         return cls([made[place] for place in config.pop("order", range(len(made)))], **config)
 
 
 def _refuse(layers, why):
-    """Raises `UserError` for the first of some layers, if any, because it cannot be recomputed."""
+    """Raises `UserError` for the first of `layers`, if any, because it cannot be recomputed."""
     for layer in layers:
         raise UserError(
             f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} when it is recomputed. Expected "

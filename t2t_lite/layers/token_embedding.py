@@ -1,4 +1,4 @@
-"""The token embedding, shared with the softmax (paper, section 3.4)."""
+"""The token embedding, whose matrix is shared with the output layer (paper, section 3.4)."""
 
 import keras
 from keras import ops
@@ -10,30 +10,30 @@ from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, qu
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TokenEmbedding(Layer):
-    """Looks ids up and multiplies by √hidden_size; the same matrix gives the logits (`reverse=True`).
+    """Embeds token ids, scaled by √hidden_size, and computes logits with the same matrix (`reverse=True`).
 
-    Id 0 is padding and has the zero vector, as in tensor2tensor's layers/modalities.py.
+    Id 0 is padding, and its embedding is the zero vector, as in tensor2tensor's layers/modalities.py.
 
-    `quantize("int8")` and `quantize("int4")` store the matrix in int8, or two values per byte, with a scale per row
-    (int4: per block of a row). Rows become floats where they are used, so that logits are products of floats.
+    `quantize("int8")` and `quantize("int4")` store one or two values per byte, with a scale per row (per block of a row
+    in int4). Rows are dequantized where they are used, so logits are products of floats.
 
     Args:
         vocab_size: int, V.
         hidden_size: int, d_model.
-        mask_zero: bool: whether the embeddings carry a Keras mask that hides id 0. Logits carry the mask of the hidden
+        mask_zero: bool, whether the embeddings have a Keras mask that hides id 0. Logits keep the mask of the hidden
             states.
-        use_bias: bool: whether the logits have a bias (not in the paper, but in Marian).
-        embeddings_initializer: initializer of the matrix: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5),
-            so that scaled embeddings have unit variance.
-        scale: bool: whether embeddings are multiplied by √hidden_size.
-        embedding_size: int, E: the matrix is [V, E], and a second one projects to hidden_size (Lan et al. 2020,
-            "ALBERT"), for the logits back to E; None: no second matrix.
+        use_bias: bool, whether the logits have a bias (not in the paper, but in Marian).
+        embeddings_initializer: initializer of the matrix: see `keras.layers.Embedding`. Defaults to N(0,
+            hidden_size^-0.5), so that scaled embeddings have unit variance.
+        scale: bool, whether embeddings are multiplied by √hidden_size.
+        embedding_size: int, E. The embedding matrix is then [V, E], and a second matrix projects from E to hidden_size,
+            or back for the logits (Lan et al. 2020, "ALBERT"). If None, there is no second matrix.
 
     Attributes:
-        avoids_scatter: bool, whether the gradient of a look-up is a product instead of a scatter; TensorFlow only.
+        avoids_scatter: bool, whether the gradient of a lookup is a product instead of a scatter; TensorFlow only.
 
     Raises:
-        ValueError: a size is not positive, or an initializer is unknown; or, in eager calls, an id is outside
+        ValueError: if a size is not positive, or an initializer is unknown; in eager calls, also if an id is outside
             [0, vocab_size).
     """
 
@@ -66,7 +66,7 @@ class TokenEmbedding(Layer):
         self.supports_masking = True
 
     def build(self, input_shape=None):
-        """Creates the matrix and, if requested, the projection, N(0, embedding_size^-0.5), and biases, 0."""
+        """Creates the matrix and, if requested, the projection, N(0, embedding_size^-0.5), and the biases, 0."""
         if self.quantization_mode in TABLE_MODES:
             self.quantized_build((self.vocab_size, self._row_size), self.quantization_mode)
         else:
@@ -89,10 +89,10 @@ class TokenEmbedding(Layer):
         return self.embedding_size or self.hidden_size
 
     def quantized_build(self, input_shape, mode, block_size=None):
-        """Creates the weights of a quantized matrix of `input_shape`, [V, E]: see `quantized_rows`."""
+        """Creates the weights for a quantized matrix of shape `input_shape`, [V, E]: see `quantized_rows`."""
         rows, size = input_shape
         self.block_size = block_size or getattr(own_policy(self), "block_size", None)
-        if self.block_size == -1:  # in Keras' policies: a whole row
+        if self.block_size == -1:  # means a whole row in Keras' dtype policies
             self.block_size = None
         packed, blocks = (size, 1) if mode == "int8" else (-(-size // 2), -(-size // (self.block_size or size)))
         own = {"initializer": "zeros", "trainable": False}
@@ -104,19 +104,19 @@ class TokenEmbedding(Layer):
         self._is_quantized = True  # Keras looks for this attribute
 
     def quantize(self, mode=None, type_check=True, config=None):
-        """Quantizes the matrix, in "int8" or "int4"; projection and bias stay as they are.
+        """Quantizes the matrix to "int8" or "int4"; the projection and the bias are not quantized.
 
         Args:
             mode: str.
-            type_check: not used.
+            type_check: unused.
             config: `keras.quantizers.QuantizationConfig`; only its `block_size` is used.
 
         Raises:
-            NotImplementedError: another mode. Then `keras.Model.quantize` warns, and leaves the layer as it is.
+            NotImplementedError: if the mode is not supported. `keras.Model.quantize` then warns and skips the layer.
         """
         if mode not in TABLE_MODES:
             raise NotImplementedError(
-                f"{self.name}: a TokenEmbedding cannot be quantized to {mode}; it stays as it is."
+                f"{self.name} is not quantized: a TokenEmbedding only supports int8 and int4, received {mode}."
             )
         block_size = getattr(config, "block_size", None) if mode == "int4" else None
         block_size = None if block_size == -1 else block_size
@@ -133,11 +133,11 @@ class TokenEmbedding(Layer):
             self.dtype_policy = keras.dtype_policies.get(f"{name}_from_{own_policy(self).name}")
 
     def quantized_call(self, *args, **kwargs):
-        """Calls `call`, which handles quantized matrices."""
+        """Calls `call`, which also handles quantized matrices."""
         return self.call(*args, **kwargs)
 
     def _rows(self, ids=None):
-        """Returns the rows of ids, or all rows, in the compute dtype: [..., E]."""
+        """Returns the rows of `ids`, or all rows, in the compute dtype: [..., E]."""
         if self.quantization_mode not in TABLE_MODES:
             matrix = ops.cast(self.embeddings, self.compute_dtype)
             if ids is None:
@@ -149,23 +149,24 @@ class TokenEmbedding(Layer):
         return float_rows(*rows, self._row_size, self.block_size, self.compute_dtype)
 
     def __call__(self, inputs, **kwargs):
-        """Calls the layer. Ids that are floats, such as those of a `keras.Input` without dtype, become integers first.
+        """Calls the layer. Float ids, such as those of a `keras.Input` without dtype, are first cast to integers.
 
-        Otherwise low precision would round them, and `compute_mask` could not tell them from hidden states.
+        Otherwise low precision would round the ids, and `compute_mask` could not distinguish them from hidden states.
         """
         if not kwargs.get("reverse") and not keras.backend.is_int_dtype(getattr(inputs, "dtype", "int32")):
             inputs = ops.cast(inputs, "int32")
         return super().__call__(inputs, **kwargs)
 
     def call(self, inputs, reverse=False, matrix=None):
-        """int ids [...] -> [..., hidden]; with `reverse`, [..., hidden] -> float32 logits [..., vocab_size].
+        """Embeds int ids [...] as [..., hidden]; with `reverse`, maps [..., hidden] to float32 logits [...,
+        vocab_size].
 
-        `matrix`: None, or the result of `reverse_matrix`, for the logits.
+        For the logits, `matrix` may be the result of `reverse_matrix`.
         """
         if reverse:
             self._check_hidden(inputs)
             matrix = self.reverse_matrix() if matrix is None else matrix
-            # One product of two dimensions: the batched form is slower, and its gradient much slower.
+            # One two-dimensional product, because the batched form is slower and its gradient much slower.
             rows = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, self.hidden_size))
             if self.projection is not None:
                 rows = ops.matmul(rows, ops.transpose(ops.cast(self.projection, self.compute_dtype)))
@@ -183,15 +184,16 @@ class TokenEmbedding(Layer):
     def _check_hidden(self, inputs):
         if inputs.shape[-1] not in (None, self.hidden_size):
             raise ValueError(
-                f"{self.name}: logits need hidden states of size {self.hidden_size}: received {tuple(inputs.shape)}."
+                f"{self.name}: expected hidden states of size {self.hidden_size}, received {tuple(inputs.shape)}."
             )
 
     def reverse_matrix(self):
-        """Returns the matrix for `reverse` in the compute dtype, to be made once for many calls.
+        """Returns the matrix for `reverse` in the compute dtype, which can be reused for many calls.
 
-        It is [hidden, vocab_size]: with few rows, as in a decoding step, products on a CPU are up to 1.4 times as fast
-        (measured) if the matrix is not transposed each time. In bfloat16 it is [vocab_size, hidden], because oneDNN
-        packs it for each product, which is faster from pairs of neighbours (measured: 1.2 times as fast).
+        Its shape is [hidden, vocab_size], because products with few rows, as in a decoding step, are up to 1.4 times as
+        fast on a CPU (measured) if the matrix is not transposed each time. In bfloat16 its shape is [vocab_size,
+        hidden], because oneDNN packs the matrix for each product, and packing is faster if pairs of values are adjacent
+        (measured: 1.2 times as fast).
         """
         matrix = self._rows()
         return matrix if self._is_bfloat16 else ops.transpose(matrix)
@@ -201,7 +203,7 @@ class TokenEmbedding(Layer):
         return self.compute_dtype == "bfloat16"
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [...], True where the id is not padding; None without `mask_zero`; `mask` for hidden states."""
+        """Returns the mask of ids, bool [...], True where not padding, or the given mask for hidden states."""
         if not keras.backend.is_int_dtype(inputs.dtype):
             return mask
         return ops.not_equal(inputs, 0) if self.mask_zero else None
@@ -211,7 +213,7 @@ class TokenEmbedding(Layer):
         return (*input_shape[:-1], self.vocab_size) if reverse else (*input_shape, self.hidden_size)
 
     def compute_output_spec(self, inputs, reverse=False, matrix=None):
-        """Returns a symbolic tensor; the logits are float32 whatever the dtype policy."""
+        """Returns a symbolic tensor; logits are float32 whatever the dtype policy."""
         if reverse:
             self._check_hidden(inputs)
         dtype = "float32" if reverse else self.compute_dtype
@@ -219,7 +221,7 @@ class TokenEmbedding(Layer):
 
 
 def _rows_without_scatter(matrix, ids):
-    """`ops.take(matrix, ids, axis=0)` whose gradient is a product with one-hot vectors; TensorFlow only."""
+    """Like `ops.take(matrix, ids, axis=0)`, but the gradient is a product with one-hot vectors; TensorFlow only."""
     import tensorflow as tf
 
     @tf.custom_gradient
@@ -234,9 +236,9 @@ def _rows_without_scatter(matrix, ids):
 
 
 def check_ids(ids, vocab_size):
-    """Raises `ValueError` for an id outside [0, vocab_size), if values are known: not in a traced graph.
+    """Raises `ValueError` if an id is outside [0, vocab_size), unless the ids are unknown, as in a traced graph.
 
-    In a graph a bad id would silently be clamped or give zeros; so ids are also checked where they enter.
+    In a graph an invalid id would silently be clamped or give zeros, so callers also check the ids of their inputs.
     """
     if not is_known(ids) or 0 in ids.shape:
         return

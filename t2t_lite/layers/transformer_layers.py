@@ -1,4 +1,4 @@
-"""The encoder's and the decoder's layer (paper, section 3.1)."""
+"""The encoder layer and the decoder layer (paper, section 3.1)."""
 
 import types
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 
 
 class _TransformerLayer(Layer):
-    """Base of encoder and decoder layers: their sub-layers, given or made from the short form."""
+    """Base class of encoder and decoder layers, with sub-layers that are passed in or created from options."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class _TransformerLayer(Layer):
     ):
         options = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        # In an object that Keras does not search: each layer belongs to its residual connection only.
+        # Stored in an object that Keras does not search, so that each layer belongs only to its residual connection.
         self.options = types.SimpleNamespace(**options)
         self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
-        # Made here, not in build, so that a bad option is refused where it is written.
+        # Created here instead of in `build`, so that an invalid option is an error in the constructor.
         check_layers(self_attention=self_attention, feed_forward=feed_forward, cross_attention=cross_attention)
         self_attention = self._attention() if self_attention is None else self_attention
         self.self_attention = self._residual(self_attention, "self_attention")
@@ -58,14 +58,14 @@ class _TransformerLayer(Layer):
         return Residual(layer, o.norm, o.dropout, o.norm_epsilon, dtype=self.dtype_policy, name=name)
 
     def _attention(self):
-        """Returns the attention of the short form."""
+        """Creates an attention layer from the options."""
         o = self.options
         _check_given("num_heads", o.num_heads, "self_attention")
         sizes = (o.num_heads, o.key_dim, o.value_dim, o.attention_dropout, o.attention_bias)
         return MultiHeadAttention(*sizes, **self._initializers(), dtype=self.dtype_policy, name="attention")
 
     def _network(self):
-        """Returns the feed-forward network of the short form."""
+        """Creates a feed-forward network from the options."""
         o = self.options
         _check_given("filter_size", o.filter_size, "feed_forward")
         sizes = (o.filter_size, o.relu_dropout, o.activation)
@@ -81,37 +81,38 @@ class _TransformerLayer(Layer):
 
 def _check_given(name, value, instead):
     if value is None:
-        raise ValueError(f"`{name}` is missing: give it, or a layer as `{instead}`.")
+        raise ValueError(f"`{name}` is missing. Pass `{name}`, or a layer as `{instead}`.")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerEncoderLayer(_TransformerLayer):
-    """Self-attention and feed-forward network, each in its residual connection.
+    """An encoder layer: self-attention and a feed-forward network, each with a residual connection.
 
-    The sub-layers can be given as layers: `TransformerEncoderLayer(self_attention=RelativeAttention(8, 16),
-    feed_forward=FeedForward(2048))`. Others are made from the short form, the arguments up to the initializers.
+    Sub-layers can be passed as layers: `TransformerEncoderLayer(self_attention=RelativeAttention(8, 16),
+    feed_forward=FeedForward(2048))`. Sub-layers that are not passed are created from the options, which are the
+    arguments up to the initializers.
 
     Args:
-        num_heads: int, h.
-        filter_size: int, d_ff.
-        key_dim, value_dim: int, d_k and d_v; None: hidden size / num_heads.
-        dropout: float, on the output of each sub-layer.
-        attention_dropout: float, on the attention weights (0 in the paper).
-        relu_dropout: float, on the feed-forward network's inner activations (0 in the paper).
-        norm: "post" (the paper) or "pre".
-        norm_epsilon: float.
-        attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.
+        num_heads: int, h, the number of heads.
+        filter_size: int, d_ff, the size of the feed-forward network's inner layer.
+        key_dim, value_dim: int, d_k and d_v. Both default to hidden size / num_heads.
+        dropout: float, the dropout rate of each sub-layer's output.
+        attention_dropout: float, the dropout rate of the attention weights (0 in the paper).
+        relu_dropout: float, the dropout rate of the feed-forward network's inner activations (0 in the paper).
+        norm: "post" (as in the paper) or "pre".
+        norm_epsilon: float, added to the variance in normalizations.
+        attention_bias: bool, whether the projections of attention have biases.
+        activation: "relu", "gelu", "swish", "swiglu", or another activation supported by `FeedForward`.
         kernel_initializer, bias_initializer: initializers of the dense layers: see `keras.layers.Dense`.
-        output_initializer: initializer of the last kernel of each sub-layer; None: kernel_initializer.
-        self_attention: a layer with the calls of `MultiHeadAttention`, instead of the short form's; or Keras' layer of
-            that name, which has no cache for decoding.
-        feed_forward: a layer called with [B, S, hidden] and `training`, and with `context` if its `call` takes one,
-            instead of the short form's.
+        output_initializer: initializer of the last kernel of each sub-layer. Defaults to kernel_initializer.
+        self_attention: a layer with the same methods as `MultiHeadAttention`; or `keras.layers.MultiHeadAttention`,
+            which has no decoding cache.
+        feed_forward: a layer called with [B, S, hidden] and `training`, and with `context` if its `call` has this
+            argument.
 
     Raises:
-        ValueError: an option is out of its range, or neither `num_heads` nor `self_attention` (neither `filter_size`
-            nor `feed_forward`) is given.
+        ValueError: if an option is out of range, neither `num_heads` nor `self_attention` is given, or neither
+            `filter_size` nor `feed_forward` is given.
     """
 
     def build(self, inputs_shape):
@@ -121,18 +122,18 @@ class TransformerEncoderLayer(_TransformerLayer):
         self.feed_forward.build(inputs_shape)
 
     def call(self, inputs, attention_mask=None, context=None, return_attention_scores=False, training=None, mask=None):
-        """Encodes.
+        """Encodes a sequence.
 
         Args:
             inputs: [B, S, hidden].
-            attention_mask: bool [B, S, S] or [B, 1, S], True where visible; see `MultiHeadAttention.call`.
-            context: None, or `Context`, for the sub-layers that take one: see `MultiHeadAttention.call`.
+            attention_mask: bool [B, S, S] or [B, 1, S], True where visible: see `MultiHeadAttention.call`.
+            context: `Context` or None, for the sub-layers that use it: see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
-            mask: bool [B, S], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
+            mask: bool [B, S], the mask that Keras attaches to `inputs`, applied in addition to `attention_mask`.
 
         Returns:
-            [B, S, hidden]; with `return_attention_scores` also the weights [B, heads, S, S].
+            The output [B, S, hidden]. With `return_attention_scores`, also the attention weights [B, heads, S, S].
         """
         check_masks(attention_mask=attention_mask, mask=mask)
         if mask is not None:
@@ -152,14 +153,14 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerDecoderLayer(_TransformerLayer):
-    """Masked self-attention, attention to the encoder's output, feed-forward network.
+    """A decoder layer: masked self-attention, attention to the encoder's output, and a feed-forward network.
 
-    Args: as `TransformerEncoderLayer`, and
-        cross_attention: a layer with the calls of `MultiHeadAttention`, instead of the short form's.
+    Args: those of `TransformerEncoderLayer`, and cross_attention: a layer with the same methods as
+    `MultiHeadAttention`.
     """
 
     def build(self, inputs_shape, memory_shape=None):
-        """Builds the sub-layers; without a memory (a language model's layer) no cross-attention."""
+        """Builds the sub-layers; without a memory, as in a language model, the layer has no cross-attention."""
         check_sequences(memory=memory_shape)
         self.require_size(inputs_shape)
         self.self_attention.build(inputs_shape)
@@ -170,18 +171,19 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.feed_forward.build(inputs_shape)
 
     def init_cache(self, memory, batch, slots, prompt=(), lengths=()):
-        """Returns the cache of this layer for `step`: the projected memory and an empty past.
+        """Returns this layer's cache for `step`, with the projected memory and an empty past.
 
         Args:
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
-            batch, slots: int B, and the number of positions (times beams) to make room for.
-            prompt, lengths: the result of `prefill`, and int32 [B], the length of each prompt; () without prompts.
+            batch, slots: int, B, and the number of positions (times the number of beams) to allocate.
+            prompt, lengths: the result of `prefill`, and int32 [B], the lengths of the prompts. Both are () without
+                prompts.
 
         Returns:
-            {"self": Past}, with cross-attention also "memory": Memory.
+            {"self": Past}. With cross-attention, the dict also has "memory": Memory.
 
         Raises:
-            ValueError: an attention layer has no cache, such as `keras.layers.MultiHeadAttention`.
+            ValueError: if an attention layer, such as `keras.layers.MultiHeadAttention`, has no cache.
         """
         self._check_decodes()
         cache = {"self": self.self_attention.layer.empty_past(batch, slots)._replace(prompt=prompt, lengths=lengths)}
@@ -194,11 +196,11 @@ class TransformerDecoderLayer(_TransformerLayer):
             if part is not None and not hasattr(part.layer, "empty_past"):
                 raise ValueError(
                     f"{self.name}: {type(part.layer).__name__} has no cache, so it cannot decode step by step. "
-                    "Expected t2t_lite.layers.MultiHeadAttention, or a layer with its methods for decoding."
+                    "Expected t2t_lite.layers.MultiHeadAttention, or a layer with the same decoding methods."
                 )
 
     def prefill(self, inputs):
-        """Reads prompts [B, P, hidden] in one causal pass; returns (output [B, P, hidden], their `Memory`)."""
+        """Processes prompts [B, P, hidden] in one causal pass; returns (output [B, P, hidden], `Memory`)."""
         self._check_decodes()
         x, prompt = self.self_attention.around(self.self_attention.layer.prefill, inputs)
         return self.feed_forward(x, training=False), prompt
@@ -208,12 +210,12 @@ class TransformerDecoderLayer(_TransformerLayer):
 
         Args:
             inputs: [B, K, hidden].
-            cache: from `init_cache` or the step before.
+            cache: the cache from `init_cache` or from the previous step.
             position, attention_mask: see `MultiHeadAttention.step`.
             memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible.
 
         Returns:
-            (output [B, K, hidden], the new cache).
+            (output [B, K, hidden], the updated cache).
         """
 
         def attend(x):
@@ -236,31 +238,32 @@ class TransformerDecoderLayer(_TransformerLayer):
         training=None,
         mask=None,
     ):
-        """Decodes a whole sequence. (One position: `step`.)
+        """Decodes a whole sequence. (To decode one position, use `step`.)
 
         Args:
             inputs: [B, T, hidden].
             memory: [B, S, hidden], the encoder's output.
-            attention_mask: bool, which positions see which; None: each sees itself and earlier ones.
-            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], a mask of Keras.
-            context: None, or `Context`, for self-attention and a feed-forward layer that takes one.
+            attention_mask: bool, which positions see which positions. If None, each position sees itself and earlier
+                positions.
+            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], a Keras mask.
+            context: `Context` or None, for self-attention and for a feed-forward layer that uses it.
             return_attention_scores: bool.
             training: bool.
-            mask: bool [B, T], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
+            mask: bool [B, T], the mask that Keras attaches to `inputs`, applied in addition to `attention_mask`.
 
         Returns:
-            [B, T, hidden]; with `return_attention_scores` a tuple of it and {"self" [B, heads, T, T], "memory"
-            [B, heads, T, S]}.
+            The output [B, T, hidden]. With `return_attention_scores`, a tuple of this output and the attention weights,
+            {"self" [B, heads, T, T], "memory" [B, heads, T, S]}.
 
         Raises:
-            ValueError: the layer was built with a memory and is called without one, or the other way round; a tensor
+            ValueError: if the layer was built with a memory but is called without, or the other way round; a tensor
                 does not have three axes; or a mask holds floats: see `check_masks`.
         """
         check_masks(attention_mask=attention_mask, memory_mask=memory_mask, mask=mask)
         check_sequences(memory=memory)
         if (self.cross_attention is None) != (memory is None):
             built, called = ("without", "with") if self.cross_attention is None else ("with", "without")
-            raise ValueError(f"{self.name}: was built {built} a `memory`, but is called {called} one.")
+            raise ValueError(f"{self.name} was built {built} a `memory`, but is called {called} `memory`.")
         is_causal = attention_mask is None
         if mask is not None:
             batch, length, _ = shape_of(inputs)

@@ -1,4 +1,4 @@
-"""Models; each is registered under the name that `--model` takes. Those of extras are imported when they are used."""
+"""The models, registered under their names for `--model`. Models from `extras` are imported on first use."""
 
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.models.sequence_model import SequenceModel

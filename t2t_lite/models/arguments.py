@@ -1,4 +1,4 @@
-"""From hyperparameters to the arguments of a model's constructor and back; the options that constructors share."""
+"""Converts hyperparameters to a model's constructor arguments and back, and declares the options models share."""
 
 import dataclasses
 import functools
@@ -19,16 +19,16 @@ from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, s
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Range, settings_of
 
-# {argument: its module} of arguments that are made of several settings, `self_attention.…`: see `_kinds`.
+# {argument: module} for the arguments that combine several settings, such as `self_attention.…`: see `_kinds`.
 _KINDS = {"self_attention": attentions, "feed_forward": networks}
-_MEANINGS = {  # of arguments that differ from their settings
-    "num_layers": "N, the layers of the stack.",
-    "key_dim": "d_k, the size of a head's queries and keys; None: hidden_size / num_heads.",
-    "value_dim": "d_v, the size of a head's values; None: hidden_size / num_heads.",
-    "norm": "Position of the normalizations: post (the paper), or pre, with one more after each stack.",
-    "self_attention": "Kind of self-attention, or a list of kinds that take turns over the layers: see "
+_MEANINGS = {  # for arguments whose meaning differs from that of their setting
+    "num_layers": "N, the number of layers in the stack.",
+    "key_dim": "d_k, the size of a head's queries and keys. Defaults to hidden_size / num_heads.",
+    "value_dim": "d_v, the size of a head's values. Defaults to hidden_size / num_heads.",
+    "norm": "Position of the normalizations: post (as in the paper), or pre, with another after each stack.",
+    "self_attention": "Kind of self-attention, or a list of kinds that the layers use in turn: see "
     "`make_self_attention`.",
-    "feed_forward": "Kind of feed-forward network, or a list of kinds that take turns over the layers: see "
+    "feed_forward": "Kind of feed-forward network, or a list of kinds that the layers use in turn: see "
     "`make_feed_forward`.",
     "initializer": "Initial values of the layers' matrices: see `matrix_initializer`.",
 }
@@ -37,22 +37,22 @@ _RATE = Range(0, below=1)
 
 
 def model_settings(model_class, **kinds):
-    """Returns {name: Setting} of all hyperparameters, including those of a model and of its kinds of layers.
+    """Returns {name: Setting} for all hyperparameters, including those of a model and of its kinds of layers.
 
-    `kinds`: as `HParams.kinds` returns them; missing ones have their defaults.
+    `kinds` has the form returned by `HParams.kinds`; missing kinds have their defaults.
     """
     return HParams(**kinds).of_model(model_class).settings()
 
 
 def constructor_arguments(hparams, model_class):
-    """Returns the arguments of a model's constructor that hyperparameters set.
+    """Returns the arguments for a model's constructor that are set by hyperparameters.
 
     Args:
         hparams: HParams.
-        model_class: a class; settings for arguments that its constructor lacks are left out.
+        model_class: a model class. Settings for arguments that its constructor lacks are omitted.
 
     Raises:
-        UserError: a value is not supported; the message names the hyperparameter.
+        UserError: if a value is not supported. The message names the hyperparameter.
     """
     found, said_by, accepted = {}, {}, constructor_parameters(model_class)
     settings = model_settings(model_class, **hparams.kinds())
@@ -61,12 +61,12 @@ def constructor_arguments(hparams, model_class):
             continue
         value = _to_argument(setting, hparams)
         if name == "dtype_policy" and name not in hparams.said and value == setting.default:
-            value = None  # Keras' global policy, because none was given
+            value = None  # not given by the user: use Keras' global policy
         if found.setdefault(setting.argument, value) != value:
             other = said_by[setting.argument]
             raise UserError(
                 f"{other}={hparams.get(other)}, {name}={hparams.get(name)}: {setting.argument} would be "
-                f"{found[setting.argument]} and {value}. Expected two values that agree."
+                f"{found[setting.argument]} and {value}. Expected the same value."
             )
         said_by[setting.argument] = name
     for argument in [name for name in _KINDS if name in found]:
@@ -77,9 +77,9 @@ def constructor_arguments(hparams, model_class):
 
 
 def settings_without_effect(model_class):
-    """Returns the set of hyperparameters that a model does not read: see `SequenceModel.IDLE`.
+    """Returns the set of hyperparameters that have no effect on a model: see `SequenceModel.IDLE`.
 
-    These are the settings of `HParams` for arguments that its constructor lacks, and those that it names in `IDLE`.
+    These are the settings for arguments that its constructor lacks, and the settings listed in its `IDLE`.
     """
     accepted, used, settings = constructor_parameters(model_class), set(), model_settings(model_class)
     idle = {*getattr(model_class, "IDLE", ())}
@@ -90,27 +90,27 @@ def settings_without_effect(model_class):
 
 
 def hparam_of(argument, model_class):
-    """Returns the name of the hyperparameter that sets an argument of a model's constructor, or else the argument."""
+    """Returns the hyperparameter that sets an argument of a model's constructor, or the argument if there is none."""
     names = (s.name for s in model_settings(model_class).values() if s.argument == argument)
     return next(names, argument)
 
 
 def model_hparams(model, base):
-    """Returns hyperparameters that make a model like this one: the inverse of `constructor_arguments`.
+    """Returns hyperparameters for creating a model like `model`; the inverse of `constructor_arguments`.
 
     Args:
-        model: a model with `config`, the constructor's arguments.
-        base: HParams, with the values of hyperparameters that set no argument.
+        model: a model whose `config` holds the constructor's arguments.
+        base: HParams, with the values of hyperparameters that do not set an argument.
 
     Raises:
-        UserError: a value that hyperparameters cannot hold, such as a function.
+        UserError: if hyperparameters cannot express a value, such as a function.
     """
     arguments = {**model.config, "dtype": model.dtype_policy.name}
     if "activation" in arguments:
         arguments["activation"] = config_of(arguments["activation"])
         if not isinstance(arguments["activation"], str):
             raise UserError(
-                f"activation={shown(model.config['activation'])}: hyperparameters only hold names of activations."
+                f"activation={shown(model.config['activation'])} cannot be stored as a hyperparameter. Expected a name."
             )
     of_kinds = [argument for argument in _KINDS if argument in arguments]
     for argument in of_kinds:
@@ -131,12 +131,12 @@ def model_hparams(model, base):
     made = base.of_model(type(model)).override_from_dict(values)
     for argument in of_kinds:
         if constructor_arguments(made, type(model))[argument] != model.config[argument]:
-            raise UserError(f"{argument}={model.config[argument]}: no hyperparameter sets this option.")
+            raise UserError(f"{argument}={model.config[argument]} cannot be expressed by hyperparameters.")
     return made
 
 
 def differing_settings(model, hparams):
-    """Returns {name: (hyperparameters' value, model's value)} of the architecture, where these differ."""
+    """Returns {name: (value in hparams, value in the model)} for settings of the architecture that differ."""
     made, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
     wanted, found = (constructor_arguments(h, type(model)) for h in (hparams, made))
     fixed = {s.argument: s.name for s in reversed(settings.values()) if s.fixed and s.argument}
@@ -144,15 +144,15 @@ def differing_settings(model, hparams):
 
 
 def fixed_arguments(model):
-    """Returns {argument: value} of a model's constructor, those that its weights depend on."""
+    """Returns {argument: value} for the constructor arguments that determine a model's weights."""
     names = {s.argument.partition(".")[0] for s in model_settings(type(model)).values() if s.fixed}
     return {name: value for name, value in (model.config or {}).items() if name in names}
 
 
 def in_hparams_words(error, model_class, **kinds):
-    """Returns the text of a constructor's `ValueError` with the names of hyperparameters instead of arguments.
+    """Returns the text of a constructor's `ValueError`, with hyperparameter names instead of argument names.
 
-    Options in brackets keep their names. `kinds`: as `HParams.kinds` returns them.
+    Options in brackets keep their names. `kinds` has the form returned by `HParams.kinds`.
     """
     text, settings = str(error), model_settings(model_class, **kinds)
     spelled = set()
@@ -167,7 +167,7 @@ def in_hparams_words(error, model_class, **kinds):
 
 
 def constructor_parameters(model_class):
-    """Returns the names of a constructor's arguments, including those of its bases if it passes others on."""
+    """Returns the names of a constructor's arguments, including those of base classes if it has `**kwargs`."""
     found = set()
     for base in model_class.__mro__:
         if base is keras.Model:
@@ -175,7 +175,7 @@ def constructor_parameters(model_class):
         if "__init__" in vars(base):
             parameters = inspect.signature(base.__init__).parameters
             found.update(parameters)
-            if "OPTIONS" in vars(base):  # its constructor has all of these, but a base may have others
+            if "OPTIONS" in vars(base):  # the constructor accepts all of these, but not those of its bases
                 return {*found, "dtype"}
             if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
                 break
@@ -185,7 +185,7 @@ def constructor_parameters(model_class):
 def _to_argument(setting, hparams):
     value = hparams.get(setting.name, setting.default)
     if setting.zero and value == 0:
-        value = hparams.get(setting.zero)  # None if there is no such name
+        value = hparams.get(setting.zero)  # None if there is no hyperparameter of this name
     if setting.per and value:
         parts = hparams.get(setting.per)
         if value % parts:
@@ -195,7 +195,7 @@ def _to_argument(setting, hparams):
 
 
 def to_hparam(setting, arguments):
-    """Returns the value of a hyperparameter from {argument of a constructor: value}."""
+    """Returns the value of a hyperparameter, given {constructor argument: value}."""
     value = arguments[setting.argument]
     if setting.values:
         return next(word for word, meant in setting.values.items() if meant == value)
@@ -205,13 +205,13 @@ def to_hparam(setting, arguments):
 
 
 def _settings_of(model_class, arguments):
-    """Returns `model_settings` for {argument of a constructor: value}."""
+    """Returns the `model_settings` that match {constructor argument: value}."""
     settings = [s for s in HParams().settings().values() if s.argument in _KINDS and s.argument in arguments]
     return model_settings(model_class, **{s.name: arguments[s.argument] for s in settings})
 
 
 def _kinds(argument, text, options, settings):
-    """Returns the kinds in a text as the argument of a constructor, each with its own options."""
+    """Parses the kinds in a text into a constructor argument, and fills in the options of each kind."""
     declared = {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{argument}.")}
     setting = next(s.name for s in settings if s.argument == argument)
 
@@ -230,14 +230,14 @@ def _kinds(argument, text, options, settings):
 
 
 class Option(NamedTuple):
-    """An argument of a constructor.
+    """An argument of a model's constructor.
 
     Attributes:
-        kind: its annotation.
-        default: value.
-        meaning: str, a sentence.
-        choices: tuple of its possible values; (): not a choice.
-        limits: Range of its setting, or None.
+        kind: the type annotation.
+        default: the default value.
+        meaning: str, a sentence for the docstring.
+        choices: tuple of the allowed values, or () if there is no such list.
+        limits: the Range of the setting, or None.
     """
 
     kind: Any
@@ -247,7 +247,7 @@ class Option(NamedTuple):
     limits: Range | None = None
 
     def check(self, name, value):
-        """Raises `ValueError` if the value is not one of the choices, a size or a rate; layers check the rest."""
+        """Raises `ValueError` for an invalid choice, size or rate; layers check other values."""
         if self.choices and value not in self.choices:
             raise ValueError(f"`{name}` must be one of {', '.join(self.choices)}: received {name}={value!r}.")
         if self.limits == _RATE:
@@ -257,7 +257,7 @@ class Option(NamedTuple):
 
 
 def own_options(settings):
-    """Returns {argument: Option} for declared settings, {name: Setting}."""
+    """Returns {argument: Option} for the declared settings, {name: Setting}."""
     options = {}
     for setting in settings.values():
         name, values = setting.argument, setting.values
@@ -281,22 +281,22 @@ def own_options(settings):
 
 
 def shared_options(without=(), **defaults):
-    """Returns {argument: Option} of the models' common options.
+    """Returns {argument: Option} for the options that models have in common.
 
     Args:
-        without: names of options that a model lacks.
-        **defaults: a model's defaults that differ from those of `HParams`.
+        without: list of str, the options that a model lacks.
+        **defaults: a model's defaults, where they differ from those of `HParams`.
     """
     options = own_options(settings_of(HParams))
     dense = "in the dense layers: see `keras.layers.Dense`"
-    options["kernel_initializer"] = Option(Initializer, None, f"Of kernels {dense}; None: as `initializer` says.")
-    options["bias_initializer"] = Option(Initializer, "zeros", f"Of biases {dense}.")
+    options["kernel_initializer"] = Option(Initializer, None, f"Initial kernels {dense}. Defaults to `initializer`.")
+    options["bias_initializer"] = Option(Initializer, "zeros", f"Initial biases {dense}.")
     options |= {name: options[name]._replace(default=default) for name, default in defaults.items()}
     return {name: option for name, option in options.items() if name not in without}
 
 
 def with_options(init, options):
-    """Returns a constructor with the options as further parameters, all of which it gets by name."""
+    """Returns a constructor that has the options as additional parameters and receives them all by name."""
     signature = inspect.signature(init)
     *own, _ = signature.parameters.values()
     added = [
@@ -317,7 +317,7 @@ def with_options(init, options):
 
 
 def described(doc, options):
-    """Returns the docstring of a class, with the options instead of the line "{options}"."""
+    """Returns a class docstring in which the line "{options}" is replaced by the descriptions of the options."""
     lines = []
     for name, option in options.items():
         kind = {int: "int. ", float: "float. ", str: "str. ", bool: "bool. "}.get(option.kind, "")

@@ -1,4 +1,4 @@
-"""The base of encoder-decoders of any layers: embeddings, the shift of the targets, and the cache for decoding."""
+"""The base class for encoder-decoder models, with embeddings, shifted targets and a decoding cache."""
 
 import keras
 from keras import ops
@@ -12,30 +12,31 @@ from t2t_lite.models.transformer_parts import build_embeddings
 
 
 class EncoderDecoder(SequenceModel):
-    """Base of models that read "inputs" and predict "targets" one after the other, decoded step by step from a state.
+    """Base class for autoregressive models of any architecture that predict "targets" from "inputs".
 
-    It has embeddings and a softmax, and feeds the decoder with the targets shifted right; the first input is the zero
-    vector. A subclass calls the base's constructor, makes its layers there, and has five methods:
+    The base class has the embeddings and the output layer, and feeds the decoder with the targets shifted right; the
+    first input is the zero vector. A subclass creates its layers in its constructor, after calling the base
+    constructor, and defines five methods:
 
-        build_layers(shape)                      creates their weights, for sequences of the shape (None, None, hidden)
-        encode(inputs, training=None)            int ids [B, S] -> memory, a dict of tensors with the batch first; it
-                                                 calls `build_if_needed`
-        decode(x, memory, training=None)         the shifted targets' embeddings [B, T, hidden] -> [B, T, hidden]
-        first_state(memory)                      -> the state that the first step reads, tensors [B, …]
-        step(x, state, memory, position)         [B, K, hidden], of K beams, and their state [B, K, …] -> ([B, K,
-                                                 hidden], the next state), as `decode` computes it at a position
+        build_layers(shape)                      creates the layers' weights, for the shape (None, None, hidden)
+        encode(inputs, training=None)            maps int ids [B, S] to a memory, a dict of tensors with the batch axis
+                                                 first; must call `build_if_needed`
+        decode(x, memory, training=None)         maps the shifted targets' embeddings [B, T, hidden] to [B, T, hidden]
+        first_state(memory)                      returns the state before the first step, tensors [B, …]
+        step(x, state, memory, position)         maps the embeddings of K beams [B, K, hidden] and their state [B, K, …]
+                                                 to ([B, K, hidden], the next state); must agree with `decode`
 
-    `extras/baselines/` has five such models. Their hyperparameters become arguments of the constructor, which are all
-    in `config`: see `from_hparams`.
+    `extras/baselines/` has five such models. Hyperparameters become arguments of the constructor, which are all
+    recorded in `config`: see `from_hparams`.
 
     Args:
-        vocab_size: int, ids of the inputs, and of the targets when shared.
+        vocab_size: int, the vocabulary size of the inputs (and of the targets, if shared).
         target_vocab_size: int, ids of the targets; None: one vocabulary for both.
-        hidden_size: int, size of the embeddings and of the states that the softmax reads.
-        tie_embeddings: bool, whether embeddings and softmax share one matrix.
+        hidden_size: int, the size of the embeddings and of the states before the output layer.
+        tie_embeddings: bool, whether the embeddings and the output layer share one matrix.
 
     Raises:
-        ValueError: a size is not positive.
+        ValueError: if a size is not positive.
     """
 
     def __init__(
@@ -48,22 +49,22 @@ class EncoderDecoder(SequenceModel):
     ):
         super().__init__(**kwargs)
         check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size, hidden_size=hidden_size)
-        self.config = dict(vars(self)["_arguments"])  # including a subclass's: see `t2t_lite.layers.base`
+        self.config = dict(vars(self)["_arguments"])  # including a subclass's arguments: see `t2t_lite.layers.base`
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
         self.input_embedding, self.target_embedding, self.softmax = tied_embeddings(
             self.make_embedding, vocab_size, target_vocab_size, tie_embeddings
         )
 
     def make_embedding(self, size, name):
-        """Returns the `TokenEmbedding` of a vocabulary. Override it for other initial values or scales."""
+        """Creates a `TokenEmbedding` for a vocabulary. Override this method for other initial values or scales."""
         return TokenEmbedding(size, self.config["hidden_size"], dtype=self.dtype_policy, name=name)
 
     def token_embeddings(self):
-        """Returns the look-ups of both sides, which may be one."""
+        """Returns the embeddings of inputs and targets, which may be the same layer."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
 
     def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is not used."""
+        """Creates all weights; `input_shape` is unused."""
         if self.built:
             return
         build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
@@ -72,35 +73,35 @@ class EncoderDecoder(SequenceModel):
         self.built = True
 
     def call(self, inputs, training=None):
-        """Teacher-forced pass.
+        """Runs a teacher-forced pass and returns the logits.
 
         Args:
             inputs: dict of int ids "inputs" [B, S] and "targets" [B, T], padded with 0.
             training: bool.
 
         Returns:
-            float32 logits [B, T, target_vocab_size]; those at position t see targets before t.
+            float32 logits [B, T, target_vocab_size]. The logits at position t depend on the targets before t.
         """
-        self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
+        self.check_inputs(inputs)  # also here, because `fit` on JAX bypasses `__call__`
         memory = self.encode(inputs["inputs"], training=training)
         x = shifted_right(self.target_embedding(inputs["targets"]))
         logits = self.logits(self.decode(x, memory, training=training))
         return with_mask(logits, self.compute_mask(inputs))
 
     def logits(self, hidden, matrix=None):
-        """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
+        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
         return self.softmax(hidden, reverse=True, matrix=matrix)
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache before decoding starts; its size does not depend on `max_length`.
+        """Returns the cache for the start of decoding, whose size does not depend on `max_length`.
 
         Args:
-            memory: from `encode`, batch B.
-            max_length: not used.
-            beam_size: int K.
+            memory: the result of `encode` for a batch of size B.
+            max_length: unused.
+            beam_size: int, K.
 
         Returns:
-            {"beams": the state of each beam, [B, K, …], "shared": the softmax's matrix, "fixed": the memory}.
+            {"beams": the state of each beam, [B, K, …], "shared": the matrix for the logits, "fixed": the memory}.
         """
         state = keras.tree.map_structure(
             lambda x: ops.repeat(ops.expand_dims(x, 1), beam_size, axis=1), self.first_state(memory)
@@ -111,12 +112,13 @@ class EncoderDecoder(SequenceModel):
         """Decodes one position of every beam.
 
         Args:
-            ids: int32 [B * K], the tokens before this position; ignored at position 0 (the zero vector).
+            ids: int32 [B * K], the tokens before this position. At position 0 they are ignored, and the input is the
+                zero vector.
             position: int32 scalar.
-            cache: from `init_cache` or the last step, its "beams" reordered by parent.
+            cache: from `init_cache` or the previous step, with "beams" reordered by parent.
 
         Returns:
-            (float32 logits [B * K, target_vocab_size], new cache).
+            (float32 logits [B * K, target_vocab_size], the updated cache).
         """
         memory = cache["fixed"]
         batch = shape_of(keras.tree.flatten(memory)[0])[0]
@@ -128,17 +130,17 @@ class EncoderDecoder(SequenceModel):
 
 
 def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
-    """Makes the look-ups of inputs and targets, and the softmax; one layer if they share a matrix.
+    """Creates the embeddings of inputs and targets and the output layer; they are the same layer if tied.
 
     Args:
-        make: function(number of ids, name, **bias) that returns a `TokenEmbedding`.
+        make: function(vocabulary size, name, **bias) that returns a `TokenEmbedding`.
         vocab_size: int, ids of the inputs.
         target_vocab_size: int, ids of the targets; None: one vocabulary for both.
-        tie: bool, whether look-ups and softmax share one matrix.
-        **bias: further arguments of the layer that is the softmax.
+        tie: bool, whether the embeddings and the output layer share one matrix.
+        **bias: further arguments for the layer that is used as the output layer.
 
     Returns:
-        (inputs, targets, softmax), `TokenEmbedding`s.
+        (inputs, targets, softmax), all of them `TokenEmbedding`.
     """
     target_size = target_vocab_size or vocab_size
     if tie and target_vocab_size is None:
@@ -150,5 +152,5 @@ def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
 
 
 def shifted_right(x):
-    """Returns embeddings x [B, T, hidden] one position later: the first input of a decoder is the zero vector."""
+    """Shifts embeddings x [B, T, hidden] right by one position, so that the first input is the zero vector."""
     return ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]

@@ -1,4 +1,4 @@
-"""The base of encoders: heads over the hidden states of rows, the features of batches, and masks."""
+"""The base class for encoder models, which predict ids, classes, tags, numbers or spans from hidden states."""
 
 import types
 from typing import ClassVar
@@ -13,27 +13,28 @@ from t2t_lite.models.transformer_parts import TransformerModel, normalized
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
 
-HEADS = {  # rank of the targets
+HEADS = {  # {head: rank of the targets}
     "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
-    "class": 1,  # a class of the text or pair
-    "tag": 2,  # a class of each position, 0: no class
-    "real": 1,  # a number, see `RealEncoder`
-    "span": 2,  # [B, 2]: the first and the last position of a span of the inputs, from 1 on
+    "class": 1,  # the class of a text or pair
+    "tag": 2,  # the class of each position; 0 means no class
+    "real": 1,  # a number: see `RealEncoder`
+    "span": 2,  # [B, 2], the first and last position of a span in the inputs, counted from 1
 }
 
 
 class EncoderModel(TransformerModel):
-    """Base of models that read rows, ids [B, S] of texts that each end in 1, in both directions, and have a head.
+    """Base class for models that encode ids [B, S] bidirectionally and have one prediction head.
 
-    One additional position stands for the row as a whole. A subclass writes `encode`, whose "hidden" has the states of
-    this position and of the ids, `of_row` and `of_ids`, which select them, and `ids_logits`. Its `HPARAMS` include
-    those of this class that it needs, and its constructor calls `make_heads`.
+    Each row holds one or more texts, which all end in id 1. One additional position represents the row as a whole. A
+    subclass defines `encode`, whose "hidden" has the states of this position and of the ids; `of_row` and `of_ids`,
+    which select these states; and `ids_logits`. Its `HPARAMS` include the `HPARAMS` of this class that it needs, and
+    its constructor calls `make_heads`.
     """
 
     HPARAMS: ClassVar = {
         "head": setting(
             "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,
-            meaning="What is predicted: masked ids, a class, a tag of each position, a number or a span.",
+            meaning="What is predicted: masked ids, a class, a tag for each position, a number or a span.",
         ),
     }  # fmt: skip
 
@@ -41,17 +42,17 @@ class EncoderModel(TransformerModel):
     span_head = class_head = sentence_head = None
 
     def check_classes(self):
-        """Raises `ValueError` if a head of classes or tags has no classes."""
+        """Raises `ValueError` if there are no classes for a class or tag head."""
         head, size = self.config["head"], self.config["target_vocab_size"]
         if head in ("class", "tag") and (size is None or size < 2):
-            raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {size}.")
+            raise ValueError(f"A {head} head needs a target_vocab_size of at least 2: received {size}.")
 
     def make_heads(self, matrices, tag_dropout):
-        """Makes the head for spans, classes, tags or numbers; none for masked ids.
+        """Creates the head for spans, classes, tags or numbers. (Masked ids do not need it.)
 
         Args:
-            matrices: initializer of the kernels.
-            tag_dropout: float, dropout rate of the states from which tags are predicted.
+            matrices: the initializer of the kernels.
+            tag_dropout: float, the dropout rate of the states from which tags are predicted.
         """
         c, own = types.SimpleNamespace(**self.config), {"dtype": self.dtype_policy}
         if c.head == "span":
@@ -64,7 +65,7 @@ class EncoderModel(TransformerModel):
             self.class_head = ClassHead(classes, not is_tag, dropout, matrices, activation, name="class_head", **own)
 
     def build_heads(self, hidden):
-        """Builds the heads; `hidden`: the shape of hidden states."""
+        """Builds the heads; `hidden` is the shape of the hidden states."""
         if self.span_head is not None:
             self.span_head.build(hidden)
         if self.sentence_head is not None:
@@ -75,50 +76,51 @@ class EncoderModel(TransformerModel):
             self.class_head.build((*[None] * rank, (2 if pooled else 1) * hidden[-1]))
 
     def stacks(self):
-        """Returns the encoder."""
+        """Returns the encoder as the stack for "inputs"."""
         return {"inputs": self.encoder}
 
     def token_embeddings(self):
-        """Returns the look-up of the inputs."""
+        """Returns the embedding layer of the inputs."""
         return {"inputs": self.embedding}
 
     @property
     def features(self):
-        """{feature: rank} of a batch: see `SequenceModel`."""
+        """The features of a batch, {feature: rank}: see `SequenceModel`."""
         features = {"inputs": 2, "targets": HEADS[self.config["head"]]}
         return features | ({"sentence": 1} if self.sentence_head else {})
 
     @property
     def needed_features(self):
-        """{"inputs": 2}: targets are not read, except those of masked ids if they are given."""
+        """Only "inputs". Targets are only read if they are given and are masked ids."""
         return {"inputs": 2}
 
     def check_inputs(self, inputs):
-        """Raises `ValueError` as `SequenceModel` does, and if masked ids are not at the positions of the inputs."""
+        """Raises `ValueError` as in `SequenceModel`, and if masked ids and inputs have different lengths."""
         super().check_inputs(inputs)
         if self.config["head"] == "masked_lm" and inputs.get("targets") is not None:
             of_positions = [f for f, rank in self.features.items() if rank == 2 and inputs.get(f) is not None]
             lengths = {feature: inputs[feature].shape[1] for feature in of_positions}
             if len({length for length in lengths.values() if isinstance(length, int)}) > 1:
                 raise ValueError(
-                    f"{type(self).__name__}: the lengths are {lengths}. Expected a target for each position."
+                    f"{type(self).__name__}: the features have the lengths {lengths}. Expected equal lengths."
                 )
 
     def call(self, inputs, training=None):
-        """Predicts the targets.
+        """Predicts the targets with the model's head.
 
         Args:
-            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. It may have "targets" and, with
-                `sentence_classes`, "sentence" [B], which are not read. Only for masked ids are targets read: the head
-                then only computes the positions with a target.
+            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. It may also have "targets" and, with
+                `sentence_classes`, "sentence" [B], which are ignored, with one exception: if the targets are masked
+                ids, the head only computes the positions that have a target.
             training: bool.
 
         Returns:
-            float32 logits of the targets: masked ids [N, vocab_size], the positions with a target in order, or without
-            targets [B, S, vocab_size]; a class [B, target_vocab_size]; tags [B, S, target_vocab_size]; a span
-            [B, 2, 1 + S]; a number [B, 1], between the lowest, 0, and the highest, 1. With `sentence_classes`
-            {"targets": logits, "sentence": [B, 1 + sentence_classes]}. With costs also a dict: see
-            `TransformerModel.outputs`; costs are only those of the ids' positions.
+            float32 logits of the targets. Their shape depends on the head: for masked ids [N, vocab_size], where N is
+            the number of positions with a target, or [B, S, vocab_size] without targets; for a class [B,
+            target_vocab_size]; for tags [B, S, target_vocab_size]; for a span [B, 2, 1 + S]; for a number [B, 1],
+            scaled so that 0 is the lowest and 1 the highest value. With `sentence_classes`, the result is a dict,
+            {"targets": logits, "sentence": [B, 1 + sentence_classes]}. A model with costs also returns a dict: see
+            `TransformerModel.outputs`. Costs only include the positions of ids.
         """
         self.check_inputs(inputs)
         results = {feature: Results() for feature in self.cost_features}
@@ -131,9 +133,9 @@ class EncoderModel(TransformerModel):
         return self.outputs(logits, self.costs_of_ids(results, inputs["inputs"]), results, **others)
 
     def costs_of_ids(self, results, ids):
-        """Returns {feature: costs float32 [B, S]}, 0 at padding, from {feature: Results} of the stack and ids [B, S].
+        """Returns {feature: costs float32 [B, S]}, with 0 at padding, from the stack's {feature: Results}.
 
-        The row's 1 + S positions may be followed by others, such as those of a second stream.
+        `ids` are [B, S]. The 1 + S positions of a row may be followed by other positions, such as a second stream.
         """
         ids = ops.convert_to_tensor(ids)
         row = 1 + shape_of(ids)[1]
@@ -141,7 +143,7 @@ class EncoderModel(TransformerModel):
         return {feature: ops.where(ids != 0, cost, 0.0) for feature, cost in costs.items()}
 
     def head_logits(self, hidden, inputs, training=None):
-        """Returns the head's logits (see `call`) from the "hidden" of `encode`."""
+        """Returns the logits of the head (see `call`) from the "hidden" states of `encode`."""
         of_ids = self.of_ids(hidden)
         if self.config["head"] == "masked_lm":
             if inputs.get("targets") is None:
@@ -159,22 +161,22 @@ class EncoderModel(TransformerModel):
         return logits[:, 1:] if self.config["head"] == "real" else logits
 
     def of_ids(self, states):
-        """Returns the states of the ids, [B, S, …], from those of all positions, [B, 1 + S, …]."""
-        raise NotImplementedError(f"{type(self).__name__}: write of_ids.")
+        """Selects the states of the ids, [B, S, …], from the states of all positions, [B, 1 + S, …]."""
+        raise NotImplementedError(f"{type(self).__name__} must implement of_ids.")
 
     def read(self, x, mask, training, states=False, scores=False, results=None, **context):
-        """Runs the stack over embeddings.
+        """Runs the encoder stack on embeddings.
 
         Args:
             x: [B, T, hidden].
-            mask: bool [B, T], which positions exist.
+            mask: bool [B, T], True where a position is not padding.
             training: bool.
-            states, scores: bool, whether to return hidden states and attention weights.
-            results: `Results`, to which layers add; None: their results are dropped.
+            states, scores: bool, whether to also return the hidden states and the attention weights.
+            results: `Results`, to which the layers add their results, or None to discard these results.
             **context: further attributes of the layers' `Context`.
 
         Returns:
-            The same as `encode`.
+            The dict that `encode` returns.
         """
         output = self.encoder(
             x,
@@ -193,35 +195,35 @@ class EncoderModel(TransformerModel):
         return result
 
     def of_row(self, states, inputs):
-        """Returns the states [B, …] of the positions that stand for whole rows.
+        """Selects the states [B, …] of the positions that represent whole rows.
 
         Args:
-            states: [B, 1 + S, …], states of all positions.
+            states: [B, 1 + S, …], the states of all positions.
             inputs: int ids [B, S].
         """
-        raise NotImplementedError(f"{type(self).__name__}: write of_row.")
+        raise NotImplementedError(f"{type(self).__name__} must implement of_row.")
 
     @staticmethod
     def chosen(states, mask):
-        """Returns the states [N, …] of the positions in a mask, bool [B, T], in order, from states [B, T, …]."""
-        # Not by `ops.where`, whose unstacked indices LiteRT cannot hold; every backend can index by a mask.
+        """Selects the states [N, …] of the positions in a mask, bool [B, T], from states [B, T, …]."""
+        # Every backend can index by a mask. `ops.where` would create unstacked indices, which LiteRT does not support.
         return ops.reshape(states, (-1, states.shape[-1]))[ops.reshape(mask, (-1,))]
 
     def guessing_states(self, inputs, mask):
-        """Returns the states [N, hidden] from which `ids_logits` predicts the ids at some positions.
+        """Returns the states [N, hidden] from which `ids_logits` predicts the ids at masked positions.
 
         Args:
             inputs: int ids [B, S].
-            mask: bool [B, S], the N positions.
+            mask: bool [B, S], True at the N masked positions.
         """
         return self.chosen(self.of_ids(self.encode(inputs)["hidden"]), mask)
 
     def attention_weights(self, inputs):
-        """Returns {"encoder": a list, one [B, heads, 1 + S, 1 + S] per layer}: see `models.attention_weights`."""
+        """Returns {"encoder": [weights [B, heads, 1 + S, 1 + S] per layer]}: see `models.attention_weights`."""
         return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None: the head only has rows with a target, or the loss ignores id 0."""
+        """Returns None, because a mask is not needed: all logits have a target, or the loss ignores id 0."""
         return None
 
     def compute_output_spec(self, inputs, training=None):
@@ -240,6 +242,6 @@ class EncoderModel(TransformerModel):
 
 
 def ends_before(row):
-    """int ids [B, T] -> int32 [B, T], the number of 1s before each position, which is the number of its segment."""
+    """Returns the segment number of each position, int32 [B, T]: the number of 1s before it in ids [B, T]."""
     ends = ops.cast(row == EOS_ID, "int32")
     return ops.cumsum(ends, axis=1) - ends

@@ -1,4 +1,4 @@
-"""A model in files for other programs and in `.weights.h5` files; operations that LiteRT cannot run."""
+"""Base classes for exporting models to files for other programs and for saving `.weights.h5` files."""
 
 import json
 import logging
@@ -17,21 +17,22 @@ from t2t_lite.settings.ranges import typed_text
 from t2t_lite.settings.reserved_names import RESERVED
 
 _LOGGER = logging.getLogger("t2t_lite")
-_NAME = "settings"  # next to the model's weights; files of version 0.1.0 lack it
+_NAME = "settings"  # stored next to the model's weights; missing in files of version 0.1.0
 
 
 class ExportedModel(Layer, keras.Model):
-    """Base of models whose call, from a dict of int32 ids to float32 logits, Keras and TensorFlow write to files.
+    """Base class for models that Keras and TensorFlow can export, from a dict of int32 ids to float32 logits.
 
-    For other subclasses of `keras.Model`, Keras assumes float inputs with the lengths of the first call.
+    For other subclasses of `keras.Model`, Keras assumes float inputs with the lengths seen in the first call.
     """
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
-        """Exports the call, as Keras does. (t2t-exporter writes exports that take text and search.)
+        """Exports the model's call, as Keras does. (t2t-exporter writes exports that take text and run a search.)
 
         Args:
             filepath, format, verbose, kwargs: see `keras.Model.export`.
-            input_signature: None: a dict of the int32 features that a call needs, of any batch size and lengths.
+            input_signature: as in Keras. Defaults to a dict of the int32 features that a call needs, with any batch
+                size and lengths.
         """
         if input_signature is None:
             input_signature = [self._specs(keras.InputSpec)]
@@ -41,33 +42,33 @@ class ExportedModel(Layer, keras.Model):
         (super() if of_logits is None else of_logits).export(filepath, **options, **kwargs)
         if format == "litert" and (names := select_operations(filepath)):
             warnings.warn(
-                f"{filepath}: needs TensorFlow's operations {', '.join(names)}, which LiteRT's interpreter only runs "
-                "with its Flex delegate. If the model computes in low precision, export one with dtype='float32'.",
+                f"{filepath} needs the TensorFlow operations {', '.join(names)}, which LiteRT's interpreter only runs "
+                "with its Flex delegate. If the model uses low precision, export a model with dtype='float32'.",
                 stacklevel=2,
             )
 
     def whole_ids(self, inputs):
-        """Returns the inputs; in the graph of a model around this one, float32 ids become int32.
+        """Casts float32 ids to int32 if the model is called in the graph of an outer model; otherwise returns `inputs`.
 
-        Keras assumes float32 inputs, in which ids are exact, if that model is exported or saved by TensorFlow. Float
-        ids with known values, or given to this model directly, are a mistake and remain an error.
+        Keras assumes float32 inputs, in which ids are exact, if the outer model is exported or saved by TensorFlow.
+        Float ids that have known values, or are passed to this model directly, are a mistake and remain an error.
         """
         of_floats = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()
         if not of_floats:
             return inputs
         if self._get_call_context().entry_layer is self:
-            self._maybe_reset_call_context()  # the line before has made one
+            self._maybe_reset_call_context()  # the line before has created a context
             return inputs
         return {f: ops.cast(ids, "int32") if f in of_floats else ids for f, ids in inputs.items()}
 
     def _specs(self, make):
-        """Returns {feature: spec} of the features that a call needs, of any batch size and lengths."""
+        """Returns {feature: spec} for the features that a call needs, with any batch size and lengths."""
         return {f: make(shape=(None,) * rank, dtype="int32", name=f) for f, rank in self.needed_features.items()}
 
     def _of_logits(self, specs):
-        """Returns a model of the logits only, for inputs {feature: spec}; None if the model returns nothing else.
+        """Returns a model that only outputs the logits, for inputs {feature: spec}, or None if this model already does.
 
-        Costs are for training, and are a dict inside a dict, which Keras cannot export.
+        The costs, which are only needed in training, are a dict inside a dict, which Keras cannot export.
         """
         symbols = {f: keras.Input(spec.shape[1:], dtype=spec.dtype, name=f) for f, spec in specs.items()}
         names = self.compute_output_spec(symbols)
@@ -77,7 +78,7 @@ class ExportedModel(Layer, keras.Model):
 
     @property
     def _default_save_signature(self):
-        """The function that a SavedModel serves; `tf.saved_model.save` reads this property."""
+        """The serving function of a SavedModel; `tf.saved_model.save` reads this property."""
         import tensorflow as tf
 
         self.build_if_needed()
@@ -90,26 +91,26 @@ class ExportedModel(Layer, keras.Model):
 
 
 def _is_float32(ids):
-    """Returns whether ids are float32 with unknown values."""
+    """Returns whether ids are float32 and their values are unknown."""
     dtype = getattr(ids, "dtype", "")
     return "float32" in str(dtype) and not is_known(ids)
 
 
 def _logits(outputs):
-    """Returns the outputs of `call` without costs and the like."""
+    """Returns the outputs of `call` without costs, shares and state."""
     if not isinstance(outputs, dict):
         return outputs
     return {name: output for name, output in outputs.items() if name not in RESERVED}
 
 
 def select_operations(path):
-    """Returns the sorted names of TensorFlow's operations in a LiteRT file, such as "FlexRoll".
+    """Returns the sorted names of the TensorFlow operations in a LiteRT file, such as "FlexRoll".
 
-    Their names are strings of a FlatBuffer: four bytes with the length come before a name, and a zero after it. This
-    needs no interpreter, whose package depends on the version of TensorFlow.
+    The names are strings in a FlatBuffer: a name comes after its length in four bytes and before a zero byte. Reading
+    them this way does not require LiteRT's interpreter, whose package depends on the TensorFlow version.
 
     Args:
-        path: str, a file written by `keras.Model.export`.
+        path: str, a LiteRT file written by `keras.Model.export`.
     """
     with open(path, "rb") as file:
         data = file.read()
@@ -120,26 +121,26 @@ def select_operations(path):
 
 
 class SettingsInFiles(FileCheck):
-    """Base of models whose `.weights.h5` files hold the constructor's arguments that checkpoints depend on.
+    """Base class for models whose `.weights.h5` files include the constructor arguments that determine the weights.
 
-    As with `--warm_start_from`, weights of a model with other settings are loaded with a warning, because this may be
-    intended, for example with another kind of attention. Only another number of heads, which would split the kernels
-    differently, is refused.
+    As with `--warm_start_from`, weights from a model with other settings are loaded with a warning, because this may be
+    intended, for example with another kind of attention. Only a different number of heads is an error, because it would
+    split the kernels differently.
     """
 
     def save_own_variables(self, store):
-        """Stores the model's own weights, and its settings."""
+        """Saves the model's own weights and its settings."""
         super().save_own_variables(store)
         if settings := _settings(self):
             store[_NAME] = np.frombuffer(json.dumps(settings).encode(), "uint8")
 
     def load_own_variables(self, store):
-        """Loads the model's own weights. Raises `ValueError` if the file's model has another number of heads."""
+        """Loads the model's own weights. Raises `ValueError` if the model in the file has another number of heads."""
         self.check_file(store)
         super().load_own_variables({name: store[name] for name in store.keys() if name != _NAME})  # noqa: SIM118
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if the file's model has other heads, otherwise None; warns of other settings."""
+        """Returns a `ValueError` if the number of heads differs from that in the file; warns of other differences."""
         if _NAME not in list(store.keys()):
             return None
         saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
@@ -149,7 +150,7 @@ class SettingsInFiles(FileCheck):
         text = ", ".join(values)
         if "num_heads" in changed:
             return ValueError(
-                f"{self.name}: the file is of a model with {text}. Its weights cannot be used with other heads."
+                f"{self.name}: the file has weights of a model with {text}. The number of heads must be the same."
             )
         if changed:
             _LOGGER.warning(f"{self.name}: the weights are of a model with other settings: {text}")
@@ -157,11 +158,11 @@ class SettingsInFiles(FileCheck):
 
 
 def _settings(model):
-    """Returns {argument: value} of the values that JSON can hold, as they are read from it."""
+    """Returns {argument: value} for the values that JSON can represent, in the form in which JSON returns them."""
     found = {}
     for name, value in fixed_arguments(model).items():
         try:
             found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # a function's name
-        except TypeError:  # for example an initializer, whose values the weights have replaced
+        except TypeError:  # for example an initializer, which loaded weights do not need
             continue
     return found

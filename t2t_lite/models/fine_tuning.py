@@ -1,4 +1,4 @@
-"""Which weights of a model are trained: frozen parts, and LoRA (Hu et al. 2022, arXiv 2106.09685)."""
+"""Fine-tuning with frozen parts of a model and with LoRA (Hu et al. 2022, arXiv 2106.09685)."""
 
 import logging
 import math
@@ -9,34 +9,35 @@ from t2t_lite.layers.dense import Dense
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # further parts are the stacks, under their own names
+HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # other parts are the stacks, named after themselves
 _EMBEDDING = re.compile(
     r"^(?!.*softmax).*(embedding|position|(^|/)projection/)"
-)  # the last projects embeddings to hidden_size
+)  # the projection maps embeddings to hidden_size
 _RANGE = re.compile(r"(.+_)([0-9]{1,9})-([0-9]{1,9})")
 _LORA = re.compile(r"/lora_\w+_[ab]$")
 
 
 def is_embedding(path):
-    """Returns whether a weight belongs to a model's embeddings, given its path without the model's name."""
+    """Returns whether a weight belongs to the embeddings, given its path without the model's name."""
     return bool(_EMBEDDING.search(path))
 
 
 def parameters(layer):
-    """Returns the weights of a layer or model that are trained unless frozen, without counters and seeds."""
+    """Returns the trainable and frozen parameters of a layer or model, without counters and seeds."""
     own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
     return [weight for weight in layer.weights if id(weight) in own]
 
 
 def parts_of(model):
-    """Returns the parts of a model that `frozen` can name, {part: {name of a layer in it: its weights}}.
+    """Returns the parts of a model that `frozen` can name, as {part: {layer name: weights}}.
 
-    They are "embedding" (everything before the layers: ids, positions and segments, with their normalization), the
+    The parts are "embedding" (everything before the layers: ids, positions and segments, with their normalization), the
     stacks "encoder" and "decoder" with their final normalizations, "softmax" if it is a separate matrix, and "head"
-    (`SequenceModel.head_weights`); other parts have the names of their layers. Each weight belongs to one part.
+    (`SequenceModel.head_weights`). All other parts are named after their layers. Each weight belongs to exactly one
+    part.
 
     Args:
-        model: a built keras.Model, with or without values.
+        model: a built keras.Model, whose weights may lack values.
     """
     parts, left = {}, {id(weight) for weight in parameters(model)}
 
@@ -63,28 +64,28 @@ def parts_of(model):
     for layer in model.layers:
         of_stack = next((name for name in names if layer.name.startswith(f"{name}_")), layer.name)
         add(EMBEDDING if is_embedding(f"{layer.name}/") else of_stack, layer.name, layer.weights)
-    for weight in model.weights:  # the model's own
+    for weight in model.weights:  # weights that belong to no layer
         add(EMBEDDING if stacks else weight.name, weight.name, [weight])
     order = [EMBEDDING, *names, SOFTMAX, HEAD]
     return dict(sorted(parts.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
 
 def fine_tune(model, hparams):
-    """Gives a built model LoRA and freezes weights as hyperparameters say; a second call changes nothing.
+    """Adds LoRA to a built model and freezes weights, as set by hyperparameters; a second call has no effect.
 
-    A frozen weight has no gradient, and a frozen kernel no LoRA. With LoRA, all weights except those of heads are
-    frozen; if `frozen` names parts, only these and the kernels that have LoRA.
+    Frozen weights have no gradients, and frozen kernels have no LoRA. With LoRA, all weights except those of heads are
+    frozen. If `frozen` names parts, only these parts and the kernels with LoRA are frozen.
 
     Args:
-        model: keras.Model, with or without values. One that has no weights before its first call stays as it is.
-        hparams: HParams: frozen, lora_rank, lora_alpha.
+        model: keras.Model, whose weights may lack values. A model without weights before its first call is not changed.
+        hparams: HParams, of which frozen, lora_rank and lora_alpha are used.
 
     Raises:
-        UserError: the model lacks such a part or layers for LoRA, nothing is left to train, or `lora_alpha` is given
-            without `lora_rank`.
+        UserError: if the model lacks a part in `frozen` or layers for LoRA, nothing is left to train, or `lora_alpha`
+            is given without `lora_rank`.
     """
     if hparams.lora_alpha and not hparams.lora_rank:
-        raise UserError(f"lora_alpha={hparams.lora_alpha:g}: has no effect without lora_rank, such as lora_rank=8.")
+        raise UserError(f"lora_alpha={hparams.lora_alpha:g} has no effect without lora_rank. Set, say, lora_rank=8.")
     if not model.weights:
         return
     frozen = _named(model, hparams.frozen) if hparams.frozen else []
@@ -97,31 +98,31 @@ def fine_tune(model, hparams):
 
 
 def enable_lora(model, rank, lora_alpha=None):
-    """Gives a built model LoRA: see `keras.layers.Dense.enable_lora`.
+    """Adds LoRA to a built model: see `keras.layers.Dense.enable_lora`.
 
-    Each kernel W of attention and feed-forward networks gets two small matrices, W + (lora_alpha / rank) A B; B starts
-    as zeros, so that nothing changes at first. Layers with a description in `without_lora` get none, nor do frozen ones
-    (`trainable=False`). These matrices and the weights of heads are trained, unless they are frozen; all others are
-    frozen.
+    Two small matrices are added to each kernel W of attention and feed-forward networks: W + (lora_alpha / rank) A B. B
+    is initialized with zeros, so the outputs do not change at first. Layers with a description in `without_lora` and
+    frozen layers (`trainable=False`) are skipped. Only the added matrices and the weights of heads are trained, unless
+    they are frozen; all other weights become frozen.
 
     Args:
         model: a built keras.Model.
-        rank: int, r, the columns of A and rows of B.
-        lora_alpha: float; None: rank.
+        rank: int, r, the number of columns of A and rows of B.
+        lora_alpha: float. Defaults to rank.
 
     Raises:
-        UserError: the model has no such layers, or all of them are frozen.
+        UserError: if the model has no such layers, or all of them are frozen.
     """
     _add_lora(model, rank, lora_alpha)
     _freeze_all_but_heads(model)
 
 
 def describe_frozen(model, text):
-    """Returns a line for the log: the layers and weights that `frozen` names in a model.
+    """Returns a log line with the layers and the number of weights that `frozen` names in a model.
 
     Args:
         model: a built keras.Model.
-        text: str, not empty, the hyperparameter.
+        text: str, the value of the hyperparameter `frozen`, not empty.
     """
     chosen = {id(weight) for weight in _named(model, text)}
     layers = {name: weights for part in parts_of(model).values() for name, weights in part.items()}
@@ -131,12 +132,12 @@ def describe_frozen(model, text):
 
 
 def merge_lora(model):
-    """Adds LoRA to a model's kernels, which then compute the same without it, and makes all weights trainable again.
+    """Merges LoRA into a model's kernels, so that the outputs stay the same, and makes all weights trainable again.
 
-    A model without LoRA stays as it is.
+    A model without LoRA is not changed.
 
     Raises:
-        ValueError: the model is quantized.
+        ValueError: if the model is quantized.
     """
     layers = [part for part in model._flatten_layers() if isinstance(part, Dense) and part.lora_enabled]
     for layer in layers:
@@ -147,11 +148,11 @@ def merge_lora(model):
 
 
 def freeze(model, weights):
-    """Freezes weights of a model; layers whose weights are all frozen become `trainable=False`, as in Keras."""
+    """Freezes some weights of a model; a layer whose weights are all frozen becomes `trainable=False`, as in Keras."""
     frozen = {id(weight) for weight in weights}
     trained = [weight for weight in model.trainable_weights if id(weight) not in frozen]
     if not trained:
-        raise UserError(f"frozen: leaves no weights of the model {type(model).__name__} to train.")
+        raise UserError(f"frozen leaves no weights of the model {type(model).__name__} to train. Freeze fewer parts.")
     for layer in model._flatten_layers(include_self=False):
         own = parameters(layer)
         if own and all(id(weight) in frozen for weight in own):
@@ -166,16 +167,16 @@ def _freeze_all_but_heads(model):
 
 
 def _add_lora(model, rank, alpha, frozen=()):
-    """Adds LoRA to the kernels that are not in `frozen` and were not frozen before."""
+    """Adds LoRA to all kernels, except those in `frozen` and those frozen before."""
     layers = _lora_layers(model)
     if not layers:
         raise UserError(
-            f"lora_rank={rank}: the model {type(model).__name__} has no layers of attention and feed-forward networks, "
-            "beside which LoRA is. Expected lora_rank=0; frozen=… freezes parts of any model."
+            f"lora_rank={rank}: the model {type(model).__name__} has no attention or feed-forward layers to add LoRA "
+            "to. Set lora_rank=0; frozen=… can freeze parts of any model."
         )
     for name in dict.fromkeys(getattr(part, "without_lora", None) for part in model._flatten_layers()):
         if name:
-            _LOGGER.warning(f"LoRA: {name} get none and stay as they are")
+            _LOGGER.warning(f"LoRA is not added to {name}, which stay frozen")
     frozen = {id(weight) for weight in frozen}
     layers = [layer for layer in layers if layer.trainable and id(layer._kernel) not in frozen]
     if not layers:
@@ -189,7 +190,7 @@ def _add_lora(model, rank, alpha, frozen=()):
 
 
 def _lora_layers(model):
-    """Returns the dense layers inside the layers of a model's stacks."""
+    """Returns the dense layers in a model's stacks, to which LoRA can be added."""
     found = (part for stack in getattr(model, "stacks", dict)().values() for layer in stack.layers
              for part in layer._flatten_layers())  # fmt: skip
     return [part for part in dict.fromkeys(found) if isinstance(part, Dense)]
@@ -203,7 +204,7 @@ def _named(model, text):
     where = f"frozen={text}: the model {type(model).__name__}"
     expected = f"Expected, with / between them, {_shown_parts(parts)}."
     if not words:
-        raise UserError(f"frozen={text}: names no part. {expected}")
+        raise UserError(f"frozen={text} does not name a part. {expected}")
     for name in (name for word in words for name in _each(word)):
         if name not in parts and name not in by_name:
             raise UserError(f"{where} has no part {name}. {nearest(name, [*parts, *by_name], end=' ')}{expected}")
@@ -212,7 +213,7 @@ def _named(model, text):
 
 
 def _each(word):
-    """Yields the names in a word: three for `encoder_0-2`."""
+    """Expands a range of layer names: `encoder_0-2` yields three names."""
     numbers = _RANGE.fullmatch(word)
     if numbers and int(numbers[2]) <= int(numbers[3]):
         yield from (f"{numbers[1]}{i}" for i in range(int(numbers[2]), int(numbers[3]) + 1))
@@ -221,7 +222,7 @@ def _each(word):
 
 
 def _shown_parts(parts):
-    """Returns "embedding, encoder (encoder_0-5)": the parts, with the names of their layers if these differ."""
+    """Formats parts with the names of their layers, such as "embedding, encoder (encoder_0-5)"."""
 
     def shown(part, names):
         numbered = [name for name in names if re.fullmatch(rf"{re.escape(part)}_\d+", name)]

@@ -1,4 +1,4 @@
-"""The outputs of models: logits, costs, a state, attention weights; and models whose weights only have shapes."""
+"""The outputs of models (logits, costs, state, attention weights), and models without values in their weights."""
 
 import concurrent.futures
 
@@ -11,16 +11,16 @@ from t2t_lite.models.sequence_model import SequenceModel, call_on_ones
 from t2t_lite.registry import Registries
 from t2t_lite.settings.reserved_names import BEFORE, COSTS, SHARES, STATE
 
-# {kind of attention: (the feature that attends, the feature that it attends to)}
+# {kind of attention: (feature of the queries, feature of the keys)}
 KINDS = {"encoder": ("inputs", "inputs"), "decoder": ("targets", "targets"), "memory": ("targets", "inputs")}
 
 
 def named_outputs(outputs):
-    """Splits the outputs of a model into (logits, costs), two dicts by feature.
+    """Splits the outputs of a model into logits and costs, each a dict by feature.
 
     Args:
         outputs: logits of "targets", or a dict {feature: logits, "costs": {feature: costs}, "shares": see
-            `Sums.shares`, "state": any}; the last three are optional.
+            `Sums.shares`, "state": any}, in which costs, shares and state are optional.
     """
     logits = dict(outputs) if isinstance(outputs, dict) else {"targets": outputs}
     for name in (SHARES, STATE):
@@ -29,12 +29,12 @@ def named_outputs(outputs):
 
 
 def labels_of(logits, ids):
-    """Returns the ids [n] that belong to the logits [..., V] of a feature, flattened; 0 is not scored.
+    """Returns the ids [n] that the logits [..., V] of a feature should predict, flattened. Id 0 is not scored.
 
     Args:
-        logits: float32 [batch, length, V] for every position, or [n, V] for those that are not 0, in order; for a
-            feature without a length [batch, V].
-        ids: int [batch, length]; for a feature without a length [batch].
+        logits: float32 [batch, length, V] for all positions, or [n, V] for the positions whose id is not 0, in order.
+            If the feature has no length axis, [batch, V].
+        ids: int [batch, length]. If the feature has no length axis, [batch].
     """
     labels = tf.reshape(ids, [-1])
     is_of_nonzero = len(logits.shape) == len(ids.shape) == 2
@@ -42,33 +42,33 @@ def labels_of(logits, ids):
 
 
 def carries_state(model_class):
-    """Returns whether models of a class pass a state from batch to batch: see `SequenceModel.initial_state`."""
+    """Returns whether models of a class carry a state from batch to batch: see `SequenceModel.initial_state`."""
     own = getattr(model_class, "initial_state", None)
     return own is not None and getattr(own, "__qualname__", "") != "SequenceModel.initial_state"
 
 
 def batches_of(model_class):
-    """Returns the class of the batches that models of a class read, an `ExampleBatches`.
+    """Returns the class of batches for a class of models, an `ExampleBatches`.
 
     Raises:
-        UserError: they pass a state on, but no installed extra has batches that continue one another.
+        UserError: if the models carry a state, but no installed extra has batches of consecutive segments.
     """
     name = "segments" if carries_state(model_class) else "examples"
     if name not in Registries.batches:
         raise UserError(
-            f"{model_class.__name__}: carries a state from one segment of a text to the next, but nothing here makes "
+            f"{model_class.__name__} carries a state from one segment of a text to the next, but no module provides "
             "batches of segments. Install the extra for such models."
         )
     return Registries.batches.get(name)
 
 
 def with_state(model, batch, state, training):
-    """Returns a batch with the state that a model reads; rows that begin in this batch have the initial state.
+    """Adds the state to a batch for a model; rows whose text begins in this batch have the initial state.
 
     Args:
         model: keras.Model.
         batch: {feature: int ids}, with "before" if the model has a state.
-        state: the state that the model returned for the previous batch; (): the model has none.
+        state: the state that the model returned for the previous batch; () if the model has no state.
         training: bool.
     """
     if not (leaves := tf.nest.flatten(state)):
@@ -83,10 +83,10 @@ def with_state(model, batch, state, training):
 
 
 def next_state(outputs, state):
-    """Returns the state from the outputs of a model, in the dtypes of the state that it read; () without a state.
+    """Returns the state in a model's outputs, cast to the dtypes of the previous state; () without a state.
 
     Raises:
-        UserError: it has another structure or shape.
+        UserError: if the structure or a shape differs from the previous state.
     """
     if not tf.nest.flatten(state):
         return ()
@@ -97,29 +97,29 @@ def next_state(outputs, state):
     except (KeyError, ValueError, TypeError) as error:
         shapes = tf.nest.map_structure(lambda old: tuple(old.shape), state)
         raise UserError(
-            f"the model returned no {STATE!r} of the form of its initial_state, {shapes}: {str(error).splitlines()[0]}"
+            f"the model's output {STATE!r} does not match its initial_state, {shapes}: {str(error).splitlines()[0]}"
         ) from error
 
 
 def attention_weights(model, features):
-    """Returns the attention weights of every layer and head, from one teacher-forced pass without dropout.
+    """Returns the attention weights of all layers and heads, from a teacher-forced pass without dropout.
 
-    A model needs a method `attention_weights(features)` with this result:
+    The model must have a method `attention_weights(features)`, which returns a dict:
 
-    * "encoder": self-attention over `inputs`; "decoder": self-attention over `targets`; "memory": from `targets` to
-      `inputs`. A model returns the kinds that it has: a language model "decoder", an encoder "encoder". Each is a
-      list with one entry per layer that attends, float [B, heads, queries, keys], whose rows sum up to 1; columns of
-      padding are 0.
-    * Row t of "decoder" and "memory" is the step that predicts target t. Its input is target t - 1, so column t of
-      "decoder" is target t - 1, and column 0 is the beginning, before the first target.
+    * "encoder" is self-attention over `inputs`, "decoder" is self-attention over `targets`, and "memory" is attention
+      from `targets` to `inputs`. A model only returns the kinds that it has: a language model has "decoder", and an
+      encoder has "encoder". Each value is a list with one entry per attention layer, float [B, heads, queries, keys].
+      Rows sum to 1, and columns of padding are 0.
+    * Row t of "decoder" and "memory" is the step that predicts target t. The input of this step is target t - 1, so
+      column t of "decoder" is target t - 1, and column 0 is the position before the first target.
 
     Args:
         model: a keras.Model or an `Ensemble`.
-        features: dict of int32 ids [B, length], padded with 0, the inputs of the model: "inputs" and "targets" for a
-            translation model.
+        features: dict of int32 ids [B, length], padded with 0, with the model's inputs ("inputs" and "targets" for a
+            translation model).
 
     Raises:
-        UserError: the model does not expose its attention weights.
+        UserError: if the model does not expose its attention weights.
     """
     if not hasattr(model, "attention_weights"):
         raise UserError(
@@ -130,19 +130,19 @@ def attention_weights(model, features):
 
 
 def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, features=SequenceModel.features):
-    """Makes a registered model whose weights have shapes but no values, which takes neither time nor memory.
+    """Creates a registered model whose weights have shapes but no values, which takes hardly any time or memory.
 
-    A model for which this is impossible, or that is only built when it is called on data, is made with values.
+    If this is impossible for a model, or the model is only built when it is called on data, its weights have values.
 
     Args:
         model_class: a registered class with `from_hparams`.
         hparams: HParams.
-        vocab_size: int, ids of the inputs.
-        target_vocab_size: int; None: shared with the inputs.
-        features: {feature: rank} to call a model without `features` on.
+        vocab_size: int, the vocabulary size of the inputs.
+        target_vocab_size: int, the vocabulary size of the targets. Defaults to one vocabulary for both.
+        features: {feature: rank}, the inputs for calling a model that has no attribute `features`.
 
     Raises:
-        UserError: a hyperparameter that the model does not support.
+        UserError: if the model does not support a hyperparameter.
     """
 
     def make():
@@ -156,9 +156,10 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, featur
         with keras.StatelessScope(initialize_variables=False):
             return make()
 
-    # Keras initializes variables without values when the next scope of their thread ends. This thread ends before.
+    # Keras would initialize these variables when the thread's next scope ends, so the scope runs in a separate thread,
+    # which ends before that.
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         try:
             return thread.submit(make_shapes).result()
-        except Exception:  # the next line raises mistakes in hyperparameters again, but no other errors
+        except Exception:  # the next line raises errors in hyperparameters again, but not others
             return make()

@@ -1,4 +1,4 @@
-"""The base of models from a dict of ids to logits: masks, shapes and checks for Keras."""
+"""The base class of all models that map a dict of ids to logits, with masks, shapes and checks for Keras."""
 
 import inspect
 import os
@@ -25,34 +25,35 @@ from t2t_lite.settings.reserved_names import COSTS, RESERVED
 
 
 class SequenceModel(SettingsInFiles, ExportedModel):
-    """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
+    """Base class of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to target logits.
 
-    The logits [B, T, target_vocab_size], float32, carry the mask of the targets, so that Keras' losses and metrics
-    ignore padding (id 0). A model may return more for training: see `t2t_lite.models.outputs.named_outputs`; then it
-    overrides `compute_mask` and `compute_output_spec`.
+    The logits, float32 [B, T, target_vocab_size], have the mask of the targets, so that Keras' losses and metrics
+    ignore padding (id 0). A model may return further outputs for training: see `t2t_lite.models.outputs.named_outputs`.
+    Such a model overrides `compute_mask` and `compute_output_spec`.
 
     The commands use `stacks`, `token_embeddings`, `softmax` and `config` to describe a model and to handle its weights.
-    All four are optional: without them `--describe` estimates no memory, `save_run` needs the hyperparameters, and
-    `--warm_start_from` the same vocabulary.
+    All four are optional. Without them, `--describe` does not estimate memory, `save_run` needs the hyperparameters,
+    and `--warm_start_from` needs the same vocabulary.
 
-    Two further methods are optional; `extras/baselines/kermit.py` has an example of both.
+    A model may also define the following two methods. `extras/baselines/kermit.py` is an example.
 
-        corrupt(batch, seeds, hparams)            a class method: samples all `features`, what the model reads and
-                                                  predicts, from a batch of {"inputs", "targets"}, int32 [B, length];
-                                                  stateless TensorFlow code: see `Problem.corrupt`
-        search(inputs, limit, max_length=None)    decodes in another way than one id after the other: returns (ids
-                                                  [B, 1, T], scores [B, 1], ended [B, 1]) and more: see `beam_search`
+        corrupt(batch, seeds, hparams)            a class method that samples all `features` (the inputs and labels of
+                                                  the model) from a batch of {"inputs", "targets"}, int32 [B, length],
+                                                  in stateless TensorFlow code: see `Problem.corrupt`
+        search(inputs, limit, max_length=None)    decodes non-autoregressively, and returns (ids [B, 1, T],
+                                                  scores [B, 1], ended [B, 1]) and more: see `beam_search`
 
     Attributes:
-        HPARAMS: dict of the settings that only this model has, {name: `ranges.setting(…)`}; its sets add them
-            by `HParams.of_model`.
-        IDLE: names of hyperparameters that a base uses but this model does not: refused if a user sets them.
-        features: {feature: rank} of the dict: 2 for [B, length], 1 for [B]. A subclass may have others.
-        vocab_size, target_vocab_size: int, ids of the inputs and of the targets, which a subclass sets.
-        config: dict of the constructor's arguments, from which hyperparameters can be made; None: this is impossible.
-        softmax: `TokenEmbedding` that computes the logits of "targets"; None: something else does.
-        predicted_share: float, the share of positions with logits, for estimates of cost.
-        context_length: int, positions before a row that each layer sees in training, by a state.
+        HPARAMS: dict of the settings that only this model has, {name: `ranges.setting(…)`}. Its hparams sets include
+            them through `HParams.of_model`.
+        IDLE: names of hyperparameters that a base class uses but this model does not. Setting them is an error.
+        features: {feature: rank} of the input dict, where the rank is 2 for [B, length] and 1 for [B]. A subclass may
+            have other features.
+        vocab_size, target_vocab_size: int, the vocabulary sizes of inputs and targets, which a subclass sets.
+        config: dict of the constructor's arguments, which can be converted to hyperparameters, or None if they cannot.
+        softmax: the `TokenEmbedding` that computes the logits of "targets", or None if another layer does.
+        predicted_share: float, the share of positions that have logits, for estimates of cost.
+        context_length: int, the number of positions before a row that each layer sees in training through the state.
     """
 
     IDLE = ()
@@ -63,66 +64,68 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.softmax = None  # not of the class: with PyTorch that would hide a layer of an instance
+        self.softmax = None  # not a class attribute, which would hide the layer of an instance with PyTorch
 
     @property
     def needed_features(self):
-        """{feature: rank} of the features that a call reads; others in `features` are labels, which may be missing."""
+        """The features that a call reads, {feature: rank}; the other `features` are labels, which may be missing."""
         return self.features
 
     def initial_state(self, rows, training=False):
-        """Returns the state of the model before it reads a text; None: it passes no state from batch to batch.
+        """Returns the state before the beginning of a text, or None if the model does not carry a state between
+        batches.
 
-        A model that overrides this has a hyperparameter `segment_length` in its `HPARAMS`, and is trained and evaluated
-        on segments of that many ids, in the order of the text. `call` reads {"targets" [rows, segment_length], "before"
-        [rows], the id before each segment or 0 at the beginning of a text, "state"}, and returns {"targets": logits,
-        "state": the new state}, with the same structure and shapes. Without "state" it starts with no state, and need
-        not return one.
+        A model that overrides this method has a hyperparameter `segment_length` in its `HPARAMS`, and is trained and
+        evaluated on consecutive segments of `segment_length` ids. `call` reads "targets" [rows, segment_length],
+        "before" [rows] (the id before each segment, or 0 at the beginning of a text) and "state". It returns
+        {"targets": logits, "state": the new state, with the same structure and shapes}. Without "state" in its input,
+        the model starts without a state and does not have to return a state.
 
         Args:
-            rows: int, the rows of a batch.
-            training: bool. In evaluation the state may be larger, according to a setting of the model whose name begins
-                with `eval_`, which t2t-eval may change.
+            rows: int, the number of rows in a batch.
+            training: bool. In evaluation the state may be larger, as set by a hyperparameter of the model whose name
+                begins with `eval_`, which t2t-eval may change.
 
         Returns:
-            A structure of tensors whose first axis is the rows.
+            A structure of tensors, whose first axis has size `rows`.
         """
         return None
 
     def stacks(self):
-        """Returns {feature: `TransformerStack`} of the features over whose positions a stack runs.
+        """Returns {feature: `TransformerStack`}, the stack that runs over the positions of each feature.
 
-        If its layers have a `cross_attention`, they attend to the positions of "inputs".
+        If the layers of a stack have a `cross_attention`, they attend to the positions of "inputs".
         """
         return {}
 
     def token_embeddings(self):
-        """Returns {feature: `TokenEmbedding`} that look up the ids of features; two features may share one."""
+        """Returns {feature: `TokenEmbedding`} for the features' ids; two features may share an embedding."""
         return {}
 
     def head_weights(self):
-        """Returns the weights of the prediction head; a model fine-tuned from this one may not have them."""
+        """Returns the weights of the prediction head, which a model fine-tuned from this model may not have."""
         return []
 
     def build_if_needed(self):
-        """Creates all weights if they do not exist, for methods that are called without calling the model.
+        """Creates all weights if they do not exist, for methods that may be used before the model is called.
 
-        Inside a call of the model `build` must not be called again: weights have the compute dtype there, and with
+        During a call of the model, `build` must not be called again: weights then have the compute dtype, and with
         PyTorch, Keras would mistake these copies for the model's parameters, whose gradients it clears before a step.
         """
         if not self.built:
             self.build()
 
     def __call__(self, inputs, **kwargs):
-        """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
+        """Calls the model. Raises `ValueError` if `inputs` is not a valid dict: see `check_inputs`."""
         inputs = self.whole_ids(inputs)
         self.check_inputs(inputs)
         return super().__call__(inputs, **kwargs)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Lets Keras' `fit` in a strategy's scope build the model on one replica's batch.
+        """Makes Keras' `fit` build the model on one replica's batch under a distribution strategy.
 
-        Keras would take the mean over replicas, which gives float64 ids, and fails if one has more rows than another.
+        Keras would use the mean over replicas, which has float64 ids, and fails if replicas have different numbers of
+        rows.
         """
         strategy = self._distribute_strategy
         if iterator is not None and strategy is not None:
@@ -131,10 +134,10 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         super()._maybe_symbolic_build(data_batch=data_batch)
 
     def _make_function(self, step_function, *args, **kwargs):
-        """Makes the function that Keras runs for a step: in TensorFlow one for each combination of ranks in a batch.
+        """Creates the function that Keras runs per step; in TensorFlow, one for each combination of ranks in a batch.
 
-        A single one would forget ranks that change, as the rank of `sample_weight` may from one `fit` to the next, but
-        losses and metrics need them.
+        A single function would lose the ranks if they change, as the rank of `sample_weight` may from one `fit` to the
+        next. But losses and metrics need the ranks.
         """
         if keras.backend.backend() != "tensorflow":
             return super()._make_function(step_function, *args, **kwargs)
@@ -143,7 +146,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         functions = {}
 
         def function(iterator):
-            if not hasattr(iterator, "element_spec"):  # methods `…_on_batch` give an iterator over one batch
+            if not hasattr(iterator, "element_spec"):  # `train_on_batch` and others pass an iterator over one batch
                 iterator = list(iterator)
             leaves = tf.nest.flatten(getattr(iterator, "element_spec", iterator), expand_composites=True)
             ranks = tuple(tf.TensorShape(getattr(leaf, "shape", None)).rank for leaf in leaves)
@@ -154,34 +157,34 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return function
 
     def fit(self, *args, **kwargs):
-        """Trains: see `keras.Model.fit`. Raises `ValueError` for `class_weight` of labels that are not [batch]."""
+        """Trains: see `keras.Model.fit`. Raises `ValueError` if `class_weight` is given and labels are not [batch]."""
         self._check_class_weight(super().fit, args, kwargs)
         return super().fit(*args, **kwargs)
 
     def train_on_batch(self, *args, **kwargs):
-        """Trains: see `keras.Model.train_on_batch`. Raises `ValueError` as `fit`."""
+        """Trains: see `keras.Model.train_on_batch`. Raises `ValueError` like `fit`."""
         self._check_class_weight(super().train_on_batch, args, kwargs)
         return super().train_on_batch(*args, **kwargs)
 
-    fit.__wrapped__, train_on_batch.__wrapped__ = keras.Model.fit, keras.Model.train_on_batch  # for their signatures
+    fit.__wrapped__, train_on_batch.__wrapped__ = keras.Model.fit, keras.Model.train_on_batch  # for the signatures
 
     def _check_class_weight(self, method, args, kwargs):
-        """Raises `ValueError` for `class_weight` if labels have two axes, which Keras mistakes for one-hot classes."""
+        """Raises `ValueError` if `class_weight` is given for labels with two axes, which Keras takes for one-hot."""
         if inspect.signature(method).bind(*args, **kwargs).arguments.get("class_weight") is None:
             return
         features = {f: keras.Input((None,) * (rank - 1), dtype="int32") for f, rank in self.features.items()}
         if any(len(logits.shape) > 2 for logits in keras.tree.flatten(self.compute_output_spec(features))):
             raise ValueError(
-                f"{type(self).__name__}: `class_weight` needs labels [batch], one class per row, but these are ids "
-                "[batch, length]. Expected `sample_weight` [batch, length], such as weights[labels] of an array."
+                f"{type(self).__name__}: `class_weight` needs labels [batch], one class per row, but the labels are "
+                "[batch, length]. Expected `sample_weight` [batch, length], such as weights[labels]."
             )
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [B, T]: True where the target is not padding."""
+        """Returns bool [B, T], True where a target is not padding."""
         return ops.not_equal(inputs["targets"], 0)
 
     def compute_output_shape(self, input_shape):
-        """Returns the shapes of the outputs for a dict of shapes."""
+        """Returns the shapes of the outputs for a dict of input shapes."""
         inputs = {name: keras.KerasTensor(shape, dtype="int32") for name, shape in input_shape.items()}
         return keras.tree.map_structure(lambda output: output.shape, self.compute_output_spec(inputs))
 
@@ -190,7 +193,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return keras.KerasTensor((*inputs["targets"].shape, self.target_vocab_size), dtype="float32")
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Returns the loss of `compile` plus the model's costs, each a mean over the ids of its feature."""
+        """Returns the loss of `compile` plus the model's costs, averaged over the ids of each feature."""
         costs = y_pred.get(COSTS, {}) if isinstance(y_pred, dict) else {}
         loss = super().compute_loss(x, *self._scored(y, y_pred, sample_weight), training)
         for feature, cost in costs.items():
@@ -199,11 +202,11 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Updates the metrics of `compile`, to which costs are not passed, and returns their results."""
+        """Updates the metrics of `compile` and returns their results; costs are not passed to these metrics."""
         return super().compute_metrics(x, *self._scored(y, y_pred, sample_weight))
 
     def _scored(self, y, y_pred, sample_weight):
-        """Returns (labels, logits, weights) of features; of a single one in dicts only if the losses are a dict."""
+        """Returns (labels, logits, weights), as dicts by feature if there are several features or losses."""
         if not isinstance(y_pred, dict) or y_pred.keys().isdisjoint(RESERVED):
             return y, y_pred, sample_weight
         features = [feature for feature in y_pred if feature not in RESERVED]
@@ -218,10 +221,10 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return chosen(y), chosen(y_pred), chosen(sample_weight)
 
     def quantize(self, mode: str | None = None, config=None, filters=None, **kwargs) -> None:
-        """Quantizes matrices of dense layers and embeddings for inference: see `keras.Model.quantize`.
+        """Quantizes the matrices of dense layers and embeddings for inference: see `keras.Model.quantize`.
 
-        Afterwards `fit` only trains weights that are still floats, such as biases and normalizations. ("float8" is for
-        training on hardware that supports it; token embeddings stay as they are.)
+        Afterwards, `fit` only trains weights that are still floats, such as biases and normalizations. ("float8" is for
+        training on hardware that supports it, and does not change token embeddings.)
 
         Args:
             mode: "int8", "int4" or "float8".
@@ -230,39 +233,39 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             filters, kwargs: see `keras.Model.quantize`.
 
         Raises:
-            ValueError: another mode.
+            ValueError: if the mode is not supported.
         """
         wanted = getattr(config, "mode", None) or mode
         if wanted not in (None, "int8", "int4", "float8"):
-            raise ValueError(f"{type(self).__name__}: cannot be quantized to {wanted}. Expected int8, int4 or float8.")
+            raise ValueError(f"{type(self).__name__} cannot be quantized to {wanted}. Expected int8, int4 or float8.")
         keras.Model.quantize(self, mode, config=config, filters=filters, **kwargs)
 
     def enable_lora(self, rank: int, lora_alpha: float | None = None) -> None:
-        """Gives a built model LoRA and freezes all else except heads: see `t2t_lite.models.fine_tuning.enable_lora`."""
+        """Adds LoRA to a built model and freezes all weights except heads: see `fine_tuning.enable_lora`."""
         enable_lora(self, rank, lora_alpha)
 
     def merge_lora(self) -> None:
-        """Adds LoRA to the kernels: see `t2t_lite.models.fine_tuning.merge_lora`."""
+        """Merges LoRA into the kernels: see `t2t_lite.models.fine_tuning.merge_lora`."""
         merge_lora(self)
 
     @classmethod
     def from_hparams(
         cls, hparams: HParams | str, vocab_size: int, target_vocab_size: int | None = None, **kwargs
     ) -> Self:
-        """Makes a built model from a hyperparameter set: see `t2t_lite.models.arguments.constructor_arguments`.
+        """Creates and builds a model from hyperparameters: see `t2t_lite.models.arguments.constructor_arguments`.
 
         Args:
-            hparams: HParams, or the name of a set.
-            vocab_size: int, ids of the inputs.
-            target_vocab_size: int; None: shared with the inputs.
+            hparams: HParams, or the name of an hparams set.
+            vocab_size: int, the vocabulary size of the inputs.
+            target_vocab_size: int, the vocabulary size of the targets. Defaults to one vocabulary for both.
             **kwargs: further arguments of the constructor.
 
         Raises:
-            UserError: a value is not supported; the message names the hyperparameter.
+            UserError: if a value is not supported. The message names the hyperparameter.
         """
         hparams = t2t_lite.registry.hparams(hparams)
         try:
-            sizes = {"target_vocab_size": target_vocab_size}  # by name: a subclass may have another second argument
+            sizes = {"target_vocab_size": target_vocab_size}  # by name: subclasses may have another second argument
             if target_vocab_size is None and "target_vocab_size" not in constructor_parameters(cls):
                 sizes = {}
             model = cls(vocab_size, **sizes, **{**constructor_arguments(hparams, cls), **kwargs})
@@ -279,14 +282,14 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     @classmethod
     def check_has(cls, names, hparams: HParams | None = None) -> None:
-        """Checks that this model uses some hyperparameters; one that overrides `from_hparams` may use any.
+        """Checks that this model uses some hyperparameters. (A model that overrides `from_hparams` may use any.)
 
         Args:
             names: iterable of str.
-            hparams: HParams with all values, for models whose settings depend on one another; None: not known.
+            hparams: HParams with all values, for models whose settings depend on one another, or None if not known.
 
         Raises:
-            UserError: one belongs to another model.
+            UserError: if a hyperparameter has no effect on this model.
         """
         unused = set() if cls.reads_any() else settings_without_effect(cls)
         if found := [name for name in names if name in unused]:
@@ -294,45 +297,45 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     @classmethod
     def from_run(cls, path: str | os.PathLike, data_dir: str | None = None) -> Self:
-        """Returns the model of a run, with its weights; TensorFlow only.
+        """Loads the model of a run with its weights; TensorFlow only.
 
         Args:
-            path: an output_dir (its newest checkpoint), a checkpoint or an export: see
+            path: an output_dir (for its newest checkpoint), a checkpoint or an export: see
                 `t2t_lite.runs.opening.open_run`.
-            data_dir: where the vocabulary is, if it is not in the folder of the checkpoint.
+            data_dir: the folder of the vocabulary, if the vocabulary is not in the checkpoint's folder.
 
         Raises:
-            UserError: nothing is there, or a model of another class.
+            UserError: if there is no run at the path, or its model has another class.
         """
         check_tensorflow("from_run")
         model = t2t_lite.runs.open_run(path, data_dir).model
         if not isinstance(model, cls):
-            raise UserError(f"{path}: holds a {type(model).__name__}. Expected a {cls.__name__}.")
+            raise UserError(f"{path} is the run of a {type(model).__name__}. Expected a {cls.__name__}.")
         return model
 
     def save_run(self, output_dir: str, **settings) -> str:
-        """Makes a run of this model, for the commands and `Translator.load`; TensorFlow only.
+        """Saves this model as a run, for the commands and `Translator.load`; TensorFlow only.
 
         Args:
             output_dir: str, a new folder.
-            **settings: problem, data_dir, and others: see `t2t_lite.runs.saving.save_run`.
+            **settings: problem, data_dir and other settings: see `t2t_lite.runs.saving.save_run`.
 
         Returns:
-            The path of the checkpoint, without suffix.
+            The path of the checkpoint, without a suffix.
         """
         check_tensorflow("save_run")
         check_plain_weights([self], "save_run")
         return t2t_lite.runs.save_run(self, output_dir, **settings)
 
     def check_inputs(self, inputs):
-        """Raises `ValueError` unless `inputs` is such a dict, as far as shapes are known."""
+        """Raises `ValueError` if `inputs` is not a dict of ids with the ranks in `features`, if they are known."""
         name = type(self).__name__
         shapes = (f'"{feature}": [batch{", length" * (rank - 1)}]' for feature, rank in self.features.items())
         expected = f"expected a dict of integer ids, {{{', '.join(shapes)}}}"
         if not isinstance(inputs, dict):
             raise ValueError(f"{name}: {expected}; received {type(inputs).__name__}.")
         rows = {}
-        possible, needed = {"inputs": 2} | self.features, self.needed_features  # a language model may get prompts
+        possible, needed = {"inputs": 2} | self.features, self.needed_features  # prompts of language models
         ranks = {f: rank for f, rank in possible.items() if f in needed or inputs.get(f) is not None}
         for feature, rank in ranks.items():
             if feature not in inputs:
@@ -345,16 +348,16 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             if len(ids.shape) != rank:
                 raise ValueError(f"{name}: {feature!r} has shape {tuple(ids.shape)}: {expected}.")
             rows[feature] = ids.shape[0]
-        if len({size for size in rows.values() if isinstance(size, int)}) > 1:  # others are unknown
-            raise ValueError(f"{name}: the numbers of rows are {rows}: expected the same for all features.")
+        if len({size for size in rows.values() if isinstance(size, int)}) > 1:  # ignoring unknown sizes
+            raise ValueError(f"{name}: the features have different numbers of rows, {rows}. Expected the same number.")
 
 
 def call_on_ones(model, features):
-    """Creates the weights of a model that only has them once it is called.
+    """Creates the weights of a model that only creates them in its first call.
 
     Args:
         model: keras.Model.
-        features: {feature: rank}, for a model without the attribute `features`.
+        features: {feature: rank}, used if the model has no attribute `features`.
     """
     features = getattr(model, "features", None) or features
     model({name: ops.ones((1, 2)[:rank], "int32") for name, rank in features.items()}, training=False)

@@ -1,18 +1,11 @@
-"""The Transformer (Vaswani et al. 2017), encoder and decoder (mirrors tensor2tensor's models/transformer.py)."""
+"""The encoder-decoder Transformer (Vaswani et al. 2017; mirrors tensor2tensor's models/transformer.py)."""
 
 from typing import ClassVar
 
 import keras
 from keras import ops
 
-from t2t_lite.layers import (
-    Context,
-    Dropout,
-    Results,
-    TransformerDecoderLayer,
-    TransformerEncoderLayer,
-    number_seeds,
-)
+from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.masks import with_mask
@@ -25,20 +18,20 @@ from t2t_lite.registry import register_model
 @register_model("transformer")
 @keras.saving.register_keras_serializable("t2t_lite")
 class Transformer(TransformerModel):
-    """Maps {"inputs", "targets"} ids to logits of the next target token.
+    """The encoder-decoder Transformer, which maps ids of "inputs" and "targets" to logits of the next target token.
 
-    The defaults are the paper's base model. Id 0 is padding, 1 ends a sentence; the decoder's first input is the zero
-    vector (targets shifted right, as in tensor2tensor).
+    The defaults are the paper's base model. Id 0 is padding, and id 1 ends a sentence. The targets are shifted right,
+    so the decoder's first input is the zero vector, as in tensor2tensor.
 
     Args:
-        vocab_size: int, ids of the inputs, and of the targets when shared.
-        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        vocab_size: int, the vocabulary size of the inputs (and of the targets, if shared).
+        target_vocab_size: int, the vocabulary size of the targets. Defaults to one vocabulary for both.
         {options}
 
-    To use another kind of self-attention, add it to `layers.SELF_ATTENTION`; for other attention override `attention`.
+    To use your own kind of self-attention, add it to `layers.SELF_ATTENTION`. For other changes, override `attention`.
 
     Raises:
-        ValueError: an argument is out of its range; the message has its name and value.
+        ValueError: if an argument is out of range. The message has its name and value.
 
     Example:
         >>> model = Transformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2,
@@ -54,7 +47,7 @@ class Transformer(TransformerModel):
         self.make_parts()
 
     def make_parts(self):
-        """Makes embeddings, positions and stacks from `config`: the last line of a constructor."""
+        """Creates embeddings, positions and stacks from `config`; a constructor must call this method last."""
         c = self.config
         vocab_sizes, dropout = (c["vocab_size"], c["target_vocab_size"]), c["dropout"]
         self.input_embedding, self.target_embedding, self.softmax = tied_embeddings(
@@ -72,19 +65,19 @@ class Transformer(TransformerModel):
         self.decoder_norm = self.make_final_norm("decoder_norm")
 
     def depths(self):
-        """Returns the numbers of layers of encoder and decoder."""
+        """Returns the numbers of layers in the encoder and the decoder."""
         return self.config["num_encoder_layers"], self.config["num_decoder_layers"]
 
     def stacks(self):
-        """Returns encoder and decoder."""
+        """Returns the encoder and the decoder, as {feature: stack}."""
         return {"inputs": self.encoder, "targets": self.decoder}
 
     def token_embeddings(self):
-        """Returns the look-ups of both sides, which may be one."""
+        """Returns the embeddings of inputs and targets, which may be the same layer."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
 
     def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is not used."""
+        """Creates all weights; `input_shape` is unused."""
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
@@ -100,17 +93,17 @@ class Transformer(TransformerModel):
         self.built = True
 
     def call(self, inputs, training=None):
-        """Teacher-forced pass.
+        """Runs a teacher-forced pass and returns the logits.
 
         Args:
             inputs: dict of int ids "inputs" [B, S] and "targets" [B, T], padded with 0.
             training: bool.
 
         Returns:
-            float32 logits [B, T, target_vocab_size]; those at position t see targets before t. A model with costs
-            returns a dict: see `TransformerModel.outputs`.
+            float32 logits [B, T, target_vocab_size]. The logits at position t depend on the targets before t. A model
+            with costs returns a dict: see `TransformerModel.outputs`.
         """
-        self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
+        self.check_inputs(inputs)  # also here, because `fit` on JAX bypasses `__call__`
         results = {feature: Results() for feature in self.cost_features}
         asked = {feature: {"results": found} for feature, found in results.items()}
         memory = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))
@@ -120,24 +113,25 @@ class Transformer(TransformerModel):
         return self.outputs(logits, costs, results)
 
     def encode(self, inputs, training=None, return_attention_scores=False, results=None):
-        """Reads the inputs.
+        """Encodes the inputs.
 
         Args:
             inputs: int ids [B, S].
             training: bool.
             return_attention_scores: bool.
-            results: `Results`, to which layers add; None: their results are dropped.
+            results: `Results`, to which the layers add their results, or None to discard these results.
 
         Returns:
-            memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}; with
-            `return_attention_scores` also "attention": a list, one [B, heads, S, S] per layer.
+            memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}. With
+            `return_attention_scores`, the dict also has "attention", a list with the weights [B, heads, S, S] of each
+            layer.
         """
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         mask = inputs != 0
         x = self.input_embedding(inputs)
         if self.config["target_space_embedding"]:
-            x = x + ops.cast(self.target_space, x.dtype)  # also at padding, which is masked
+            x = x + ops.cast(self.target_space, x.dtype)  # also added to padding, which is masked
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
         options = {"attention_mask": ops.expand_dims(mask, 1), "training": training}
@@ -148,7 +142,7 @@ class Transformer(TransformerModel):
         return {"hidden": normalized(x, self.encoder_norm), "mask": mask, "attention": scores}
 
     def decode(self, targets, memory, training=None, return_attention_scores=False, results=None):
-        """Decodes given targets, shifted right.
+        """Runs the decoder on given targets, shifted right.
 
         Args:
             targets: int ids [B, T].
@@ -158,7 +152,8 @@ class Transformer(TransformerModel):
             results: as in `encode`.
 
         Returns:
-            (hidden [B, T, hidden], scores: a list of {"self", "memory"} per layer, empty unless requested).
+            (hidden [B, T, hidden], scores), where scores is a list with {"self", "memory"} for each layer. It is empty
+            unless requested.
         """
         x = shifted_right(self.target_embedding(targets))
         x = positioned(self.decoder_position, x)
@@ -174,10 +169,11 @@ class Transformer(TransformerModel):
         """Returns the attention weights of every layer and head: see `t2t_lite.models.outputs`.
 
         Args:
-            inputs: as `call`.
+            inputs: as in `call`.
 
         Returns:
-            dict of lists, one [B, heads, query, key] per layer: "encoder", "decoder" (self-attention) and "memory".
+            A dict with "encoder" and "decoder" (self-attention) and "memory". Each is a list with the weights [B,
+            heads, query, key] of each layer.
         """
         memory = self.encode(inputs["inputs"], return_attention_scores=True)
         _, scores = self.decode(inputs["targets"], memory, return_attention_scores=True)
@@ -187,18 +183,18 @@ class Transformer(TransformerModel):
             "memory": [s["memory"] for s in scores],
         }
 
-    # Decoding, one step at a time: see `t2t_lite.layers.cache`.
+    # Step-by-step decoding: see `t2t_lite.layers.cache`.
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache before decoding starts.
+        """Returns the cache for the start of decoding.
 
         Args:
-            memory: from `encode`, batch B.
-            max_length: int T, positions to make room for; a cache padded with zeros has room for more.
-            beam_size: int K.
+            memory: the result of `encode` for a batch of size B.
+            max_length: int, T, the number of positions to allocate. Padding the cache with zeros makes room for more.
+            beam_size: int, K.
 
         Returns:
-            {"beams": {"ancestry" int [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
+            {"beams": {"ancestry" int [B, K, T]}, "shared": the matrix for the logits, "fixed": everything else}.
         """
         batch = shape_of(memory["hidden"])[0]
         layers = self.decoder.init_cache(memory["hidden"], batch, max_length * beam_size)
@@ -212,12 +208,13 @@ class Transformer(TransformerModel):
         """Decodes one position of every beam.
 
         Args:
-            ids: int32 [B * K], the tokens before this position; ignored at position 0 (the zero vector).
+            ids: int32 [B * K], the tokens before this position. At position 0 they are ignored, and the input is the
+                zero vector.
             position: int32 scalar.
-            cache: from `init_cache` or the last step, its "beams" reordered by parent.
+            cache: from `init_cache` or the previous step, with "beams" reordered by parent.
 
         Returns:
-            (float32 logits [B * K, target_vocab_size], new cache).
+            (float32 logits [B * K, target_vocab_size], the updated cache).
         """
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
         batch, beam, _ = shape_of(ancestry)

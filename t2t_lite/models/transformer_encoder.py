@@ -1,4 +1,4 @@
-"""Encoders that read a text or a pair in both directions: BERT (Devlin et al. 2019) and its successors."""
+"""Bidirectional encoders for texts or pairs of texts: BERT (Devlin et al. 2019) and its successors."""
 
 import numbers
 import types
@@ -33,22 +33,22 @@ POOLER_ACTIVATIONS = ("tanh", "relu", "gelu")
 @register_model("transformer_encoder")
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerEncoder(EncoderModel):
-    """Maps ids to hidden states, and these to the logits of one head.
+    """A bidirectional encoder, such as BERT, with a prediction head on its hidden states.
 
-    A row of `inputs` is one or more texts, each ending in id 1 (BERT's [SEP]); the number of 1s before an id is its
-    segment. One position comes before all of them (BERT's [CLS]); predictions for the whole row are made from it.
+    A row of `inputs` is one or more texts, which all end in id 1 (BERT's [SEP]). The segment of an id is the number of
+    1s before it. An additional position at the beginning (BERT's [CLS]) is used for predictions about the whole row.
 
     Args:
-        vocab_size: int, ids of the inputs.
-        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None for masked ids.
+        vocab_size: int, the vocabulary size of the inputs.
+        target_vocab_size: int, 1 + the number of classes or tags; None for masked ids.
         {options}
 
-    Sources: the pooling mean_max is ULMFiT's (Howard and Ruder 2018, section 3.3), match_embedding "exact match" (Chen
-    et al. 2017, "Reading Wikipedia to answer open-domain questions", section 3.2). Groups of layers, and embeddings
-    that are projected to hidden_size, are ALBERT's (Lan et al. 2020), task types ERNIE 2.0's (Sun et al. 2019).
+    Sources: the pooling mean_max is from ULMFiT (Howard and Ruder 2018, section 3.3). match_embedding is the feature
+    "exact match" of Chen et al. 2017, "Reading Wikipedia to answer open-domain questions", section 3.2. Groups of
+    layers and projected embeddings are from ALBERT (Lan et al. 2020), and task types from ERNIE 2.0 (Sun et al. 2019).
 
     Raises:
-        ValueError: an argument is out of its range; the message has its name and value.
+        ValueError: if an argument is out of range. The message has its name and value.
 
     Example:
         >>> model = TransformerEncoder(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16,
@@ -61,39 +61,39 @@ class TransformerEncoder(EncoderModel):
         **EncoderModel.HPARAMS,
         "sentence_classes": setting(
             0, 0, 2**16, argument="sentence_classes", fixed=True,
-            meaning='Classes of a second feature "sentence", such as whether it follows the first; 0: no such feature.',
+            meaning='Classes of the feature "sentence", such as whether one text follows another; 0: not used.',
         ),
         "first_id": setting(
             0, 0, 2**24, argument="first_id", fixed=True,
-            meaning="The id before each row, BERT's [CLS]; 0: a zero vector.",
+            meaning="The id before each row (BERT's [CLS]); 0: a zero vector.",
         ),
         "pooling": setting(
             "first", choices=POOLINGS, argument="pooling", fixed=True,
-            meaning="State from which a row's class or number is predicted: that of the first position, or mean and "
-            "maximum over all positions.",
+            meaning="State for predicting a row's class or number: the state of the first position, or the mean and "
+            "maximum of all states.",
         ),
         "pooler_activation": setting(
             "tanh", choices=POOLER_ACTIVATIONS, argument="pooler_activation", fixed=True,
-            meaning="Activation of the dense layer before the logits of a row's class or number: BERT's is tanh, "
-            "DistilBERT's relu, ELECTRA's gelu.",
+            meaning="Activation of the dense layer before the logits of a row's class or number: tanh in BERT, "
+            "relu in DistilBERT, gelu in ELECTRA.",
         ),
         "num_segments": setting(
-            2, 0, 2**16, argument="num_segments", fixed=True, meaning="Rows of the table of segments; 0: no table."
+            2, 0, 2**16, argument="num_segments", fixed=True, meaning="Rows of the segment embedding; 0: not used."
         ),
         "match_embedding": setting(
             False, argument="match_embedding", fixed=True,
-            meaning="Whether an embedding marks ids that also occur in another segment.",
+            meaning="Whether an embedding marks the ids that also occur in another segment.",
         ),
         "embedding_norm": setting(
             True, argument="embedding_norm", fixed=True, meaning="Whether the sum of embeddings is normalized."
         ),
         "num_hidden_groups": setting(
             0, 0, 2**9, argument="num_hidden_groups", zero="none", fixed=True,
-            meaning="Groups of neighbouring layers that share their weights; 0: no layers share any.",
+            meaning="Number of groups of adjacent layers that share their weights; 0: no sharing.",
         ),
         "num_task_types": setting(
             0, 0, 2**16, argument="num_task_types", fixed=True,
-            meaning="Rows of the table of task types, whose first one is added to all embeddings; 0: no table.",
+            meaning="Rows of the task type embedding, whose first row is added to all embeddings; 0: not used.",
         ),
     }  # fmt: skip
 
@@ -113,7 +113,7 @@ class TransformerEncoder(EncoderModel):
             raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={c.first_id!r}.")
         self.check_classes()
         counts = {name: getattr(c, name) for name in ("num_segments", "num_task_types", "sentence_classes")}
-        check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0: no such table or head
+        check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0 means no such table or head
         if c.num_hidden_groups is not None and c.num_hidden_groups > c.num_layers:
             raise ValueError(
                 f"`num_hidden_groups` must be at most num_layers={c.num_layers}: received "
@@ -143,7 +143,7 @@ class TransformerEncoder(EncoderModel):
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = None
         if c.head == "masked_lm":
-            self.supports_jit = False  # for `fit`: XLA cannot compute logits whose number depends on the targets
+            self.supports_jit = False  # in `fit`, because XLA cannot compute logits whose number depends on the targets
             self.softmax = self.embedding
             self.masked_ids_head = MaskedIdsHead(
                 self.width, c.activation, c.norm_epsilon, matrices, name="ids_head", **own
@@ -163,19 +163,19 @@ class TransformerEncoder(EncoderModel):
         )
 
     def head_weights(self):
-        """Returns the weights of the heads, the bias of masked ids, and the table of matches, which pairs may add."""
+        """Returns the weights of the heads, the bias for masked ids, and the match embedding, which pairs may add."""
         heads = (self.masked_ids_head, self.class_head, self.span_head, self.sentence_head)
         found = [weight for part in (*heads, self.match_embedding) if part is not None for weight in part.weights]
         return found + ([self.embedding.bias] if self.embedding.use_bias else [])
 
     @property
     def max_length(self):
-        """The length of the longest row that fits the table of positions, int; None: no limit."""
+        """The length of the longest row that fits the position table, int, or None if there is no limit."""
         longest = super().max_length
         return None if longest is None else longest - 1
 
     def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is not used."""
+        """Creates all weights; `input_shape` is unused."""
         if self.built:
             return
         embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])
@@ -194,18 +194,18 @@ class TransformerEncoder(EncoderModel):
         self.built = True
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
-        """Reads rows in both directions.
+        """Encodes rows of ids bidirectionally.
 
         Args:
             inputs: int ids [B, S], padded with 0.
             training: bool.
             return_hidden_states, return_attention_scores: bool.
-            results: `Results`, to which layers add; None: their results are dropped.
+            results: `Results`, to which the layers add their results, or None to discard these results.
 
         Returns:
-            {"hidden" [B, 1 + S, hidden], the first position and those of the ids; "mask" bool [B, 1 + S]}; on request
-            also "states", a list of the embeddings and of each layer's output, [B, 1 + S, hidden] each, and
-            "attention", a list, one [B, heads, 1 + S, 1 + S] per layer.
+            A dict with "hidden" [B, 1 + S, hidden], the states of the first position and of the ids, and "mask" bool
+            [B, 1 + S]. On request the dict also has "states", a list with the embeddings and the output of each layer,
+            [B, 1 + S, hidden], and "attention", a list with the weights [B, heads, 1 + S, 1 + S] of each layer.
         """
         self.build_if_needed()
         ids = ops.convert_to_tensor(inputs)
@@ -216,7 +216,7 @@ class TransformerEncoder(EncoderModel):
         if self.segment_embedding is not None:
             x = x + self.segment_embedding(ops.minimum(segments, self.config["num_segments"] - 1))
         if self.match_embedding is not None:
-            x = x + self.match_embedding(ops.where(_in_another_segment(row, segments), 1, 0))  # LiteRT: no cast
+            x = x + self.match_embedding(ops.where(_in_another_segment(row, segments), 1, 0))  # no cast, for LiteRT
         if self.task_embedding is not None:
             x = x + self.task_embedding(ops.zeros((1, 1), "int32"))
         x = self.dropout(normalized(x, self.embedding_norm), training=training)
@@ -224,20 +224,20 @@ class TransformerEncoder(EncoderModel):
         return self.read(x, mask, training, return_hidden_states, return_attention_scores, results)
 
     def of_ids(self, states):
-        """See `EncoderModel`: the states of all positions except the first."""
+        """Selects the states of all positions except the first: see `EncoderModel`."""
         return states[:, 1:]
 
     def of_row(self, states, inputs):
-        """See `EncoderModel`: the states of the first position."""
+        """Selects the states of the first position: see `EncoderModel`."""
         return states[:, 0]
 
     def ids_logits(self, hidden):
-        """[..., hidden] -> float32 [..., vocab_size], logits of the id at a position."""
+        """Computes the logits for masked ids, float32 [..., vocab_size], from hidden states [..., hidden]."""
         return self.embedding(self.masked_ids_head(hidden), reverse=True)
 
 
 def _in_another_segment(row, segments):
-    """int [B, T] each -> bool [B, T]: whether an id that is not special also occurs in another segment of its row."""
+    """Returns bool [B, T], True where an id is not special and also occurs in another segment of its row."""
     same = ops.expand_dims(row, 2) == ops.expand_dims(row, 1)
     same = same & (ops.expand_dims(segments, 2) != ops.expand_dims(segments, 1))
     return ops.any(same, axis=2) & (row > UNK_ID)

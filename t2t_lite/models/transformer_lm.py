@@ -1,4 +1,4 @@
-"""The decoder alone, a language model (Liu et al. 2018, "Generating Wikipedia"; Radford et al. 2019, "GPT-2")."""
+"""The decoder-only language model (Liu et al. 2018, "Generating Wikipedia"; Radford et al. 2019, "GPT-2")."""
 
 import types
 from typing import ClassVar
@@ -20,32 +20,32 @@ from t2t_lite.settings.ranges import setting
 from t2t_lite.settings.reserved_names import BEFORE
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Added to logits of unused ids: their probability is 0 in float32, but label smoothing, which spreads over all ids,
-# stays finite.
+# Added to the logits of unused ids. Their probability becomes 0 in float32, but label smoothing over all ids stays
+# finite.
 _NEVER = -1e4
 
 
 @register_model("transformer_lm")
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerLM(TransformerModel):
-    """Maps {"targets"} ids, or {"inputs", "targets"}, to logits of the next target token.
+    """A decoder-only language model, which maps ids of "targets", or of "inputs" and "targets", to next-token logits.
 
-    One stack reads the inputs and then the targets, without a gap (tensor2tensor's `prepend_mode`
-    "prepend_inputs_masked_attention"); only targets are predicted. Id 0 is padding, on the right of both; 1
-    ends a text.
+    One stack reads the inputs followed by the targets, without a gap (tensor2tensor's `prepend_mode`
+    "prepend_inputs_masked_attention"). Only targets are predicted. Id 0 is padding on the right of inputs and targets,
+    and id 1 ends a text.
 
     Args:
-        vocab_size: int.
-        target_vocab_size: None, or vocab_size: inputs and targets have one vocabulary.
+        vocab_size: int, the vocabulary size.
+        target_vocab_size: None or vocab_size, because inputs and targets share one vocabulary.
         {options}
 
-    With begin "zero" each row, including its inputs, begins with the zero vector (tensor2tensor); with "end" a row
-    without inputs begins with the embedding of id 1 (GPT-2, which reads prompts without it). Unless `unconditional`,
-    the embedding of a prompt's first id is added at all positions, as tensor2tensor's Image Transformer adds a class,
-    which local attention would not see.
+    If `begin` is "zero", each row, including its inputs, begins with the zero vector, as in tensor2tensor. If `begin`
+    is "end", a row without inputs begins with the embedding of id 1, and a row with inputs begins with the inputs, as
+    in GPT-2. If `unconditional` is False, the embedding of a prompt's first id is added at all positions.
+    tensor2tensor's Image Transformer adds the class of an image in this way, because local attention would not see it.
 
     Raises:
-        ValueError: an argument is out of its range; the message has its name and value.
+        ValueError: if an argument is out of range. The message has its name and value.
 
     Example:
         >>> model = TransformerLM(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -54,22 +54,22 @@ class TransformerLM(TransformerModel):
     """
 
     features = types.MappingProxyType({"targets": 2})
-    joins_inputs = True  # inputs and targets share one row of positions
+    joins_inputs = True  # inputs and targets form one sequence
     HPARAMS: ClassVar = {
         "begin": setting(
             "zero", choices=("zero", "end"), argument="begin", fixed=True,
-            meaning="The first input: the zero vector, or, without a prompt, id 1 (GPT-2).",
+            meaning="The first input: the zero vector, or id 1 if there is no prompt (GPT-2).",
         ),
         "unused_ids": setting(
             [], argument="unused_ids", fixed=True, meaning="Ids that are never predicted, for imported models."
         ),
         "scale_residuals": setting(
             False, argument="scale_residuals",
-            meaning="Whether sub-layers' last matrices start smaller, by the square root of 2 N (GPT-2).",
+            meaning="Whether the initial output matrices of sub-layers are divided by the square root of 2 N (GPT-2).",
         ),
         "unconditional": setting(
             True, argument="unconditional", fixed=True,
-            meaning="Whether a prompt is only read; False: its first id, an image's class, is also added everywhere.",
+            meaning="If False, a prompt's first id, such as an image's class, is also added at all positions.",
         ),
     }  # fmt: skip
 
@@ -85,8 +85,8 @@ class TransformerLM(TransformerModel):
                 f"target_vocab_size={target_vocab_size}, vocab_size={vocab_size}."
             )
         if c["begin"] == "zero" and POSITIONS[c["position"]].embedding is None:
-            # The variance of the zero vector is 0, so that a normalization multiplies the gradient by
-            # norm_epsilon^-0.5: 1000 for 1e-6. All 2 N + 1 of them (post-norm: 2 N) do, until float32 overflows.
+            # The variance of the zero vector is 0, so each of the 2 N + 1 normalizations (2 N with post-norm)
+            # multiplies the gradient by norm_epsilon^-0.5, which is 1000 for 1e-6, until float32 overflows.
             raise ValueError(
                 f"`begin` must be end with position={c['position']}, which adds nothing to the zero vector: received "
                 "begin=zero."
@@ -106,15 +106,15 @@ class TransformerLM(TransformerModel):
         self.decoder_norm = self.make_final_norm("decoder_norm")
 
     def stacks(self):
-        """Returns the decoder."""
+        """Returns the decoder as the stack for "targets"."""
         return {"targets": self.decoder}
 
     def token_embeddings(self):
-        """Returns the look-up of the targets, which is also that of inputs."""
+        """Returns the embedding of the targets, which is also used for inputs."""
         return {"targets": self.target_embedding}
 
     def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is not used."""
+        """Creates all weights; `input_shape` is unused."""
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
@@ -126,25 +126,26 @@ class TransformerLM(TransformerModel):
         self.built = True
 
     def call(self, inputs, training=None):
-        """Teacher-forced pass.
+        """Runs a teacher-forced pass and returns the logits.
 
         Args:
-            inputs: dict of int ids, padded with 0: "targets" [B, T] and optionally "inputs" [B, S]. Without "inputs"
-                it may have "before" [B], the ids to read before the targets; 0: as at the beginning of a text.
+            inputs: dict of int ids, padded with 0: "targets" [B, T] and optionally "inputs" [B, S]. Without "inputs",
+                the dict may have "before" [B], the ids before the targets, with 0 for the beginning of a text.
             training: bool.
 
         Returns:
-            float32 logits [B, T, vocab_size]; those at position t see the inputs and targets before t. A model with
-            costs, those of the targets' positions, returns a dict: see `TransformerModel.outputs`.
+            float32 logits [B, T, vocab_size]. The logits at position t depend on the inputs and on the targets before
+            t. A model with costs returns a dict, with costs for the targets' positions: see `TransformerModel.outputs`.
         """
-        self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
+        self.check_inputs(inputs)  # also here, because `fit` on JAX bypasses `__call__`
         hidden, _, *beside = self._read(inputs, training)
         return self.outputs(with_mask(self.logits(hidden), is_token(inputs["targets"])), *beside)
 
     def _read(self, features, training=None, states=None, **options):
-        """Returns (hidden [B, T, hidden] of the targets, further results of the stack, costs and `Results` by feature).
+        """Runs the stack; returns the targets' hidden [B, T, hidden], the stack's further results, costs and `Results`.
 
-        `states`: None, or the earlier states, as arguments of the `Context` of each layer.
+        Costs and `Results` are dicts by feature. `states` is None, or a list with the earlier states of each layer, as
+        arguments for its `Context`.
         """
         self.build_if_needed()
         targets, condition = ops.convert_to_tensor(features["targets"]), None
@@ -161,36 +162,37 @@ class TransformerLM(TransformerModel):
             row, condition = join_prompts(prompts, lengths, targets), self._condition(inputs)
         x = self.decoder_dropout(self._embedded(row[:, :-1], condition=condition), training=training)
         results = Results()
-        context = Context(nonpadding=is_token(row[:, 1:]), results=results)  # where an id is predicted
+        context = Context(nonpadding=is_token(row[:, 1:]), results=results)  # positions at which an id is predicted
         if states is not None:
             context = [context.replace(**state) for state in states]
         output = self.decoder(x, training=training, context=context, **options)
         x, *rest = output if isinstance(output, tuple) else (output,)
         costs = {feature: results.total("cost") for feature in self.cost_features}
         if lengths is not None:
-            # Target t is predicted where the prompt's last id, or target t - 1, is read.
+            # Target t is predicted at the position of target t - 1, or of the prompt's last id if t is 0.
             at = ops.expand_dims(lengths - 1, 1) + ops.arange(length, dtype="int32")
             x, costs = take_positions(x, at), {feature: take_positions(cost, at) for feature, cost in costs.items()}
         return normalized(x, self.decoder_norm), rest, costs, dict.fromkeys(costs, results)
 
     def _prompts(self, inputs):
-        """Puts the first input of a text before inputs [B, P].
+        """Prepends the first input of a text to the inputs [B, P].
 
         Returns:
-            (ids [B, P + 1], or [B, P] if prompts are read without it; ids in each row, int32 [B], at least 1).
+            (ids, lengths). The ids are [B, P + 1], or [B, P] if nothing is prepended to prompts. The lengths are int32
+            [B], at least 1.
         """
         lengths = ops.sum(ops.cast(inputs != PAD_ID, "int32"), axis=1)
         if self.config["begin"] == "zero":
-            return ops.pad(inputs, ((0, 0), (1, 0))), lengths + 1  # id 0, whose embedding is zero
+            return ops.pad(inputs, ((0, 0), (1, 0))), lengths + 1  # id 0 has the zero vector as its embedding
         first = ops.where(ops.expand_dims(lengths, 1) == 0, EOS_ID, ops.pad(inputs, ((0, 0), (0, 1)))[:, :1])
         prompts = ops.concatenate([ops.cast(first, inputs.dtype), inputs[:, 1:]], axis=1)
         return prompts, ops.maximum(lengths, 1)
 
     def _condition(self, inputs):
-        """Returns the ids [B, 1] whose embeddings are added at all positions of prompts [B, P], or None."""
+        """Returns the ids [B, 1] whose embeddings are added at all positions, or None; `inputs` are prompts [B, P]."""
         return (
             None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]
-        )  # 0 for an empty prompt
+        )  # id 0 for an empty prompt
 
     def _embedded(self, ids, position=None, condition=None):
         x = self.target_embedding(ids)
@@ -199,7 +201,7 @@ class TransformerLM(TransformerModel):
         return positioned(self.decoder_position, x, position)
 
     def logits(self, hidden, matrix=None):
-        """[..., hidden] -> float32 [..., vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
+        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
         logits = super().logits(hidden, matrix)
         if not self.config["unused_ids"]:
             return logits
@@ -211,50 +213,48 @@ class TransformerLM(TransformerModel):
         """Returns the attention weights of every layer and head: see `t2t_lite.models.outputs`.
 
         Args:
-            inputs: as `call`.
+            inputs: as in `call`.
 
         Returns:
-            {"decoder": list, one [B, heads, T, T] per layer}; with "inputs", T counts inputs and targets, which are
-            read without a gap.
+            {"decoder": a list with the weights [B, heads, T, T] of each layer}. With "inputs", T is the number of
+            inputs and targets, which form one sequence without a gap.
         """
         return {"decoder": [scores["self"] for scores in self._read(inputs, return_attention_scores=True)[1][0]]}
 
-    # Decoding, one step at a time: see `t2t_lite.layers.cache`.
+    # Step-by-step decoding: see `t2t_lite.layers.cache`.
 
     def encode(self, inputs):
-        """Reads prompts, all but the last id of each.
+        """Processes prompts, except for the last id of each prompt.
 
         Args:
             inputs: int ids [B, P], padded with 0 on the right; a prompt may be empty.
 
         Returns:
-            memory: {"prompts": keys and values of `TransformerStack.prefill`, "length" int32 [B], the number of
-            positions that were read, "last" [B, 1], the id that the first step reads}; unless the model is
-            `unconditional` also "condition" [B, 1], the first id of each prompt.
+            memory, a dict with "prompts" (keys and values from `TransformerStack.prefill`), "length" int32 [B] (the
+            number of positions processed) and "last" [B, 1] (the input id of the first step). If `unconditional` is
+            False, it also has "condition" [B, 1], the first id of each prompt.
         """
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         (prompts, lengths), condition = self._prompts(inputs), self._condition(inputs)
         read = prompts[:, :-1]
         if is_quantized(self):
-            read = ops.pad(
-                read, ((0, 0), (0, 1))
-            )  # Keras cannot quantize empty tensors, the activations of empty prompts
+            read = ops.pad(read, ((0, 0), (0, 1)))  # Keras cannot quantize the activations of empty prompts
         _, memories = self.decoder.prefill(self._embedded(read, condition=condition))
         last = ops.take_along_axis(prompts, ops.expand_dims(lengths, 1) - 1, axis=1)
         memory = {"prompts": memories, "length": lengths - 1, "last": last}
         return memory if condition is None else {**memory, "condition": condition}
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache before decoding starts; all beams share the slots of their prompt.
+        """Returns the cache for the start of decoding; all beams share the slots of their prompt.
 
         Args:
-            memory: from `encode`, batch B.
-            max_length: int T, positions to make room for; a cache padded with zeros has room for more.
-            beam_size: int K.
+            memory: the result of `encode` for a batch of size B.
+            max_length: int, T, the number of positions to allocate. Padding the cache with zeros makes room for more.
+            beam_size: int, K.
 
         Returns:
-            {"beams": {"ancestry" int [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
+            {"beams": {"ancestry" int [B, K, T]}, "shared": the matrix for the logits, "fixed": everything else}.
         """
         batch = shape_of(memory["length"])[0]
         layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompts"], memory["length"])
@@ -268,12 +268,13 @@ class TransformerLM(TransformerModel):
         """Decodes one position of every beam.
 
         Args:
-            ids: int32 [B * K], the tokens before this position; ignored at position 0 (the prompt's last id is read).
-            position: int32 scalar, counted from the first output.
-            cache: from `init_cache` or the last step, its "beams" reordered by parent.
+            ids: int32 [B * K], the tokens before this position. At position 0 they are ignored, and the input is the
+                prompt's last id.
+            position: int32 scalar, counted from the first output token.
+            cache: from `init_cache` or the previous step, with "beams" reordered by parent.
 
         Returns:
-            (float32 logits [B * K, vocab_size], new cache).
+            (float32 logits [B * K, vocab_size], the updated cache).
         """
         fixed = cache["fixed"]
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
@@ -291,7 +292,7 @@ class TransformerLM(TransformerModel):
 
 
 def join_prompts(prompts, lengths, targets):
-    """Returns rows [B, P + T] of the first `lengths` [B] ids of prompts [B, P], followed by targets [B, T]."""
+    """Joins the first `lengths` [B] ids of prompts [B, P] with targets [B, T], without a gap: [B, P + T]."""
     row = ops.concatenate([prompts, targets], axis=1)
     width, lengths = shape_of(row)[1], ops.expand_dims(lengths, 1)
     at = ops.arange(width, dtype="int32")
@@ -300,14 +301,14 @@ def join_prompts(prompts, lengths, targets):
 
 
 def take_positions(x, at):
-    """Returns the positions `at`, int32 [B, n], of the rows of x [B, T, …]: [B, n, …], by one gather from a matrix."""
+    """Selects the positions `at`, int32 [B, n], from the rows of x [B, T, …] with a single gather: [B, n, …]."""
     batch, length = shape_of(x)[:2]
     first = ops.expand_dims(ops.arange(batch, dtype="int32"), 1) * length
     return ops.take(ops.reshape(x, (-1, *x.shape[2:])), first + at, axis=0)
 
 
 def _ids(given, vocab_size):
-    """Returns `unused_ids` as a list of int. Raises `ValueError` for an id outside the vocabulary."""
+    """Returns `unused_ids` as a list of int. Raises `ValueError` if an id is outside the vocabulary."""
     try:
         ids = [int(i) for i in given]
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The parts of models of Transformer layers, made from the arguments of their constructors."""
+"""The base class of Transformer models, which creates embeddings, positions and stacks from constructor arguments."""
 
 import inspect
 from typing import ClassVar
@@ -30,14 +30,15 @@ from t2t_lite.text.vocabulary import PAD_ID
 
 
 class TransformerModel(SequenceModel):
-    """Makes embeddings, positions and stacks of layers: base of `Transformer`, `TransformerLM`, `TransformerEncoder`.
+    """Base class of `Transformer`, `TransformerLM` and `TransformerEncoder`, with methods for creating their parts.
 
-    A subclass declares `OPTIONS`, see `shared_options`, to which those of its `HPARAMS` are added. Its constructor gets
-    all of them by name, and passes them on before it makes parts from `config`.
+    A subclass declares `OPTIONS` (see `shared_options`), to which the options in its `HPARAMS` are added. Its
+    constructor receives all options by name, and passes them to the base constructor before it creates parts from
+    `config`.
     """
 
     OPTIONS: ClassVar = {}
-    context_class = Context  # the class of the context of stacks
+    context_class = Context  # the class of context for the stacks
 
     def __init_subclass__(cls, **kwargs):
         if {"OPTIONS", "__init__"} <= vars(cls).keys():
@@ -46,7 +47,7 @@ class TransformerModel(SequenceModel):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, vocab_size, target_vocab_size, **options):
-        """Keeps the arguments in `config`. Raises `ValueError` if one is out of its range."""
+        """Stores the arguments in `config`. Raises `ValueError` if an argument is out of range."""
         own = {name: options.pop(name) for name in self.OPTIONS}
         super().__init__(**options)
         check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size)
@@ -59,10 +60,10 @@ class TransformerModel(SequenceModel):
 
     @classmethod
     def kind_hparams(cls, self_attention_type, ffn_layer):
-        """Returns {name: setting} of the settings that kinds of layers declare.
+        """Returns {name: setting} for the settings declared by kinds of layers.
 
         Raises:
-            UserError: a kind is unknown or cannot be read.
+            UserError: if a kind is unknown or cannot be parsed.
         """
         settings = {}
         for kinds, text in ((attentions, self_attention_type), (networks, ffn_layer)):
@@ -73,36 +74,37 @@ class TransformerModel(SequenceModel):
         return settings
 
     def make_embedding(self, size, name, use_bias=False):
-        """Returns the `TokenEmbedding` of a vocabulary."""
+        """Creates a `TokenEmbedding` for a vocabulary."""
         c = self.config
         options = {"scale": c["scale_embeddings"], "embedding_size": c["embedding_size"], "use_bias": use_bias}
         options["embeddings_initializer"] = self.embeddings_initializer()
         return TokenEmbedding(size, c["hidden_size"], **options, dtype=self.dtype_policy, name=name)
 
     def embeddings_initializer(self):
-        """Returns the initializer of tables of embeddings; None: the layers' default.
+        """Returns the initializer of embedding tables, or None for the default of the layers.
 
-        The initializer "normal" is used for all weights, as in GPT-2 and BERT; others only for the layers' matrices.
+        The initializer "normal" is used for all weights, as in GPT-2 and BERT. Other initializers are only used for the
+        matrices of layers.
         """
         c = self.config
         return matrix_initializer("normal", c["initializer_gain"]) if c["initializer"] == "normal" else None
 
     def make_position(self, name):
-        """Returns the layer that adds positions to embeddings, or None, and keeps its limit."""
+        """Creates the layer that adds positions to embeddings, or returns None; stores the limit of the layer."""
         make = POSITIONS[self.config["position"]].embedding
         layer = make and make(self.config, self.embeddings_initializer(), dtype=self.dtype_policy, name=name)
         self.position_limit = getattr(layer, "max_length", None)
         return layer
 
     def make_stack(self, name, layer_class, num_layers, attends_to_memory=False, num_groups=None):
-        """Returns a `TransformerStack`.
+        """Creates a `TransformerStack` and its layers.
 
         Args:
             name: "encoder" or "decoder".
             layer_class: `TransformerEncoderLayer` or `TransformerDecoderLayer`.
             num_layers: int.
             attends_to_memory: bool, whether the decoder's layers have cross-attention.
-            num_groups: int, groups of neighbouring layers that share their weights; None: no sharing.
+            num_groups: int, the number of groups of adjacent layers that share weights, or None for no sharing.
         """
         c = {**self.config, "output_initializer": self._output_initializer(num_layers)}
         c["kernel_initializer"] = self.kernel_initializer()
@@ -121,7 +123,7 @@ class TransformerModel(SequenceModel):
         return self.stack_of(layers, recompute=c["recompute_grad"], dtype=self.dtype_policy, name=name)
 
     def stack_of(self, layers, **options):
-        """Makes a stack of layers, a `TransformerStack`. Override it for your own stacks.
+        """Creates a `TransformerStack` from layers. Override this method to use your own class of stack.
 
         Args:
             layers: list of layers.
@@ -130,12 +132,12 @@ class TransformerModel(SequenceModel):
         return TransformerStack(layers, **options)
 
     def kernel_initializer(self):
-        """Returns the initializer of the layers' matrices."""
+        """Returns the initializer of the matrices of layers."""
         c = self.config
         return c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
 
     def _output_initializer(self, num_layers):
-        """Returns the initializer of the matrices that write to the residual stream; None: the usual one."""
+        """Returns the initializer of sub-layers' output matrices, or None for the same as other matrices."""
         c = self.config
         if not c.get("scale_residuals") or c["kernel_initializer"]:
             return None
@@ -150,15 +152,15 @@ class TransformerModel(SequenceModel):
         return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
     def attention(self, role, index, **options):
-        """Makes the attention of one layer. Override it for your own kinds.
+        """Creates the attention of one layer. Override this method to use your own kinds of attention.
 
         Args:
-            role: "encoder" or "decoder" for self-attention, or "memory", from the decoder to the encoder's output.
-            index: int, number of the layer in its stack.
+            role: "encoder" or "decoder" for self-attention, or "memory" for attention to the encoder's output.
+            index: int, the number of the layer in its stack.
             **options: arguments of `MultiHeadAttention`.
 
         Returns:
-            A layer with the calls of `MultiHeadAttention`.
+            A layer with the same methods as `MultiHeadAttention`.
         """
         if role == "memory":
             return MultiHeadAttention(**options)
@@ -166,15 +168,15 @@ class TransformerModel(SequenceModel):
         return make_self_attention(self.config["self_attention"], index, **options)
 
     def feed_forward(self, role, index, **options):
-        """Makes the feed-forward network of one layer. Override it for your own kinds.
+        """Creates the feed-forward network of one layer. Override this method to use your own kinds of networks.
 
         Args:
             role, index: as in `attention`.
             **options: arguments of `FeedForward`.
 
         Returns:
-            A layer called with [B, T, hidden] and `training`, and with `context` if its `call` takes one; None: the
-            usual `FeedForward`.
+            A layer called with [B, T, hidden] and `training`, and with `context` if its `call` has this argument; or
+            None for the default `FeedForward`.
         """
         kinds = networks.kinds_of(self.config["feed_forward"])
         is_plain = kinds[index % len(kinds)][0] == PLAIN
@@ -182,20 +184,20 @@ class TransformerModel(SequenceModel):
 
     @property
     def cost_features(self):
-        """List of the features whose stacks have costs, "inputs" or "targets"."""
+        """The features whose stacks have costs, a list that may have "inputs" and "targets"."""
         return [feature for feature, stack in self.stacks().items() if stack.has_costs]
 
     def outputs(self, logits, costs, results=None, **others):
-        """Returns the outputs of a call: only the logits if there is nothing else.
+        """Combines the outputs of a call, or returns only the logits if there are no other outputs.
 
         Args:
             logits: the logits of the targets.
             costs: {feature: float32 [B, length]} for `cost_features`.
-            results: {feature: Results} in training, which have the shares.
+            results: {feature: Results}, which hold the shares in training.
             **others: further outputs by name.
 
         Returns:
-            The logits, or {"targets": logits, **others}, with "costs" and "shares" if there are any: see
+            The logits, or {"targets": logits, **others}, including "costs" and "shares" if they exist: see
             `named_outputs`.
         """
         others |= {COSTS: costs} if costs else {}
@@ -208,11 +210,11 @@ class TransformerModel(SequenceModel):
         return {"targets": logits, **others} if others else logits
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [B, T], True where the target is not padding; None for a dict, whose logits carry masks."""
+        """Returns bool [B, T], True where a target is not padding, or None if the output is a dict."""
         return None if self.has_costs else super().compute_mask(inputs)
 
     def compute_output_spec(self, inputs, training=None):
-        """Returns symbolic outputs: logits are float32 whatever the dtype policy."""
+        """Returns symbolic outputs; logits are float32 whatever the dtype policy."""
         return self.outputs(super().compute_output_spec(inputs, training), self.cost_specs(inputs))
 
     def cost_specs(self, inputs):
@@ -220,34 +222,34 @@ class TransformerModel(SequenceModel):
         return {f: keras.KerasTensor(inputs[f].shape, dtype="float32") for f in self.cost_features}
 
     def logits(self, hidden, matrix=None):
-        """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
+        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
         return self.softmax(hidden, reverse=True, matrix=matrix)
 
     @property
     def max_length(self):
-        """The number of positions in a table, int; None: no limit."""
+        """The number of positions in the position table, int, or None if there is no limit."""
         return self.position_limit
 
 
 def _taken(layer_class, config):
-    """Returns the options of a model that are also arguments of a layer."""
+    """Returns the options of a model that are also arguments of a layer class."""
     return {name: config[name] for name in inspect.signature(layer_class).parameters if name in config}
 
 
 def build_embeddings(*layers):
-    """Builds look-ups and softmax, which may share layers."""
+    """Builds embeddings and the output layer, which may be the same layer."""
     for layer in layers:
         if not layer.built:
             layer.build((None, None))
 
 
 def is_token(ids):
-    """int ids -> bool, True where they are not padding."""
+    """Returns bool, True where ids are not padding."""
     return ops.not_equal(ids, PAD_ID)
 
 
 def positioned(layer, x, position=None):
-    """Adds positions to embeddings `x` by a layer; returns `x` if the layer is None."""
+    """Adds positions to embeddings `x` with a layer; returns `x` if the layer is None."""
     return x if layer is None else layer(x, position=position)
 
 

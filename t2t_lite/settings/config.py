@@ -1,4 +1,4 @@
-"""HParams: every setting of a model and its training, typed, with overrides and JSON.
+"""HParams: all typed settings of a model and its training, which can be overridden and saved as JSON.
 
 Mirrors tensor2tensor's utils/hparam.py and layers/common_hparams.py. The defaults are the paper's base model.
 """
@@ -14,7 +14,7 @@ from t2t_lite.settings.declared_hparams import DeclaredHParams
 from t2t_lite.settings.ranges import Setting, own_settings, settings_of
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layers, which declare further settings
+KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layers with more settings
 
 
 @dataclasses.dataclass(eq=False)
@@ -23,12 +23,12 @@ class HParams(DeclaredHParams):
 
     Values keep the type of their declaration and stay in its range (ranges.py); an int accepts `1e3`, a float `1`.
     Models, runs, exporters and docs handle a setting according to its `Setting`; a model has further `HPARAMS`. `said`
-    has the names that were given or assigned, even with the default value: unless `dtype_policy` is among them, a model
-    uses Keras' global policy.
+    is the set of names that were given or assigned, even with the default value. Unless it includes `dtype_policy`, a
+    model uses Keras' global policy.
     """
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Records which settings are given, for `said`."""
+        """Initializes the settings and records in `said` which of them are given."""
         made = super().__new__(cls)
         vars(made)["_given"] = {*given}
         return made
@@ -42,7 +42,7 @@ class HParams(DeclaredHParams):
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
             vars(self).get("said", set()).add(name)
             if name == "lora_rank" and not self.lora_rank:
-                object.__setattr__(self, "lora_alpha", 0.0)  # which a set or a run had for its LoRA
+                object.__setattr__(self, "lora_alpha", 0.0)  # the value that a set or a run had for LoRA
             if name in KINDS and self.__dict__.get("model_class"):
                 self._declare(self.model_class)
         elif name in self.__dict__.get("_own", {}):
@@ -52,8 +52,8 @@ class HParams(DeclaredHParams):
                 f"hparam {shown(name)} is not declared. {self._nearest(name)} To add your own: add_hparam()."
             )
 
-    def __getattr__(self, name: str) -> Any:  # only reached when the dataclass has no such attribute
-        if name.startswith("_"):  # copy and pickle ask for these before there is any state
+    def __getattr__(self, name: str) -> Any:  # only called if the dataclass lacks the attribute
+        if name.startswith("_"):  # copy and pickle look these up before the object has any state
             raise AttributeError(name)
         if name in self._own:
             return self._own[name]
@@ -69,46 +69,46 @@ class HParams(DeclaredHParams):
             UserError: the name exists, or the value is not a bool, int, float, str or list that JSON can hold (no NaN).
         """
         if name in self:
-            raise UserError(f"hparam {shown(name)} exists already; assign to it instead of adding it.")
+            raise UserError(f"hparam {shown(name)} already exists. Assign a value instead of adding it.")
         self._own[name] = storable(name, value)
         self._declared[name] = Setting(name, type(value), value)
 
     def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
-        They have their defaults, or the values in this object. The settings of kinds of attention and of feed-forward
-        layers follow from `self_attention_type` and `ffn_layer`.
+        These settings have their defaults, or the values in this object. The settings of kinds of attention and of
+        feed-forward layers follow from `self_attention_type` and `ffn_layer`.
 
         Raises:
-            UserError: a value has another type or is out of range, or a name is one of `HParams`.
+            UserError: a value has the wrong type or is out of range, or `HParams` already declares a name.
         """
         made = self.copy()
         made._declare(model_class)
         return made
 
     def kinds(self) -> dict[str, str]:
-        """Returns {name: value} of the settings that name kinds of layers, which have further settings."""
+        """Returns {name: value} of the settings whose values name kinds of layers."""
         return {name: getattr(self, name) for name in KINDS}
 
     def _declare(self, model_class):
-        """Adds the settings of a model and of its kinds of layers."""
+        """Declares the settings of a model and of its kinds of layers."""
         object.__setattr__(self, "model_class", model_class)
         for name, declared in own_settings(model_class, **self.kinds()).items():
             if name in _SETTINGS:
-                raise UserError(f"{model_class.__name__}.HPARAMS: hparam {name} exists already. Choose another name.")
+                raise UserError(f"{model_class.__name__}.HPARAMS: hparam {name} already exists. Choose another name.")
             self._own[name] = declared.typed(self._own.get(name, declared.default))
             self._declared[name] = declared
 
     def set_hparam(self, name: str, value: object) -> None:
-        """Sets a declared hyperparameter."""
+        """Sets a declared hyperparameter to a value."""
         setattr(self, name, value)
 
     def values(self) -> dict[str, Any]:
-        """Returns a dict of all names and values, including the user's own."""
+        """Returns a dict of all names and values, including hyperparameters added by the user."""
         return {**{f: getattr(self, f) for f in _SETTINGS}, **self._own}
 
     def settings(self) -> dict[str, Setting]:
-        """Returns {name: Setting} of all declarations in the order of `values`."""
+        """Returns the declarations of all hyperparameters, {name: Setting}, in the order of `values`."""
         return {**_SETTINGS, **self._declared}
 
     def get(self, name: str, default: object = None) -> Any:
@@ -128,21 +128,21 @@ class HParams(DeclaredHParams):
         vars(made).update(model_class=self.model_class, said={*self.said})
         return made
 
-    __copy__ = copy  # copy.copy() would share the user's own values
+    __copy__ = copy  # copy.copy() would share the values of added hyperparameters
 
     def override_from_dict(self, overrides: dict) -> Self:
-        """Returns a new HParams with the given values. Raises `UserError` for unknown names or wrong types."""
+        """Returns a copy with some values changed. Raises `UserError` for unknown names or wrong types."""
         made = self.copy()
         for name, value in _kinds_first(overrides):
             setattr(made, name, value)
         return made
 
     def parse(self, text: str, skips: Any = None) -> Self:
-        """Returns a new HParams changed by `name=value,name=[1,2],…` (tensor2tensor's `--hparams` grammar).
+        """Returns a copy changed by `name=value,name=[1,2],…` (the syntax of tensor2tensor's `--hparams`).
 
         Raises:
-            UserError: a name is unknown (the message has the nearest names) and `skips(name)` is not true, or given
-                twice; a value has another type; or the text does not have this form.
+            UserError: a name is given twice, or is unknown and `skips(name)` is false (the message has the nearest
+                names); a value has the wrong type; or the text does not have this form.
         """
         made = self.copy()
         for name, value in _kinds_first(parse_assignments(text, "--hparams")):
@@ -154,14 +154,14 @@ class HParams(DeclaredHParams):
         return made
 
     def to_json(self) -> str:
-        """Returns sorted JSON, one value per line. Raises `UserError` for NaN in a user's own list."""
+        """Returns sorted JSON, one value per line. Raises `UserError` for NaN in an added list."""
         for name, value in self._own.items():
             storable(name, value)
         return json.dumps(self.values(), indent=1, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_dict(cls, values: dict) -> Self:
-        """Makes HParams from a dict; names that are not declared become the user's own."""
+        """Makes HParams from a dict, in which undeclared names are added as the user's hyperparameters."""
         made = cls()
         for name, value in values.items():
             if name in _SETTINGS:
@@ -172,7 +172,7 @@ class HParams(DeclaredHParams):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Reads what `to_json` wrote. Raises `UserError` when it is not a JSON object of hyperparameters."""
+        """Parses the JSON written by `to_json`. Raises `UserError` if it is not an object of hyperparameters."""
         values = parse_json(text, "hyperparameters")
         if not isinstance(values, dict):
             raise UserError(f"hyperparameters: expected a JSON object, got {type(values).__name__}.")
@@ -183,21 +183,21 @@ _SETTINGS = settings_of(HParams)
 
 
 def _kinds_first(values):
-    """Returns the items of a dict, those first that may declare others."""
+    """Returns the items of a dict, beginning with the settings that may declare further settings."""
     return sorted(values.items(), key=lambda item: item[0] not in KINDS)
 
 
 def parse_assignments(text, where):
     """Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; spaces are ignored.
 
-    A value that is JSON and begins with { or [{ is one string, including its commas.
+    A JSON value that begins with { or [{ becomes one string, including its commas.
 
     Args:
-        text: the assignments; "" gives {}.
+        text: the assignments; for "" the result is {}.
         where: the name of the text in errors, such as "--decode_hparams".
 
     Raises:
-        UserError: the text does not have this form, or a name is given twice.
+        UserError: the text does not have this form, or a name occurs twice.
     """
     found, rest = {}, text.strip()
     while rest:
@@ -220,7 +220,7 @@ def _assignment(text, where):
 
 
 def _json_assignment(text):
-    """Returns (name, value, rest of the text) if the first assignment has JSON with braces, otherwise None."""
+    """Returns (name, value, rest of the text) if the first value is JSON with braces, or else None."""
     begin = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(?=\[?\s*\{)", text)
     try:
         _, end = json.JSONDecoder().raw_decode(text, begin.end()) if begin else (None, 0)

@@ -19,7 +19,12 @@ class DeclaredHParams:
     )
     num_heads: int = setting(8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the heads of each attention.")
     num_hidden_layers: int = setting(
-        6, 0, 2**9, argument="num_layers", fixed=True, meaning="N, the layers of a stack, or of encoder and decoder."
+        6,
+        0,
+        2**9,
+        argument="num_layers",
+        fixed=True,
+        meaning="N, the number of layers of a stack, or of the encoder and the decoder each.",
     )
     num_encoder_layers: int = setting(
         0, 0, 2**9, argument="num_encoder_layers", zero="num_hidden_layers", fixed=True,
@@ -31,24 +36,24 @@ class DeclaredHParams:
     )  # fmt: skip
     attention_key_channels: int = setting(
         0, 0, 2**18, argument="key_dim", zero="none", per="num_heads", fixed=True,
-        meaning="d_k, the total over all heads; 0: hidden_size.",
+        meaning="d_k, total size of the queries and keys of all heads; 0: hidden_size.",
     )  # fmt: skip
     attention_value_channels: int = setting(
         0, 0, 2**18, argument="value_dim", zero="none", per="num_heads", fixed=True,
-        meaning="d_v, the total over all heads; 0: hidden_size.",
+        meaning="d_v, total size of the values of all heads; 0: hidden_size.",
     )  # fmt: skip
 
     # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
     layer_preprocess_sequence: str = setting(
         "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
-        meaning="Before each sub-layer: nothing (the paper) or a normalization (n).",
+        meaning="What precedes each sub-layer: nothing (the paper) or a normalization (n).",
     )  # fmt: skip
     layer_postprocess_sequence: str = setting(
         "dan", choices={"dan": "post", "da": "pre"}, argument="norm", fixed=True,
-        meaning="After each sub-layer: dropout (d), addition (a) and, in the paper, normalization (n).",
+        meaning="What follows each sub-layer: dropout (d), residual addition (a) and, in the paper, normalization (n).",
     )  # fmt: skip
     norm_epsilon: float = setting(
-        1e-5, 1e-20, 1, argument="norm_epsilon", fixed=True, meaning="Added to the variance in normalizations."
+        1e-5, 1e-20, 1, argument="norm_epsilon", fixed=True, meaning="Number added to the variance in normalizations."
     )
     attention_bias: bool = setting(
         False, argument="attention_bias", fixed=True, meaning="Whether attention's projections have biases."
@@ -62,7 +67,7 @@ class DeclaredHParams:
     )
     embedding_size: int = setting(
         0, 0, 2**16, argument="embedding_size", zero="none", fixed=True,
-        meaning="Size of the embeddings before they are projected to hidden_size; 0: hidden_size, without projection.",
+        meaning="Size of the embeddings before their projection to hidden_size; 0: hidden_size, without a projection.",
     )  # fmt: skip
     multiply_embedding_mode: str = setting(
         "sqrt_depth", choices={"sqrt_depth": True, "none": False}, argument="scale_embeddings", fixed=True,
@@ -75,11 +80,11 @@ class DeclaredHParams:
     )  # fmt: skip
     pos: str = setting(
         "timing", choices={"timing": "sinusoidal", "emb": "learned", "rotary": "rotary", "none": "none"},
-        argument="position", fixed=True, meaning="Positions: sinusoids, a learned table, rotary ones or none.",
+        argument="position", fixed=True, meaning="Positions: sinusoids, a learned table, rotary embeddings or none.",
     )  # fmt: skip
     position_layout: str = setting(
         "interleaved", choices=("interleaved", "marian", "tensor2tensor"), argument="position_layout", fixed=True,
-        meaning="Order and frequencies of the sinusoids; interleaved is the paper's.",
+        meaning="Order and frequencies of the sinusoids; interleaved is as in the paper.",
     )  # fmt: skip
     max_position: int = setting(
         1024, 1, 2**20, argument="max_position", fixed=True, meaning="Rows of a learned table of positions."
@@ -88,12 +93,14 @@ class DeclaredHParams:
         "dot_product", argument="self_attention", fixed=True,
         meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
         "dot_product_relative_v2 (Music Transformer), dot_product_relative_memory (Transformer-XL), restricted (the "
-        "paper, section 4), local_1d, local_2d, strided or fixed; a+b is a score with a pattern; patterns a:b are "
-        "those of the first and the second half of the heads; several kinds, a/b, take turns over the layers.",
+        "paper, section 4), local_1d, local_2d, strided or fixed; a+b combines a kind of score with a pattern; a:b "
+        "gives the first half of the heads pattern a and the second half pattern b; a/b alternates kinds from layer "
+        "to layer.",
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
-        meaning="For dot_product_relative: largest distance with its own vector; for v2: number of distances with one.",
+        meaning="For dot_product_relative: largest distance that has its own vector. For v2: number of distances that "
+            "have one.",
     )  # fmt: skip
     add_relative_to_values: bool = setting(
         False, argument="self_attention.add_relative_to_values", fixed=True,
@@ -101,16 +108,16 @@ class DeclaredHParams:
     )  # fmt: skip
     heads_share_relative_embedding: bool = setting(
         False, argument="self_attention.heads_share_relative_embedding", fixed=True,
-        meaning="For dot_product_relative_v2: whether all heads share the vectors.",
+        meaning="For dot_product_relative_v2: whether all heads share the vectors of distances.",
     )  # fmt: skip
     attention_neighborhood: int = setting(
         0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,
-        meaning="For restricted: r, the number of positions that each position sees.",
+        meaning="For restricted: r, the number of positions that each position attends to.",
     )  # fmt: skip
     ffn_layer: str = setting(
         "dense_relu_dense", argument="feed_forward", fixed=True,
-        meaning="Kind of feed-forward network: dense_relu_dense (the paper) or local_moe (a mixture of experts); "
-        "several, a/b, take turns over the layers.",
+        meaning="Kind of feed-forward network: dense_relu_dense (the paper) or local_moe (a mixture of experts); a/b "
+        "alternates kinds from layer to layer.",
     )  # fmt: skip
     initializer: str = setting(
         "uniform_unit_scaling", argument="initializer",
@@ -128,11 +135,16 @@ class DeclaredHParams:
     relu_dropout: float = setting(
         0.0, 0, below=1, argument="relu_dropout", meaning="Dropout rate inside the feed-forward networks."
     )
-    label_smoothing: float = setting(0.1, 0, below=1, meaning="Probability that is spread over the wrong ids.")
+    label_smoothing: float = setting(
+        0.1, 0, below=1, meaning="Label smoothing: the probability that is spread over the wrong ids."
+    )
 
     # Batches.
     batch_size: int = setting(
-        4096, 1, 2**24, meaning="Tokens per replica: rows x the longest row of either side, including padding."
+        4096,
+        1,
+        2**24,
+        meaning="Maximum number of tokens per replica: rows x the longest row of either side, including padding.",
     )
     max_length: int = setting(256, 0, 2**24, meaning="Longer training examples are dropped and counted; 0: batch_size.")
     min_length: int = setting(0, 0, 2**24, meaning="Shorter training examples are dropped and counted.")
@@ -147,16 +159,19 @@ class DeclaredHParams:
     # Optimizer (paper, 5.3).
     optimizer: str = setting(
         "adam", choices=("adam", "true_adam", "adam_w", "lamb", "adafactor", "sgd", "multistep_adam"), fixed=True,
-        meaning="The optimizer; true_adam and adam_w mean adam, multistep_adam accumulates gradients.",
+        meaning="The optimizer. true_adam and adam_w are other names of adam; multistep_adam is adam with accumulated "
+            "gradients.",
     )  # fmt: skip
     optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="For Adam: decay of the first moment.")
     optimizer_adam_beta2: float = setting(0.98, 0, below=1, meaning="For Adam: decay of the second moment.")
-    optimizer_adam_epsilon: float = setting(1e-9, 1e-20, 1, meaning="For Adam: added to the root of the second moment.")
+    optimizer_adam_epsilon: float = setting(
+        1e-9, 1e-20, 1, meaning="For Adam: number added to the root of the second moment."
+    )
     optimizer_adafactor_beta1: float = setting(
         0.0, 0, below=1, fixed=True, meaning="For Adafactor: decay of the first moment; 0: no first moment."
     )
     optimizer_adafactor_beta2: float = setting(
-        0.999, above=0, below=1, meaning="For Adafactor: decay of the second moment, with decay type adam."
+        0.999, above=0, below=1, meaning="For Adafactor with decay type adam: decay of the second moment."
     )
     optimizer_adafactor_factored: bool = setting(
         True, fixed=True, meaning="For Adafactor: whether a matrix's second moments are stored by row and column."
@@ -165,7 +180,7 @@ class DeclaredHParams:
         "pow", choices=("pow", "adam"), meaning="For Adafactor: type of the second moment's decay."
     )
     optimizer_adafactor_memory_exponent: float = setting(
-        0.8, above=0, most=10, meaning="For Adafactor: the exponent of decay type pow."
+        0.8, above=0, most=10, meaning="For Adafactor with decay type pow: the exponent."
     )
     optimizer_adafactor_clipping_threshold: float = setting(
         1.0, 0, 10**6, meaning="For Adafactor: root mean square at which an update is clipped; 0: never."
@@ -177,7 +192,10 @@ class DeclaredHParams:
         0, 0, 256, meaning="For multistep_adam: another name of gradient_accumulation_steps."
     )
     weight_decay: float = setting(
-        0.0, 0, 1, meaning="Share of the matrices, times the learning rate, that each step subtracts; 0: off."
+        0.0,
+        0,
+        1,
+        meaning="Weight decay: each step subtracts this share of the matrices, times the learning rate; 0: off.",
     )
     ema_decay: float = setting(
         0.0, 0, below=1, fixed=True,
@@ -185,11 +203,11 @@ class DeclaredHParams:
     )  # fmt: skip
     learning_rate_schedule: str = setting(
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
-        meaning="Product of factors: see training/optimization/schedules.py.",
+        meaning="Schedule of the learning rate, a product of factors: see training/optimization/schedules.py.",
     )
     learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="The factor constant.")
-    learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Steps of the warm-up.")
-    learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1, meaning="Steps of the decay factors.")
+    learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Number of warm-up steps.")
+    learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1, meaning="Number of steps of the decay factors.")
     learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Rate of exponential decay.")
     learning_rate_decay_staircase: bool = setting(
         False, meaning="Whether exponential decay is applied in discrete steps."
@@ -198,18 +216,26 @@ class DeclaredHParams:
         1.0,
         above=0,
         most=1,
-        meaning="Factor of the rate from a layer to the layer below; embeddings are the lowest; 1: off.",
+        meaning="Layer-wise decay: factor of the learning rate from each layer to the layer below, down to the "
+        "embeddings; 1: off.",
     )
     unfreeze_steps: int = setting(
         0, limits=COUNT,
-        meaning="Steps after which one more layer is trained, from the top down to the embeddings; 0: all at once.",
+        meaning="Unfreezing: steps after which one more layer is trained, from the top to the embeddings; 0: train "
+            "all layers from the start.",
     )  # fmt: skip
-    frozen: str = setting("", fixed=True, meaning="Parts that are not trained, such as embedding/encoder_0-3.")
-    lora_rank: int = setting(0, 0, 2**12, fixed=True, meaning="LoRA rank; only LoRA and heads are trained; 0: off.")
-    lora_alpha: float = setting(0.0, 0, 10**6, fixed=True, meaning="LoRA is scaled by lora_alpha / lora_rank; 0: by 1.")
-    clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
+    frozen: str = setting(
+        "", fixed=True, meaning="Parts of the model that are not trained, such as embedding/encoder_0-3."
+    )
+    lora_rank: int = setting(
+        0, 0, 2**12, fixed=True, meaning="LoRA rank; if set, only the LoRA weights and the heads are trained; 0: off."
+    )
+    lora_alpha: float = setting(
+        0.0, 0, 10**6, fixed=True, meaning="The LoRA update is scaled by lora_alpha / lora_rank; 0: by 1."
+    )
+    clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm to which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
-        10, limits=COUNT, meaning="Consecutive steps with a loss or gradient that is not finite before training stops."
+        10, limits=COUNT, meaning="Consecutive steps with non-finite loss or gradient after which training stops."
     )
 
     # The machine.
@@ -218,27 +244,30 @@ class DeclaredHParams:
         argument="dtype", meaning="The dtypes of computations and weights.",
     )  # fmt: skip
     mixed_precision_optimizer_init_loss_scale: float = setting(
-        2.0**15, limits=LOSS_SCALE, meaning="For float16: initial loss scale."
+        2.0**15, limits=LOSS_SCALE, meaning="For float16: initial scale of the loss."
     )
     loss_scale_growth_steps: int = setting(
         2000, 1, 2**31 - 1, meaning="For float16: steps with finite gradients after which the loss scale doubles."
     )
     recompute_grad: bool = setting(
         False, argument="recompute_grad",
-        meaning="Whether activations inside the layers are recomputed for their gradients, to save memory.",
+        meaning="Whether activations inside the layers are recomputed in the backward pass, to save memory.",
     )  # fmt: skip
-    random_seed: int = setting(429459, limits=SEED, meaning="Seed of initial weights, order of the data and dropout.")
+    random_seed: int = setting(
+        429459, limits=SEED, meaning="Seed of the initial weights, the order of the data and dropout."
+    )
 
     # Evaluation during training.
     eval_metrics: str = setting(
-        "", meaning="Metrics in addition to those of the problem, separated by /, such as f1_macro/mcc or ter."
+        "", meaning="Metrics, in addition to the problem's metrics, separated by /, such as f1_macro/mcc or ter."
     )
     eval_decode_examples: int = setting(
-        200, limits=COUNT, meaning="Dev sentences to translate in each evaluation; 0: none."
+        200, limits=COUNT, meaning="Number of dev sentences to translate in each evaluation; 0: none."
     )
     eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Beam size of these translations.")
     eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Length penalty of these translations.")
     eval_tokenization: str = setting(
         "",
-        meaning="BLEU's tokenization, such as zh or char; empty: by the target language, 13a if it has spaces.",
+        meaning="Tokenization for BLEU, such as zh or char; empty: by the target language, which is 13a for languages "
+        "with spaces.",
     )

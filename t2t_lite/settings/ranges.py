@@ -1,4 +1,4 @@
-"""The type of a setting and the numbers or words that it may be; declared with the setting, only checked here."""
+"""Types and ranges of settings, which are declared with each setting and checked here."""
 
 import ctypes
 import dataclasses
@@ -13,11 +13,11 @@ from t2t_lite.errors import UserError, nearest
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The finite numbers that a setting may be; as text, `from 1 to 4,096`.
+    """The range of a numeric setting; str() of it is, for example, "from 1 to 4,096". Only finite numbers are allowed.
 
     Attributes:
         least, most: the smallest and the largest number.
-        above, below: exclusive bounds. They apply to the number rounded to float32, in which it is computed with:
+        above, below: exclusive bounds. They apply after rounding to float32, the type of later computations, so
             0.99999999 is not below 1.
         also: further numbers, such as -1 for "off".
     """
@@ -54,7 +54,7 @@ class Range:
 
 @dataclasses.dataclass(frozen=True)
 class Choices:
-    """The words that a setting may be."""
+    """The allowed words of a setting."""
 
     words: tuple
 
@@ -65,67 +65,69 @@ class Choices:
         return ", ".join(self.words)
 
 
-# Ranges of settings that exist in several places. Each bound is far beyond any real use; larger values are mistakes,
-# which usually fill the memory or never finish.
+# Ranges that several settings share. Each bound is far beyond any real use; larger values are mistakes that would
+# usually fill the memory or never finish.
 ALPHA = Range(0, 5)  # the fifth power of the longest length is still a finite float32
 BEAM_SIZE = Range(1, 1024)
-COUNT = Range(0, 2**31 - 1)  # sentences, steps, examples; 0: none, or all
+COUNT = Range(0, 2**31 - 1)  # sentences, steps or examples; 0 means none, or all
 DECODE_BATCH = Range(1, 4096)
 EXTRA_LENGTH = Range(0, 10_000)
 NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
-JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # for hidden states
-PATTERN_LENGTH = Range(2, 2048)  # positions in a picture of a pattern, a matrix with as many rows and columns
-SHAPES = Range(1, 64)  # shapes of batches, for each of which XLA compiles a program
-LOGICAL_CPUS = Range(0, 64)  # each is a replica with a copy of the graph
-LOSS_SCALE = Range(1, 2**24)  # more than any gradient in float16 needs; also the bound of NVIDIA's Apex
+JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # ways to combine layers and positions
+PATTERN_LENGTH = Range(2, 2048)  # rows and columns of a pattern's picture, one per position
+SHAPES = Range(1, 64)  # shapes of batches; XLA compiles a program for each
+LOGICAL_CPUS = Range(0, 64)  # replicas, each with a copy of the graph
+LOSS_SCALE = Range(1, 2**24)  # enough for any float16 gradient; the same bound as in NVIDIA's Apex
 MINUTES = Range(0, 10**7)  # 19 years
 SECONDS = Range(0, 10**8)  # 3 years
 HOURS = Range(most=10**6, above=0)
 STEPS_BETWEEN = Range(1, 10**9)
-CHARACTER_COVERAGE = Range(0.98, 1)  # what SentencePiece accepts
+CHARACTER_COVERAGE = Range(0.98, 1)  # the range that SentencePiece accepts
 CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # for decoding
-LONG_INPUTS = ("split", "truncate", "refuse")  # what is done with a text that is too long
-SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is translated
+LONG_INPUTS = ("split", "truncate", "refuse")  # treatments of a text that is too long
+SPLIT_SENTENCES = ("auto", "always", "never")  # whether a text is split before it is translated
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # between cells
 NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names
-PAIRS = Range(1, 10**9)  # pairs of sentences, at least one
+PAIRS = Range(1, 10**9)  # number of sentence pairs
 MASK_RATE = Range(0.001, 0.999)
-SLOT_ORDERS = ("binary_tree", "uniform")  # the order in which an insertion model predicts the ids of a slot
+SLOT_ORDERS = ("binary_tree", "uniform")  # order in which an insertion model predicts the ids of a slot
 MASK_UNITS = ("token", "word", "ngram", "phrase")  # units that a masked language model predicts as a whole
 METRIC_MOVE = Range(0, 10**6)
-SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or between the starts of two rows
-MODEL_VERSION = Range(0, 2**63 - 1)  # of a model on a server
+SEQUENCE_LENGTH = Range(2, 2**20)  # ids per row of text, or between the starts of two rows
+MODEL_VERSION = Range(0, 2**63 - 1)  # version of a model on a server
 REQUEST_TIMEOUT = Range(0.001, 10**6)  # seconds
 RETRIES = Range(0, 20)
 SHARDS = Range(1, 10**6)
-SAMPLING_SEED = Range(0, 2**31 - 1)  # an export's int32 input can hold it
+SAMPLING_SEED = Range(0, 2**31 - 1)  # fits the int32 input of an export
 SEED = Range(-(2**31), 2**32 - 1)
 VOCAB_SIZE = Range(1, 2**24)
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """The declaration of a setting, from which its check, its documentation and its use by models follow.
+    """The declaration of a setting: the single source for its checks, its documentation and its use in models.
 
     Attributes:
         name: str.
-        kind: type, or a union of one with None.
+        kind: type, or the union of a type and None.
         default: value.
         limits: Range, Choices or None.
-        meaning: str, a sentence.
-        argument: str, the argument of a model's constructor that it sets; `self_attention.x` is the argument x of
-            those kinds of self-attention that have it (`layers/attention_kinds.py`). "" sets none.
-        fixed: bool, whether it must stay the same in a run, because checkpoints depend on it.
-        values: dict, the argument's value for each choice; None: the choice itself.
-        zero: str, name of the setting that 0 stands for, or "none" for the argument's None; "": 0 is 0.
+        meaning: str, the setting's meaning, a sentence.
+        argument: str, the argument of a model's constructor that the setting sets, or "". `self_attention.x` is the
+            argument x of the kinds of self-attention that accept it (`layers/attention_kinds.py`).
+        fixed: bool, whether the setting must not change during a run, because checkpoints depend on it.
+        values: dict, the argument's value for each choice, or None if the value is the choice itself.
+        zero: str, name of the setting whose value replaces 0, "none" if 0 stands for the argument None, or "" if 0 has
+            no special meaning.
         per: str, name of the setting by which the argument's value is divided.
-        flag: str, its name in --decode_hparams, which is tensor2tensor's; "": the same; None: it has none there.
-        needs, excludes: names of facts of `decoding.command.flag_checks`: those that the setting needs to have an
-            effect, and those with which it has none.
-        predicts: bool, whether it affects the predictions of an encoder.
+        flag: str, the setting's name in --decode_hparams, where tensor2tensor's names are used; "" if it is the same,
+            None if --decode_hparams does not have the setting.
+        needs, excludes: names of facts in `decoding.command.flag_checks`: facts that must hold for the setting to have
+            an effect, and facts that make it ineffective.
+        predicts: bool, whether the setting affects the predictions of an encoder.
     """
 
     name: str
@@ -144,7 +146,7 @@ class Setting:
     predicts: bool = False
 
     def typed(self, value):
-        """Returns the value as `typed_value` does. Raises `UserError`."""
+        """Converts and checks a value of this setting: see `typed_value`. Raises `UserError`."""
         return typed_value(self.name, value, self.kind, self.limits)
 
 
@@ -153,9 +155,9 @@ def setting(default, least=None, most=None, *, above=None, below=None, also=(), 
 
     Args:
         default: value.
-        least, most, above, below, also: its range, as arguments of `Range`.
-        choices: the words that it may be, or a dict {word: value of the constructor's argument}.
-        limits: Range or Choices, instead of these.
+        least, most, above, below, also: the arguments of the setting's `Range`.
+        choices: the allowed words, or a dict {word: value of the constructor's argument}.
+        limits: Range or Choices, instead of the arguments above.
         facts: other attributes of `Setting`, such as its meaning.
     """
     bounded = Range(least, most, above, below, also)
@@ -174,8 +176,8 @@ def settings_of(cls):
 def own_settings(model_class, **kinds):
     """Returns {name: Setting} of the settings in a model's `HPARAMS`, {name: setting(…)}.
 
-    With `kinds`, {name of a setting that names kinds of layers: value}, the settings of these kinds are included: see
-    `TransformerModel.kind_hparams`.
+    `kinds` is {name of a setting that names kinds of layers: value}; if given, the settings of these kinds are
+    included: see `TransformerModel.kind_hparams`.
     """
     fields = getattr(model_class, "HPARAMS", {})
     if kinds and hasattr(model_class, "kind_hparams"):
@@ -188,7 +190,7 @@ def check_settings(instance, limited_only=False):
 
     Args:
         instance: an instance of a dataclass.
-        limited_only: bool, leave fields without limits as they are: they may have any type.
+        limited_only: bool, whether to leave fields without limits unchanged, since they may have any type.
     """
     for name, declared in settings_of(type(instance)).items():
         if limited_only and declared.limits is None:
@@ -197,16 +199,16 @@ def check_settings(instance, limited_only=False):
 
 
 def typed_value(name, value, kind, limits=None):
-    """Converts a value to a type and checks its limits; strings are parsed: an int accepts `1e3`, a float `1`.
+    """Converts a value to a type and checks its limits. Strings are parsed: an int may be `1e3`, and a float `1`.
 
     Args:
-        name: the name of the value in errors.
-        value: a value of that type, or text.
-        kind: bool, int, float, str or list, or the union of one of them and None.
+        name: the name of the value, for errors.
+        value: a value of the type `kind`, or text.
+        kind: bool, int, float, str or list, or the union of one of these types and None.
         limits: Range, Choices or None. Floats must be finite in any case.
 
     Raises:
-        UserError: the value has another type or is out of range.
+        UserError: the value has the wrong type or is out of range.
     """
     if isinstance(kind, types.UnionType):
         if value is None or value == "None":
@@ -238,9 +240,9 @@ def _converted(value, kind):
     if kind in (list, str, bool):
         if not isinstance(value, kind):
             raise ValueError
-        return [*value] if kind is list else value  # a copy, not the list of the declaration
+        return [*value] if kind is list else value  # a copy, since the list belongs to the declaration
     if isinstance(value, bool | bytes) or value is None or (not isinstance(value, str) and hasattr(value, "__len__")):
-        raise ValueError  # `float` would accept an array with one number
+        raise ValueError  # since `float` would accept an array with one number
     number = float(value)
     if kind is float:
         return number

@@ -1,4 +1,4 @@
-"""The settings of a search."""
+"""SearchOptions: the settings of beam search, greedy search and sampling."""
 
 import dataclasses
 
@@ -14,42 +14,46 @@ from t2t_lite.settings.ranges import (
     typed_text,
 )
 
-_BEAM = {"excludes": ("samples", "targets")}  # of settings of a beam search
+_BEAM = {"excludes": ("samples", "targets")}  # facts for settings of beam search
 _SAMPLING = {"needs": ("may_sample",), "excludes": ("targets",)}
 _OUTPUT = {"excludes": ("targets",)}
 _MOST_STOPS, _LONGEST_STOP = 16, 100
-_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # a row of the table per byte, as wide as the vocabulary
+_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # total bytes: each needs a table row as wide as the vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """How to search. Raises `UserError` for values of the wrong type or out of range.
+    """Settings of a search. Raises `UserError` for values of the wrong type or out of range.
 
     Attributes:
-        beam_size: hypotheses kept alive; 1 is greedy search.
-        alpha: exponent of the length penalty; larger prefers longer outputs.
+        beam_size: number of hypotheses kept alive; 1 is greedy search.
+        alpha: exponent of the length penalty; larger values prefer longer outputs.
         extra_length: an output has at most as many ids as its input, plus this many, EOS counted on both sides.
-        batch_size: sentences searched at a time; fewer if they are longer than 128 ids or have many samples.
+        batch_size: number of sentences searched at a time; it is reduced if they are longer than 128 ids or have many
+            samples.
         length_penalty: "gnmt", ((5 + n) / 6)^alpha, or "power", n^alpha; n counts EOS.
         n_best: how many hypotheses to return, at most beam_size; when sampling, the number of samples.
-        ends: which of the 2 * beam_size best continuations of a step may finish: "any" (tensor2tensor), or the
-            "top" beam_size (Hugging Face, CTranslate2).
-        compile: whether to compile the search with XLA; None: once there are enough batches of a shape to pay off.
+        ends: which of the 2 * beam_size best continuations of a step may finish: "any" of them (tensor2tensor), or only
+            the "top" beam_size (Hugging Face, CTranslate2).
+        compile: whether to compile the search with XLA. If None, it is compiled once enough batches have the same
+            shape.
         sampling: sample outputs from the model (`t2t_lite.decoding.search.sampling`) instead of searching; beam_size,
             alpha and length_penalty then have no effect. Samples are in the order of sampling; a sample's score is its
             log-probability.
-        temperature: for sampling: logits are divided by it; below 1 it makes probable ids more probable.
+        temperature: for sampling: number by which logits are divided; values below 1 make probable ids more probable.
         top_k: for sampling: only the ids with the k largest logits are candidates; 0: all.
         top_p: for sampling: only the most probable ids whose probabilities sum up to this are candidates.
-        seed: for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
-        no_repeat_ngram_size: no n ids in a row occur twice in an output, nor after its prompt; 0: they may.
-        repetition_penalty: the scores of ids that an output or its prompt has already are divided by it if they are
-            positive, and else multiplied; above 1 it makes them less probable. Both are Hugging Face's, whose beam
-            search compares changed log-probabilities: of a beam of several, a score is their sum.
-        stop: strings, or one. An output ends when its text contains one, before which the text is cut.
-        banned_texts: strings, or one, that no output contains, in whatever pieces: the text that the model writes, not
-            what it is given (a prompt, a protected text). Upper and lower case differ; a space at the beginning also
-            stands for the beginning of an output. Scores are the model's own, as with `repetition_penalty`.
+        seed: seed for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
+        no_repeat_ngram_size: n; an output does not repeat any sequence of n ids in it or its prompt; 0: off.
+        repetition_penalty: for ids that already occur in the prompt or the output, positive scores are divided by this
+            number and negative scores multiplied by it; values above 1 make repetitions less probable. This setting
+            and no_repeat_ngram_size work as in Hugging Face's package. With beam_size above 1, hypotheses are ranked by
+            the sum of the changed log-probabilities.
+        stop: a string or several strings. An output ends as soon as its text contains a stop string, and is cut before
+            it.
+        banned_texts: a string or several strings that the text written by the model never contains, however it is split
+            into pieces. Given text (a prompt, a protected text) may contain them. Upper and lower case differ; a space
+            at the beginning also stands for the beginning of an output. Scores remain the model's own.
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)
@@ -91,13 +95,13 @@ class SearchOptions:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")
 
     def traced(self):
-        """Returns the options that are Python values in the graph of a search; all others have their defaults."""
+        """Returns a copy with only the options that are constants in the graph of a search."""
         own = ("top_k",) if self.sampling else ("beam_size", "length_penalty", "ends")
         names = ("sampling", "n_best", "no_repeat_ngram_size", *own)
         return SearchOptions(**{name: getattr(self, name) for name in names})
 
     def numbers(self):
-        """Returns {name: value} of the options that a graph gets as tensors, without some that are off."""
+        """Returns {name: value} of the options that are passed to a graph as tensors, without options that are off."""
         names = ["temperature"] + ["top_p"] * (self.top_p < 1) if self.sampling else ["alpha"]
         names += ["repetition_penalty"] * (self.repetition_penalty != 1)
         return {name: getattr(self, name) for name in names}
@@ -109,7 +113,7 @@ class SearchOptions:
 
 
 def kept_settings(options, names):
-    """Returns {name: value} of the settings that an export keeps; empty banned texts are left out, as before."""
+    """Returns {name: value} of the settings that an export keeps, without empty `banned_texts`."""
     return {name: getattr(options, name) for name in names if name != "banned_texts" or options.banned_texts}
 
 

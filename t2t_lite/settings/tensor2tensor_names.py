@@ -1,4 +1,4 @@
-"""Names of tensor2tensor that do not exist here, and their replacements: for error messages and tables of the docs.
+"""Names of tensor2tensor that do not exist here, with their replacements, for error messages and docs.
 
 Each answer is one or two sentences. `make docs` writes them into docs/coming_from_tensor2tensor.md.
 """
@@ -15,11 +15,11 @@ def _rows(kind):
     return [tuple(cells) for first, *cells in (line.split("\t") for line in lines) if first == kind]
 
 
-# Hyperparameters of tensor2tensor's Transformer sets (`basic_1` in layers/common_hparams.py; models/transformer.py):
-# (names, which may end in *; the value in tensor2tensor; the answer).
+# Hyperparameters of tensor2tensor's Transformer sets (`basic_1` in layers/common_hparams.py; models/transformer.py) as
+# rows (names, which may end in *; value in tensor2tensor; answer).
 HPARAMS = _rows("hparam")
 
-# {metric of its evaluations (utils/metrics.py): metric here}; neg_log_perplexity is the loss times -1.
+# {metric in tensor2tensor (utils/metrics.py): metric here}; neg_log_perplexity is -1 times the loss.
 METRICS = {
     "accuracy": "token_accuracy",
     "accuracy_per_sequence": "exact_sequence_accuracy",
@@ -41,7 +41,7 @@ TF1_VALUES = {name: answer for name, _, answer in _rows("option")}
 FLAGS = [(names, answer) for names, _, answer in _rows("flag")]
 # Modules that users' code imports and that `t2t_lite.extras.tensor2tensor` lacks.
 _MODULES = {name: answer for name, _, answer in _rows("module")}
-# Settings of a run that are flags, but that users expect among the hyperparameters.
+# Settings of a run that are flags here, but that users may look for among the hyperparameters.
 _NO_HPARAMS = ("data_dir", "eval_steps", "model", "output_dir", "problem", "schedule", "train_steps", "worker_gpu")
 
 
@@ -51,8 +51,8 @@ def hparam_answer(name):
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in names.split()):
             return _plain(answer)
     if name in DECODING:
-        return f"It is a decoding option, not a model's: --decode_hparams={name}=VALUE."
-    return f"It is a flag: --{name}=VALUE." if name in _NO_HPARAMS else ""
+        return f"It is a decoding option, not a hyperparameter: use --decode_hparams={name}=VALUE."
+    return f"It is a flag: use --{name}=VALUE." if name in _NO_HPARAMS else ""
 
 
 def flag_answer(name):
@@ -65,9 +65,9 @@ def flag_answer(name):
 
 
 def module_answer(name):
-    """Returns advice on what replaces a module of tensor2tensor, one line without a full stop."""
+    """Returns advice on the replacement of a tensor2tensor module, one line without a final period."""
     instead = f": {_MODULES[name]}" if name in _MODULES else ""
-    return f"tensor2tensor's {name} is not here{instead}. docs/coming_from_tensor2tensor.md has a table of imports"
+    return f"tensor2tensor's {name} does not exist here{instead}. See the imports in docs/coming_from_tensor2tensor.md"
 
 
 def _plain(answer):
@@ -75,7 +75,7 @@ def _plain(answer):
 
 
 def without_multistep(hparams):
-    """Returns the hyperparameters with tensor2tensor's multi-step Adam expressed as Adam with accumulation.
+    """Returns the hyperparameters with multistep_adam replaced by adam with gradient accumulation.
 
     `optimizer=multistep_adam,optimizer_multistep_accumulate_steps=n` is Adam with `gradient_accumulation_steps=n`.
     tensor2tensor averages the gradients of n batches, regardless of their numbers of tokens, and counts n steps. Here
@@ -90,7 +90,7 @@ def without_multistep(hparams):
     if steps > 1 and accumulation not in (1, steps):
         raise UserError(
             f"optimizer_multistep_accumulate_steps={steps}, gradient_accumulation_steps={accumulation}: both set the "
-            "number of batches per step. Expected one of them."
+            "number of batches per step, to different values. Set only one of them."
         )
     return hparams.override_from_dict(
         {

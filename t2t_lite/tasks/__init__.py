@@ -1,1 +1,1 @@
-"""Tasks: one object for what is learned from a problem, and for everything that follows from it; see `task`."""
+"""Tasks: what a model learns from a problem, such as translation or classification; see `task`."""

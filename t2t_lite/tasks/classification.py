@@ -1,4 +1,4 @@
-"""The tasks of classifying texts, and of predicting a number for a text."""
+"""The tasks of classification (a class for each text) and regression (a number for each text)."""
 
 import dataclasses
 
@@ -15,11 +15,11 @@ from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """The class of one text.
+    """The predicted class of one text.
 
     Attributes:
         label: str, the most probable class.
-        probabilities: {label: float} of all classes; they sum up to 1.
+        probabilities: {label: float}, the probabilities of all classes, which sum up to 1.
         truncated: bool, whether the text was longer than the model's longest input and therefore truncated.
     """
 
@@ -29,7 +29,7 @@ class Prediction:
 
 
 class LabelTask(EncoderTask):
-    """Labels of texts or words. `scores` are probabilities, float32 [rows, …, labels]; id 0 is not a label."""
+    """Predicts labels of texts or words; `scores` are probabilities, float32 [rows, …, labels], without id 0."""
 
     def __init__(self, problem, encoders):
         super().__init__(problem, encoders)
@@ -40,17 +40,17 @@ class LabelTask(EncoderTask):
         return tf.nn.softmax(logits[..., 1:])
 
     def choose(self, logits, inputs):
-        """See `EncoderTask`: the ids of the labels."""
+        """Returns the ids of the labels: see `EncoderTask`."""
         return 1 + tf.argmax(logits[..., 1:], axis=-1, output_type=tf.int32)
 
     def best_labels(self, scores):
-        """float32 [rows, …, labels] -> string [rows, …]; in a graph."""
+        """Maps scores float32 [rows, …, labels] to labels, string [rows, …], in a graph."""
         return tf.gather(tf.constant(self.labels), tf.argmax(scores, -1))
 
 
 @registry.register_task("classification")
 class ClassificationTask(LabelTask):
-    """Classes of texts or of pairs."""
+    """The classification of texts or pairs of texts."""
 
     eval_metrics = ("accuracy",)
     head = "class"
@@ -58,7 +58,7 @@ class ClassificationTask(LabelTask):
     metrics = answer_scores.OF_CLASSES
 
     def scores(self, logits):
-        """See `LabelTask`: float32 [rows, labels]."""
+        """Returns probabilities, float32 [rows, labels]: see `LabelTask`."""
         return super().scores(tf.reshape(logits, [tf.shape(logits)[0], len(self.labels) + 1]))
 
     def answer(self, reading, scores, n_best):
@@ -68,7 +68,7 @@ class ClassificationTask(LabelTask):
         return Prediction(self.labels[int(np.argmax(row))], probabilities, reading.truncated)
 
     def compared(self, inputs, targets, chosen):
-        """See `EncoderTask`: two labels."""
+        """Returns the predicted and the expected label: see `EncoderTask`."""
         return [self.encoders["targets"].decode(ids) for ids in (chosen, targets)]
 
     @staticmethod
@@ -87,14 +87,14 @@ class ClassificationTask(LabelTask):
         answers = super().predictions(path, reference)
         if not {*answers} & {*reference.answers}:
             raise UserError(
-                f"{path}: no line begins with a label of {reference.path}, such as {shown(reference.answers[0])}. "
-                "Expected the labels in the first column of both files."
+                f"{path}: no line begins with a label that occurs in {reference.path}, such as "
+                f"{shown(reference.answers[0])}. Expected labels in the first column."
             )
         answer_scores.warn_of_forms(path, answers, reference.answers)
         return answers
 
     def outputs(self, scores):
-        """See `EncoderTask`; probabilities are in the order of the problem's classes."""
+        """Returns an export's outputs: see `EncoderTask`. Probabilities are in the order of the problem's classes."""
         return {"labels": self.best_labels(scores), "probabilities": scores}
 
     def card(self):
@@ -105,10 +105,10 @@ class ClassificationTask(LabelTask):
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """The predicted number of one text.
+    """The number predicted for one text.
 
     Attributes:
-        value: float. It may be slightly outside the range of the training files.
+        value: float, which may be slightly outside the range of the training files.
         truncated: bool, whether the text was longer than the model's longest input and therefore truncated.
     """
 
@@ -118,7 +118,7 @@ class Value:
 
 @registry.register_task("regression")
 class RegressionTask(EncoderTask):
-    """Numbers of texts or of pairs. `scores` are positions in the range of the training files, [rows, 1]."""
+    """Regression. `scores`, [rows, 1], are positions in the range of numbers in the training files."""
 
     eval_metrics = ("pearson", "spearman")
     head = "real"
@@ -130,7 +130,7 @@ class RegressionTask(EncoderTask):
 
     @staticmethod
     def fit_labels(batch, features):
-        """See `Task`: positions between the lowest number, 0, and the highest, 1."""
+        """Returns the targets as positions between the lowest number, 0, and the highest, 1: see `Task`."""
         return RealEncoder.place(tf.cast(batch["targets"], tf.float32))
 
     def scores(self, logits):
@@ -147,7 +147,7 @@ class RegressionTask(EncoderTask):
         return logits[:, 0]
 
     def compared(self, inputs, targets, chosen):
-        """See `EncoderTask`: two numbers."""
+        """Returns the predicted and the expected number: see `EncoderTask`."""
         encoder = self.encoders["targets"]
         return [encoder.value(place.item()) for place in (chosen, encoder.place(targets))]
 

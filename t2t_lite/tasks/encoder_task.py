@@ -1,4 +1,4 @@
-"""EncoderTask: from texts to the rows of an encoder, and from its logits to answers, in Python and in graphs."""
+"""EncoderTask: converts texts to an encoder's input, and its logits to answers, in Python and in graphs."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ from t2t_lite.text.reading_graph import encoding, longest_input, row_reader
 from t2t_lite.text.rows import cut_texts, encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
-_POSITIONS = 4096  # computed at a time for texts of many rows
+_POSITIONS = 4096  # positions computed at a time, if a text has many rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Reading:
 
     Attributes:
         rows: list of one or more rows, each a list of int.
-        truncated: bool, whether part of the text is missing in the rows.
-        source: what the answer needs in addition to the model's output, such as the text.
+        truncated: bool, whether a part of the text was left out of the rows.
+        source: data that the answer needs in addition to the model's output, such as the text.
     """
 
     rows: list
@@ -35,19 +35,20 @@ class Reading:
 
 
 class EncoderTask(Task):
-    """A task that a `Predictor` answers. Subclasses define the meaning of the logits of "targets".
+    """A task that a `Predictor` answers. Subclasses define the meaning of the logits for "targets".
 
-    `scores` is that meaning, from which follow the answers for users (`answer`), the comparisons of evaluations
-    (`choose`, `compared`) and the outputs of an export (`outputs`).
+    `scores` converts logits to scores such as probabilities. The answers for users (`answer`), the comparisons in
+    evaluations (`choose`, `compared`) and the outputs of an export (`outputs`) are computed from these scores.
 
     Attributes:
         method, count: str, the method of Predictor that answers, and its argument for the number of hypotheses.
         labels: list of str, the classes or tags, if any.
-        num_texts: int, the number of texts in a row, unless the problem has it.
+        num_texts: int, the number of texts in a row, unless the problem has this attribute.
         has_hypotheses: bool, whether an answer has several hypotheses.
         long_input: tuple, the values of --long_input that are allowed for a long text.
-        columns: tuple of str, the names of the columns that are read from a labelled file; (): no labelled files.
-        unit: str, what an answer is about, for reports.
+        columns: tuple of str, the names of the columns that are read from a labelled file; () if the task has no
+            labelled files.
+        unit: str, the item that an answer is about, such as "text", for reports.
     """
 
     answered_by = "Predictor"
@@ -70,7 +71,7 @@ class EncoderTask(Task):
     # Texts -> rows.
 
     def read(self, text, longest):
-        """Returns the Reading of a text to be answered; arguments and errors are those of `whole`."""
+        """Returns the Reading of a text to be answered, with the arguments and errors of `whole`."""
         return self.whole(text, longest)
 
     def whole(self, text, longest):
@@ -78,10 +79,11 @@ class EncoderTask(Task):
 
         Args:
             text: str, or a tuple of `num_texts` str.
-            longest: int, the most ids in a row; longer rows lose their end, pairs the end of the longer text.
+            longest: int, the most ids in a row. The end of a longer row is cut off; in a pair, the end of the longer
+                text.
 
         Raises:
-            UserError: the number of texts is wrong, or the vocabulary cannot encode one.
+            UserError: the number of texts is wrong, or the vocabulary cannot encode a text.
         """
         prepare = self.problem.input_text
         ids = [i for text in self.texts(text) for i in (*encode_beginning(self, text, longest, prepare), EOS_ID)]
@@ -90,11 +92,11 @@ class EncoderTask(Task):
         return Reading([cut_texts(tf.constant(ids), longest).numpy().tolist()], True)
 
     def encode(self, text):
-        """Returns the ids of a text, without the id of its end."""
+        """Returns the ids of a text, without the end id."""
         return self.encoder.encode(text)
 
     def texts(self, text):
-        """Returns the tuple of a row's texts. Raises `UserError` if their number is not that of the problem."""
+        """Returns a row's texts as a tuple. Raises `UserError` if their number is wrong for the problem."""
         texts = text if isinstance(text, tuple) else (text,)
         if len(texts) != self.num_texts:
             raise UserError(
@@ -102,10 +104,10 @@ class EncoderTask(Task):
             )
         return texts
 
-    # The meaning of the logits.
+    # From logits to answers.
 
     def scores(self, logits):
-        """Returns the meaning of the logits of a batch, float32 [rows, …]; in a graph."""
+        """Converts the logits of a batch to scores, float32 [rows, …], in a graph."""
         raise NotImplementedError
 
     def answer(self, reading, scores, n_best):
@@ -113,47 +115,46 @@ class EncoderTask(Task):
 
         Args:
             reading: Reading.
-            scores: list of arrays, the scores of its rows.
-            n_best: int, the most hypotheses, if the task has several.
+            scores: list of arrays, the scores of the text's rows.
+            n_best: int, the maximum number of hypotheses, if the task has several.
         """
         raise NotImplementedError
 
     def choose(self, logits, inputs):
-        """Returns the best targets of a batch, [rows, …], by their logits and int32 `inputs` [rows, …]; in a graph."""
+        """Returns the best targets of a batch, [rows, …], from logits and int32 `inputs` [rows, …], in a graph."""
         raise NotImplementedError
 
     def compared(self, inputs, targets, chosen):
-        """Returns (chosen answer, expected answer) of a row, as metrics compare them; arguments are arrays."""
+        """Returns (predicted answer, expected answer) of a row for metrics to compare; the arguments are arrays."""
         raise NotImplementedError
 
     # Files.
 
     @staticmethod
     def as_line(answer):
-        """Returns an answer as a line of t2t-decoder's output with tab-separated fields; None: always as JSON."""
+        """Formats an answer as a line of t2t-decoder with tab-separated fields; returns None if it is always JSON."""
         return None
 
     @staticmethod
     def as_json(answer):
-        """Returns an answer as a JSON object, without `truncated` if it is False."""
+        """Returns an answer as a JSON object, with `truncated` only if it is True."""
         found = dataclasses.asdict(answer)
         return {name: value for name, value in found.items() if name != "truncated" or value}
 
     @classmethod
     def shown(cls, answer):
-        """Returns (text, lists of (text, probability)), which a web page shows for an answer."""
+        """Returns (text, lists of (text, probability)), with which a web page shows an answer."""
         return cls.as_line(answer).replace("\t", " "), []
 
     @classmethod
     def file_reader(cls, ending, problem, folder):
-        """Returns a function of a path that reads inputs in a format that only this task has.
-
-        The function returns a list of lines, see `decoding.command.lines`. None: the file has lines of text.
+        """Returns a function that reads a file of inputs in a format of this task, or None for a file with lines of
+        text. The function takes a path and returns a list of lines, see `decoding.command.lines`.
 
         Args:
-            ending: str, extension of the file in lower case, such as "json".
+            ending: str, the extension of the file in lower case, such as "json".
             problem: Problem.
-            folder: str, where the problem's configuration is.
+            folder: str, the folder of the problem's configuration.
         """
         return None
 
@@ -164,7 +165,7 @@ class EncoderTask(Task):
 
     @classmethod
     def references(cls, path, layout):
-        """Returns (expected answers in a labelled file, their keys), see `evaluation.answer_scores.Reference`.
+        """Returns (expected answers in a labelled file, their keys): see `evaluation.answer_scores.Reference`.
 
         Args:
             path: str.
@@ -185,37 +186,37 @@ class EncoderTask(Task):
         return ("inputs",) if self.num_texts == 1 else ("first", "second")
 
     def export_settings(self):
-        """Checks the arguments, further settings of an export, and returns them as {name: value}."""
+        """Checks the task's settings of an export, its keyword arguments, and returns them as {name: value}."""
         return {}
 
     def export_length(self, max_input_length, most):
         """Returns the most ids that an export reads from an input.
 
         Args:
-            max_input_length: int; None: the task's default.
+            max_input_length: int, or None for the task's default.
             most: int, the most ids of a row.
 
         Raises:
-            UserError: it is out of range, or exports cannot read the vocabulary.
+            UserError: the number is out of range, or exports cannot read the vocabulary.
         """
         found = longest_input(max_input_length, most)
         return typed_value("max_input_length", found, int, Range(2 * len(self.inputs) - 1, most))
 
     def features_length(self, longest, most):
-        """Returns the most ids for which an export gives features; `longest` is the result of `export_length`."""
+        """Returns the most ids for which an export returns features; `longest` is the result of `export_length`."""
         return longest
 
     @functools.cached_property
     def encode_texts(self):
-        """A tf.function: string [batch], any bytes -> int32 ragged [batch, (length)]; with the vocabulary's file."""
+        """A tf.function that encodes texts, string [batch] (any bytes) -> int32 ragged [batch, (length)]."""
         return encoding(self.encoder)
 
     def whole_rows(self, texts, longest):
-        """`whole` in a graph: list of string [batch] -> (ids int32 [batch, width], truncated bool [batch])."""
+        """Does as `whole` in a graph: list of string [batch] -> (ids int32 [batch, width], truncated bool [batch])."""
         return row_reader(self.encode_texts, longest, self.num_texts)(*texts)
 
     def answers(self, predictor, texts, longest, **settings):
-        """Returns what an export answers, {name: tensor [batch, …]}, "truncated" bool [batch] among it; in a graph.
+        """Returns an export's outputs, {name: tensor [batch, …]}, including "truncated" bool [batch], in a graph.
 
         Args:
             predictor: Predictor.
@@ -227,7 +228,7 @@ class EncoderTask(Task):
         return {**self.outputs(predictor.probabilities(ids)), "truncated": truncated}
 
     def outputs(self, scores):
-        """Returns an export's outputs from the `scores` of a batch, {name: tensor [batch, …]}; in a graph."""
+        """Converts the `scores` of a batch to an export's outputs, {name: tensor [batch, …]}, in a graph."""
         raise NotImplementedError
 
     def card(self, **settings):
@@ -235,12 +236,12 @@ class EncoderTask(Task):
         raise NotImplementedError
 
     def warmup_text(self, text):
-        """Returns a text, bytes, with which a server may warm up, made from an arbitrary text."""
+        """Converts an arbitrary text to a text, bytes, that suits the task, for warming up a server."""
         return text
 
 
 def by_rows(function, ids):
-    """Applies a function to some rows at a time, in a graph, so that long texts of many rows take little memory.
+    """Applies a function to a few rows at a time, in a graph, to save memory for texts that have many rows.
 
     Args:
         function: int32 [some rows, width] -> tensor [some rows, …].

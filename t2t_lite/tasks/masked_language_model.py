@@ -1,4 +1,4 @@
-"""The task of predicting masked pieces of texts."""
+"""The task of a masked language model: predicting the masked pieces of texts."""
 
 import dataclasses
 import functools
@@ -13,12 +13,12 @@ from t2t_lite.text.encoder_parts import blank_before_mask, mask_of
 from t2t_lite.text.reading_graph import beginnings, valid
 from t2t_lite.text.vocabulary import EOS_ID
 
-_MASKS = 1024  # computed at a time: the logits of each need 4 bytes per entry of the vocabulary
+_MASKS = 1024  # masks computed at a time: the logits of a mask need 4 bytes per entry of the vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A prediction for a mask.
+    """A candidate piece for one mask.
 
     Attributes:
         token: str, the vocabulary's piece.
@@ -31,7 +31,7 @@ class Candidate:
 
 @registry.register_task("masked_language_model")
 class MaskedLanguageModelTask(EncoderTask):
-    """Masked words. Texts without masks, and pairs, are only read for features."""
+    """Masked words. Texts without masks, and pairs of texts, can only be read for features."""
 
     head = "masked_lm"
     sparse_targets = True
@@ -42,14 +42,14 @@ class MaskedLanguageModelTask(EncoderTask):
 
     @staticmethod
     def fit_labels(batch, features):
-        """See `Task`: the masked ids, for which models compute logits."""
+        """Returns the targets at the masked positions, for which models compute logits: see `Task`."""
         guessed = tf.boolean_mask(batch["targets"], batch["targets"] != 0)
         further = {feature: batch[feature] for feature in features if feature not in ("inputs", "targets")}
         return {"targets": guessed, **further} if further else guessed
 
     @functools.cached_property
     def mask(self):
-        """(id, piece) of the mask. Raises `UserError` if the vocabulary has none."""
+        """The mask as (id, piece). Raises `UserError` if the vocabulary does not have a mask."""
         return mask_of(self.encoder)
 
     @functools.cached_property
@@ -57,7 +57,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return blank_before_mask(self.encoder)
 
     def texts(self, text):
-        """Returns a text, or a pair, as a tuple. Raises `UserError` for another number of texts."""
+        """Returns a text or a pair of texts as a tuple. Raises `UserError` for another number of texts."""
         return text if isinstance(text, tuple) and len(text) == 2 else super().texts(text)
 
     def read(self, text, longest):
@@ -68,14 +68,14 @@ class MaskedLanguageModelTask(EncoderTask):
         """
         (text,) = super().texts(text)
         if self.mask[1] not in text:
-            raise UserError(f"has no {self.mask[1]}. Expected one in the place of each piece to predict.")
+            raise UserError(f"has no {self.mask[1]}. Expected {self.mask[1]} in place of each piece to predict.")
         row = [*self.encode(text), EOS_ID]
         if len(row) > longest:
             raise UserError(f"has {len(row):,} ids, but the model reads at most {longest:,}.")
         return Reading([row])
 
     def encode(self, text):
-        """Returns the ids of a text, without the id of its end; parts between masks may be encoded separately."""
+        """Returns the ids of a text, without the end id. The parts between masks may be encoded separately."""
         try:
             mask_id, mask = self.mask
         except UserError:  # features do not need a mask
@@ -88,15 +88,15 @@ class MaskedLanguageModelTask(EncoderTask):
         return [i for i, after in zip(ids, [*ids, None][1:], strict=True) if (i, after) != (self._blank, mask_id)]
 
     def guesses(self, model, ids, top):
-        """Returns the best candidates at all masks of a batch, in order; also in a graph.
+        """Returns the best candidates for all masks of a batch, in order, in Python or in a graph.
 
         Args:
             model: `EncoderModel`.
             ids: int32 [batch, width].
-            top: int scalar, candidates per mask.
+            top: int scalar, number of candidates per mask.
 
         Returns:
-            (their probabilities, float32; their ids, int32), [masks, top] each, the most probable first.
+            (probabilities of the candidates, float32; their ids, int32), both [masks, top], the most probable first.
         """
         hidden = model.guessing_states(ids, ids == self.mask[0])
 
@@ -115,7 +115,7 @@ class MaskedLanguageModelTask(EncoderTask):
         )[1:]
 
     def candidates(self, probabilities, ids):
-        """Returns the list of `Candidate` of one mask from arrays [top]."""
+        """Converts arrays [top] of probabilities and ids to a list of `Candidate` for one mask."""
         pairs = zip(self.encoder.pieces(ids.tolist()), probabilities.tolist(), strict=True)
         return [Candidate(piece, probability) for piece, probability in pairs]
 
@@ -126,16 +126,16 @@ class MaskedLanguageModelTask(EncoderTask):
 
     @classmethod
     def shown(cls, answer):
-        """See `EncoderTask`: a list for each mask."""
+        """Returns the answer as JSON, a list for each mask: see `EncoderTask`."""
         return "", [[(candidate.token, candidate.probability) for candidate in mask] for mask in answer]
 
     def export_settings(self, top=5):
-        """See `EncoderTask`: `top`, the candidates per mask. Raises `UserError` also if the vocabulary has no mask."""
+        """Returns {"top": candidates per mask}. Raises `UserError` also if the vocabulary has no mask."""
         mask_of(self.encoder)
         return {"top": typed_value("top", top, int, Range(1, self.encoder.vocab_size))}
 
     def whole_rows(self, texts, longest):
-        """See `EncoderTask`; masks in texts become masks."""
+        """Encodes texts, in which the mask's text becomes the id of the mask: see `EncoderTask`."""
         texts, is_cut = beginnings(valid(texts[0]), longest)
         ids = self._ids_of_parts(texts) if self._blank is None else self._ids_of_whole(texts)
         kept = ids[:, : longest - 1]
@@ -143,14 +143,14 @@ class MaskedLanguageModelTask(EncoderTask):
         return tf.concat([kept, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > kept.row_lengths())
 
     def _ids_of_whole(self, texts):
-        """string [batch] -> int32 ragged [batch, (length)]; the vocabulary knows the mask, see `blank_before_mask`."""
+        """Encodes string [batch] to int32 ragged [batch, (length)], including masks: see `blank_before_mask`."""
         ids = self.encode_texts(texts)
         after = tf.concat([ids, tf.fill([tf.size(texts), 1], EOS_ID)], 1)[:, 1:]
         goes = (ids.flat_values == self._blank) & (after.flat_values == self.mask[0])
         return tf.ragged.boolean_mask(ids, ids.with_flat_values(~goes))
 
     def _ids_of_parts(self, texts):
-        """string [batch] -> int32 ragged [batch, (length)]; the parts between masks are encoded separately."""
+        """Encodes string [batch] to int32 ragged [batch, (length)]; the parts between masks are encoded separately."""
         mask_id, mask = self.mask
         parts = tf.strings.split(texts, mask)  # ragged [batch, (parts)]
         rows = parts.value_rowids()
@@ -163,8 +163,8 @@ class MaskedLanguageModelTask(EncoderTask):
         """See `EncoderTask`.
 
         Returns:
-            {"candidates" string, the vocabulary's pieces, the most probable first, and "probabilities" float32, [batch,
-            masks, top] each, padded with "" and 0; "truncated" bool [batch]}.
+            Returns {"candidates" string [batch, masks, top], pieces of the vocabulary, the most probable first, padded
+            with ""; "probabilities" float32 of the same shape, padded with 0; "truncated" bool [batch]}.
         """
         ids, truncated = self.whole_rows(texts, longest)
         probabilities, found = self.guesses(predictor.model, ids, top)
@@ -179,8 +179,8 @@ class MaskedLanguageModelTask(EncoderTask):
     def card(self, *, top):
         """See `EncoderTask`."""
         outputs = f"`candidates` string and `probabilities` float32, [batch, masks, {top}]"
-        return {"mask": f"{self.mask[1]} in a text; the space before it is masked, too"}, outputs
+        return {"mask": f"{self.mask[1]} in a text; the space before the mask is masked as well"}, outputs
 
     def warmup_text(self, text):
-        """See `EncoderTask`; the mask is at the beginning, which is never truncated."""
+        """Returns a text with a mask at its beginning, which is never truncated: see `EncoderTask`."""
         return f"{self.mask[1]} ".encode() + text

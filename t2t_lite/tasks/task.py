@@ -1,4 +1,4 @@
-"""Task: what is learned from a problem, and which public class answers; the tasks that generate texts."""
+"""Task, the description of what a model learns from a problem, and the tasks that generate texts."""
 
 import types
 
@@ -8,7 +8,8 @@ from t2t_lite.errors import UserError
 
 
 class Task:
-    """What is learned from a problem. A class describes all problems of a task; an instance belongs to one problem.
+    """What a model learns from a problem, such as translation, and how its outputs are scored and served. A subclass
+    describes all problems of a task; an instance belongs to one problem.
 
     Subclasses are registered by `registry.register_task`, and `Problem.task` is the registered name.
 
@@ -18,24 +19,25 @@ class Task:
 
     Attributes:
         name: str, set by the registry.
-        answered_by: str, the public name of a class with a method `load(path, …)`, which `t2t_lite.load` calls.
-        eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
+        answered_by: str, the public name of the class whose method `load(path, …)` is called by `t2t_lite.load`.
+        eval_metrics: tuple of str, a problem's default metrics, computed with teacher forcing.
         model: str, name of the model for `--model=transformer`.
-        head: str, the `head` of a model with several heads; None: the task has no such model.
-        problems: tuple of str, the problems for an imported model with this head, the usual one first.
-        has_perplexity: bool, whether the loss is a mean in nats, whose exponential is shown.
-        sparse_targets: bool, whether `targets` are at the positions of the inputs, and 0 means that nothing is
-            predicted there, not padding.
-        smooths_labels: bool, whether targets are ids of a vocabulary, to which label smoothing may be applied.
-        labels_are_of_all_rows: bool, whether `fit_labels` does not return one label per row of a batch.
-        needed_features: tuple of str, the features that a model must read for a meaningful loss.
-        is_text: bool, whether each id of the targets is predicted from the ids before it, so that sliding windows are
+        head: str, the `head` of a model with several heads, or None if the task has no such model.
+        problems: tuple of str, the problems for an imported model with this head, the most common problem first.
+        has_perplexity: bool, whether the loss is a mean in nats, so that its exponential is shown as perplexity.
+        sparse_targets: bool, whether `targets` are aligned with the inputs and 0 marks positions without a prediction
+            instead of padding.
+        smooths_labels: bool, whether label smoothing may be applied, because targets are ids of a vocabulary.
+        labels_are_of_all_rows: bool, whether `fit_labels` returns labels for the whole batch instead of one label per
+            row.
+        needed_features: tuple of str, the features without which a model's loss would be meaningless.
+        is_text: bool, whether each id of the targets is predicted from the preceding ids, so that sliding windows are
             possible.
         hub_task: str, the task's name on Hugging Face's Hub.
         export_name: str, an example of a model's name on a server.
         unit: str, the name of an input in messages.
         inputs, output: the names of an export's inputs, a tuple, and of its main output.
-        metrics: {name: AnswerMetric} in the order in which t2t-score prints them; {}: answers are not compared.
+        metrics: {name: AnswerMetric} in the order in which t2t-score prints them; {} if the task has no such metrics.
     """
 
     name = None
@@ -61,7 +63,7 @@ class Task:
 
     @staticmethod
     def fit_labels(batch, features):
-        """Returns the labels of a batch for Keras' `fit`, a tensor or a dict with those of each feature.
+        """Returns the labels of a batch for Keras' `fit`: a tensor, or a dict with a tensor per feature.
 
         Args:
             batch: {feature: int32 ids}.
@@ -76,14 +78,15 @@ def unit_of(problem):
 
 
 def answering_class(problem):
-    """Returns the class that answers for a problem: `Problem.answered_by`, or that of its task."""
+    """Returns the class that answers for a problem: `Problem.answered_by`, or else `answered_by` of its task."""
     if problem.answered_by is not None:
         return problem.answered_by
     return getattr(t2t_lite, registry.task_of(problem).answered_by)
 
 
 def check_answered_by(problem, name, where):
-    """Raises `UserError`, with a message that begins with `where`, unless a class answers for a problem's task.
+    """Raises `UserError`, with a message that begins with `where`, unless the class `name` answers for a problem's
+    task.
 
     Args:
         problem: Problem.
@@ -93,15 +96,14 @@ def check_answered_by(problem, name, where):
     if registry.task_of(problem).answered_by != name:
         expected = [task for task in registry.list_tasks() if registry.task(task).answered_by == name]
         raise UserError(
-            f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of "
-            f"{', '.join(expected)}; this one answers in Python: t2t_lite.load(path) gives a "
-            f"{answering_class(problem).__name__}."
+            f"{where}: {problem.full_name} has the task {problem.task}. Expected one of {', '.join(expected)}. To use "
+            f"this run in Python, call t2t_lite.load(path), which returns a {answering_class(problem).__name__}."
         )
 
 
 @registry.register_task("language_model")
 class LanguageModelTask(Task):
-    """Texts, which a model continues."""
+    """The task of a language model: continuing texts."""
 
     answered_by = "Generator"
     model = "transformer_lm"
@@ -113,7 +115,7 @@ class LanguageModelTask(Task):
 
 @registry.register_task("sequence_to_sequence")
 class SequenceToSequenceTask(Task):
-    """Texts from texts."""
+    """The task of a sequence-to-sequence model: a text from a text, as in translation."""
 
     answered_by = "Translator"
     hub_task, export_name = "translation", "translate"

@@ -1,6 +1,6 @@
 """BPE-dropout (Provilkov et al. 2020, algorithm 1): samples a new segmentation each time a sentence is read.
 
-It works on the ids of many sentences at once. SentencePiece's own sampling takes one text per call and no seed.
+It processes the ids of many sentences together. SentencePiece's own sampling takes one text per call and has no seed.
 """
 
 import numpy as np
@@ -10,22 +10,22 @@ from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary
 
 _NEVER = np.iinfo(np.int32).max  # the rank of two symbols that do not merge
-_MIX = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: spreads keys over a table (Knuth, volume 3, section 6.4)
+_MIX = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, which spreads keys over a table (Knuth, volume 3, section 6.4)
 
 
 class BpeDropout:
-    """Resegments sentences, skipping each possible merge of each BPE step with a given probability.
+    """Resegments sentences, where each BPE step skips each possible merge with a given probability.
 
-    Words are segmented independently. A word begins at a piece that begins with a space. If some piece has a space
-    further inside, the whole sentence is one word. Bytes, user-defined symbols and special ids do not change, and
-    merges never cross them.
+    Words are segmented independently. A word begins at a piece that begins with a space. If a piece of the vocabulary
+    contains a space further inside, the whole sentence is one word. Bytes, user-defined symbols and special ids do not
+    change, and no merge spans them.
 
     Args:
-        encoder: a `SentencePieceEncoder` of a BPE model.
+        encoder: a `SentencePieceEncoder` with a BPE model.
         probability: probability of skipping a merge, from 0 (SentencePiece's own pieces) to 1 (characters).
 
     Raises:
-        UserError: for another encoder, another type of model, or a probability out of range.
+        UserError: the encoder or its type of model is not supported, or the probability is out of range.
 
     Example:
         >>> dropout = BpeDropout(encoder, 0.1)                                              # doctest: +SKIP
@@ -38,7 +38,7 @@ class BpeDropout:
         if not isinstance(encoder, vocabulary.SentencePieceEncoder):
             raise UserError(
                 f"bpe_dropout={probability}: this problem's vocabulary ({type(encoder).__name__}) has no merges to "
-                "skip. Expected a SentencePiece BPE model: set bpe_dropout=0."
+                "skip. Only SentencePiece BPE models have them: set bpe_dropout=0."
             )
         from t2t_lite.text import sentencepiece_model
 
@@ -46,8 +46,8 @@ class BpeDropout:
         if proto.trainer_spec.model_type != sentencepiece_model.TrainerSpec.BPE:
             kind = sentencepiece_model.TrainerSpec.ModelType.Name(proto.trainer_spec.model_type).lower()
             raise UserError(
-                f"bpe_dropout={probability}: {encoder.path} is a {kind} model, which has no merges. Expected a BPE "
-                "model: set bpe_dropout=0."
+                f"bpe_dropout={probability}: {encoder.path} is a {kind} model, which has no merges. Only BPE models "
+                "have them: set bpe_dropout=0."
             )
         self._probability = probability
         self._size = len(proto.pieces)
@@ -61,10 +61,10 @@ class BpeDropout:
         Args:
             ids: int [n], the ids of all sentences, concatenated.
             lengths: int [sentences], the number of ids of each sentence.
-            draw: `numpy.random.Generator`; its state determines the result.
+            draw: `numpy.random.Generator`, whose state determines the result.
 
         Returns:
-            (ids int32 [m], lengths int64 [sentences]) of the same text.
+            (ids int32 [m], lengths int64 [sentences]), a segmentation of the same text.
         """
         counts = self._counts[ids]
         ends = np.cumsum(counts)
@@ -89,11 +89,12 @@ class BpeDropout:
         return segmented, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
 
     def _first_skips(self, merges, draw):
-        """Returns (steps before the first skipped merge, int64, whether no merge is skipped, bool), both [words]."""
-        # Words in which no merge is skipped keep their pieces: two in three with a probability of 0.1.
-        if self._probability in (0, 1):  # no shortcut applies
+        """Returns (int64 [words], steps before the first skipped merge; bool [words], whether no merge is skipped)."""
+        # Words in which no merge is skipped keep their pieces; with a probability of 0.1, these are two words in three.
+        if self._probability in (0, 1):  # this shortcut does not apply
             return np.full(merges.size, -1), np.zeros(merges.size, bool)
-        steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)  # geometric, when rounded down
+        # a geometric variable when rounded down
+        steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)
         steps = np.minimum(steps, merges.max(initial=0)).astype(np.int64)
         return steps, steps >= merges
 
@@ -103,7 +104,8 @@ class BpeDropout:
         # starts with the longest words; at each size, the words that have been merged down to it continue together with
         # those that start with it.
         order = np.argsort(-sizes, kind="stable")
-        bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))  # of each size, descending
+        # words of each size, in descending order
+        bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))
         sizes, parts = sizes.copy(), []
         calm, all_calm = calm[:0], calm
         words, table, ranks = order[:0], np.zeros([0, 0], np.int32), np.zeros([0, 0], np.int32)
@@ -112,7 +114,7 @@ class BpeDropout:
             added = symbols[begins[new][:, None] + np.arange(size)]
             words = np.concatenate([words, new])
             table = np.concatenate([table.reshape(-1, size), added])
-            # For each symbol, the rank of its merge with the next one.
+            # For each symbol, the rank of its merge with the next symbol.
             ranks = np.concatenate([ranks.reshape(-1, size), self._ranks_within(added)])
             calm = np.concatenate([calm, all_calm[new]])
             columns = self._choose(ranks, calm, draw)
@@ -130,12 +132,12 @@ class BpeDropout:
         return merged, sizes
 
     def _choose(self, ranks, calm, draw):
-        """Returns the column of each row's best merge that is not skipped, or one that holds `_NEVER`."""
-        # `calm` is the number of steps per row in which the best merge is still made; it is skipped in the next one.
-        columns = ranks.argmin(axis=1)  # the leftmost of equal ones, as in SentencePiece
+        """Returns the column of each row's best merge that is not skipped, or a column that holds `_NEVER`."""
+        # `calm` is the number of steps per row in which the best merge is still made; the step after them skips it.
+        columns = ranks.argmin(axis=1)  # the leftmost of equal ranks, as in SentencePiece
         if self._probability == 0:
             return columns
-        # The number of best merges that are skipped: a geometric variable, sampled once per word.
+        # The number of best merges that are skipped is a geometric variable, sampled once per word.
         chance = np.where(calm > 0, 1.0, draw.random(len(ranks)))
         chance[calm == 0] *= self._probability
         rows = np.flatnonzero(chance < self._probability)
@@ -149,12 +151,12 @@ class BpeDropout:
         return columns
 
     def _apply(self, table, ranks, columns, size):
-        """Merges symbol `columns` of each row with the next one; the flat rows of `size` symbols become one shorter."""
+        """Merges symbol `columns` of each flat row of `size` symbols with the next symbol; rows get shorter by 1."""
         at = np.arange(columns.size) * size + columns
         merged = self._merged[self._find(table[at], table[at + 1])]
         table[at] = merged
-        # Padding (id 0) merges with nothing. Without a left neighbour, the write goes to the last column of the
-        # previous row (or of the very last row), which stays `_NEVER`.
+        # Padding (id 0) never merges. If there is no left neighbour, the write goes to the last column of the previous
+        # row (or of the very last row), which stays `_NEVER`.
         left = np.where(columns > 0, table[at - 1], 0)
         right = np.where(columns + 2 < size, np.take(table, at + 2, mode="clip"), 0)
         ranks[at - 1] = self._ranks[self._find(left, merged)]
@@ -171,7 +173,7 @@ class BpeDropout:
     # Tables.
 
     def _read_characters(self, pieces, normal):
-        """Makes tables of each piece's characters. A piece with a character that has no id is one symbol."""
+        """Makes tables with the characters of each piece. A piece with a character that has no id is one symbol."""
         characters = [
             [normal[c] for c in piece] if piece in normal and all(c in normal for c in piece) else [i]
             for i, piece in enumerate(pieces)
@@ -185,7 +187,7 @@ class BpeDropout:
         self._characters = np.array([i for ids in characters for i in ids], np.int32)
 
     def _read_merges(self, normal, scores):
-        """Makes a hash table (linear probing) from all pairs of pieces that form a piece to its score's rank and id."""
+        """Makes a hash table (linear probing): each pair of pieces that forms a piece -> that piece's rank and id."""
         ranks = np.unique(-scores, return_inverse=True)[1].tolist()
         pairs = [
             (normal[piece[:cut]], normal[piece[cut:]], i)
@@ -206,7 +208,7 @@ class BpeDropout:
         self._keys = np.array(keys)
 
     def _find(self, left, right):
-        """Returns the positions of pairs in the table; a pair that does not merge gets an empty position."""
+        """Returns the positions of pairs in the table; the position is empty for a pair that does not merge."""
         key = left.astype(np.int64) * self._size + right
         slot = ((key.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(self._shift)).astype(np.int64)
         stored = self._keys[slot]

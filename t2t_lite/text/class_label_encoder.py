@@ -1,4 +1,4 @@
-"""Class labels <-> ids, and numbers <-> ids."""
+"""Encoders that map class labels or numbers to ids and back."""
 
 import hashlib
 import itertools
@@ -12,14 +12,14 @@ from t2t_lite.text.encoder_parts import lines_of, read_content
 
 
 class ClassLabelEncoder:
-    """Ids of class labels, 1, 2, … in the order given; 0 is padding (mirrors tensor2tensor's, whose ids begin at 0).
+    """Maps class labels to the ids 1, 2, … in their order; 0 is padding (tensor2tensor's ids begin at 0).
 
     Args:
-        class_labels: list of str, all different; None: those of the file.
+        class_labels: list of str, all different; None: the labels are read from the file.
         class_labels_fname: path of a file with one label per line, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: a label is repeated or not text, the list is empty, or the file does not exist.
+        UserError: a label is repeated or is not text, the list is empty, or the file does not exist.
     """
 
     unknown_id = None
@@ -34,22 +34,22 @@ class ClassLabelEncoder:
             raise UserError(f"class labels {shown(self.class_labels)}: expected a list of texts.")
         self._ids = {label: i for i, label in enumerate(self.class_labels, 1)}
         if len(self._ids) < len(self.class_labels):
-            raise UserError(f"class labels {shown(self.class_labels)}: one occurs twice.")
+            raise UserError(f"class labels {shown(self.class_labels)}: a label occurs twice.")
         self.vocab_size = len(self.class_labels) + 1
 
     @property
     def fingerprint(self):
-        """SHA-256 (hex) of the labels in their order."""
+        """The SHA-256 (hex) of the labels, in order."""
         return hashlib.sha256(json.dumps(self.class_labels).encode()).hexdigest()
 
     def encode(self, text):
-        """Returns the list of the one id of a label. Raises `UserError` for an unknown label."""
+        """Returns [id] for a label. Raises `UserError` if the label is unknown."""
         if not isinstance(text, str) or text not in self._ids:
             raise UserError(f"{shown(text)} is not a class label. Expected one of {', '.join(self.class_labels)}.")
         return [self._ids[text]]
 
     def decode(self, ids):
-        """Returns the label of an id, or of a list of one id; "" for padding."""
+        """Returns the label for an id or a list with one id; "" for padding."""
         return " ".join(self.class_labels[i - 1] for i in np.ravel(ids) if i)
 
     def pieces(self, ids):
@@ -58,13 +58,13 @@ class ClassLabelEncoder:
 
 
 class RealEncoder:
-    """Ids of numbers: 1 is the lowest, 65,536 the highest, the others are evenly spaced between them; 0 is padding.
+    """Quantizes numbers to the ids 1 (the lowest number) to 65,536 (the highest), evenly spaced; 0 is padding.
 
     Args:
-        lowest, highest: float, the range of the numbers.
+        lowest, highest: float, the limits of the numbers.
 
     Raises:
-        UserError: these are not two finite numbers, the lower one first, with a finite difference.
+        UserError: the limits or their difference are not finite, or `lowest` is not less than `highest`.
     """
 
     STEPS = 2**16
@@ -76,17 +76,18 @@ class RealEncoder:
         self._step = None if None in ends else (ends[1] - ends[0]) / (self.STEPS - 1)
         if not self._step or not 0 < self._step < math.inf:
             raise UserError(
-                f"numbers from {shown(lowest)} to {shown(highest)}: expected two finite numbers, the lower one first."
+                f"numbers from {shown(lowest)} to {shown(highest)}: expected two finite numbers, first the lower, then "
+                "the higher."
             )
         self.lowest, self.highest = ends
 
     @property
     def fingerprint(self):
-        """SHA-256 (hex) of the range."""
+        """The SHA-256 (hex) of the range."""
         return hashlib.sha256(json.dumps([self.lowest, self.highest]).encode()).hexdigest()
 
     def encode(self, text):
-        """Returns [id] of a number, a str or float. Raises `UserError` if it is not a number in the range."""
+        """Returns [id] for a number, given as str or float. Raises `UserError` if it is not a number in the range."""
         number = as_number(text)
         if number is None or not self.lowest <= number <= self.highest:
             raise UserError(f"{shown(text)}: expected a number from {self.lowest:g} to {self.highest:g}.")
@@ -94,19 +95,19 @@ class RealEncoder:
 
     @classmethod
     def place(cls, ids):
-        """Returns the places of ids, any array, as floats from 0, the lowest number, to 1, the highest."""
+        """Scales ids (any array) to floats from 0, for the lowest number, to 1, for the highest."""
         return (ids - 1) / (cls.STEPS - 1)
 
     def value(self, place):
-        """Returns the number at a place from 0, the lowest, to 1, the highest; elementwise for a tensor."""
+        """Scales a float from 0 (lowest) to 1 (highest) to the range of the numbers; works elementwise on a tensor."""
         return self.lowest + place * (self.highest - self.lowest)
 
     def decode(self, ids):
-        """Returns the number of an id, or of a list of one id, as text; "" for padding."""
+        """Returns the number for an id or a list with one id, as text; "" for padding."""
         return " ".join(self._text(self.value(float(self.place(i)))) for i in np.ravel(ids) if i)
 
     def _text(self, number):
-        """Returns a number with as few digits as identify its id: 4.3, not 4.29998."""
+        """Returns a number as text with the fewest digits that identify its id: 4.3, not 4.29998."""
         number = min(max(number, self.lowest), self.highest)
         for digits in itertools.count(max(0, math.floor(-math.log10(self._step)))):
             rounded = min(max(round(number, digits), self.lowest), self.highest)

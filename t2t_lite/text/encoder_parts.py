@@ -1,4 +1,4 @@
-"""What several encoders use: lines of files, a cache of words, words in a graph, the piece that masks others."""
+"""Helpers shared by encoders: reading files, caching words, splitting words in a graph, and finding the mask piece."""
 
 import codecs
 
@@ -6,19 +6,22 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 
 BLANK = "\u2581"  # SentencePiece's symbol for a space
-_LONGEST_WORD = 64  # characters; longer ones are rare, and would fill the memory
+_LONGEST_WORD = 64  # in characters; longer words are rare, and caching them would fill the memory
 SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
-_MASKS = ("[MASK]", "<mask>")  # BERT's, and RoBERTa's and XLNet's
+_MASKS = ("[MASK]", "<mask>")  # BERT's mask, then the mask of RoBERTa and XLNet
 _SEPARATE = "\u2581"  # SentencePiece's blank
 
 
 def read_content(path):
-    """Returns the bytes of a vocabulary's text file, without a byte-order mark. Raises `UserError` if it is missing."""
+    """Returns the bytes of a vocabulary's text file, without byte order mark.
+
+    Raises `UserError` if the file is missing.
+    """
     return files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY).removeprefix(codecs.BOM_UTF8)
 
 
 def lines_of(content, path, expected):
-    """Returns the lines of a vocabulary's text file, without line ends and a byte-order mark.
+    """Returns the lines of a vocabulary's text file, without line ends and byte order mark.
 
     Args:
         content: bytes.
@@ -36,11 +39,11 @@ def lines_of(content, path, expected):
 
 
 class WordCache(dict):
-    """Maps a word to its ids, which a function computes at the first lookup.
+    """A cache from words to their ids, which a function computes at the first lookup.
 
     Args:
-        encode: a function of a word. It is pickled with the cache; the words are not.
-        most: number of words at which the cache is emptied.
+        encode: function that returns the ids of a word. It is pickled with the cache, but the cached words are not.
+        most: int, the number of words at which the cache is emptied.
     """
 
     def __init__(self, encode, most=2**18):
@@ -61,13 +64,13 @@ class WordCache(dict):
 
 
 def longest_pieces(word, ids, longest, continues=""):
-    """Returns the ids of the longest pieces that spell a word from the left, or None if none fits at some point.
+    """Spells a word from the left with the longest pieces that fit; returns their ids, or None if no piece fits.
 
     Args:
         word: str.
         ids: {piece: id}.
-        longest: int, characters of the longest piece.
-        continues: str that marks pieces which do not begin a word.
+        longest: int, number of characters in the longest piece.
+        continues: str that marks pieces that do not begin a word.
     """
     found, start, mark = [], 0, ""
     while start < len(word):
@@ -82,34 +85,34 @@ def longest_pieces(word, ids, longest, continues=""):
 
 
 def split_words(texts):
-    """string [batch], UTF-8 -> ragged [batch, (words)], the parts between whitespace."""
+    """Splits UTF-8 strings [batch] at whitespace into a ragged tensor [batch, (words)]."""
     import tensorflow as tf
 
     return tf.strings.split(tf.strings.regex_replace(texts, f"{SPACE}+", " "))
 
 
 def mask_of(encoder):
-    """Returns (id, piece) of a vocabulary's mask. Raises `UserError` if it has none."""
+    """Returns (id, piece) of a vocabulary's mask. Raises `UserError` if the vocabulary has no mask."""
     return mask_in(encoder.pieces(range(encoder.vocab_size)))
 
 
 def mask_in(pieces):
-    """As `mask_of`, given all pieces of a vocabulary."""
+    """Returns (id, piece) of the mask like `mask_of`, given all pieces of a vocabulary."""
     masks = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
     if not masks:
         raise UserError(
-            f"The vocabulary has no {_MASKS[0]}, nor {_MASKS[1]}, which masked ids are shown as. Expected one that "
-            "masked_lm_own has learned, or a published encoder's."
+            f"The vocabulary has neither {_MASKS[0]} nor {_MASKS[1]}, which replaces masked ids. Expected a vocabulary "
+            "learned by masked_lm_own, or one published with an encoder."
         )
     return masks[0]
 
 
 def blank_before_mask(encoder):
-    """Returns the id of a bare space, which belongs to a mask after it, if `encode` knows the mask; else None.
+    """Returns the id of a single space, which belongs to the mask after it, or None if `encode` does not know the mask.
 
-    A SentencePiece vocabulary that was learned here encodes a text with masks like any other. If a published one
-    belongs to a tokenizer with special tokens, the parts between the masks are encoded separately, as by that
-    tokenizer: ALBERT's and XLNet's each begin with a space.
+    A SentencePiece vocabulary that was learned here encodes a text with masks like any other text. A published
+    vocabulary may belong to a tokenizer with special tokens. Then the parts between the masks are encoded separately,
+    as the tokenizer does: with ALBERT and XLNet, each part begins with a space.
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, mask = mask_in(pieces)

@@ -1,4 +1,4 @@
-"""The pieces of words, and the positions of pieces in the text that they encode, or that was decoded from them."""
+"""Finds the character positions of pieces in an encoded or decoded text, and the pieces of each word."""
 
 import difflib
 import functools
@@ -12,21 +12,22 @@ from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.rows import beginning_of
 from t2t_lite.text.vocabulary import UNK_ID, ByteTextEncoder, SentencePieceEncoder
 
-_LARGEST_COMPARISON = 4_000_000  # lengths of two texts in characters, multiplied; takes up to a second
+# product of the lengths of two texts in characters; such a comparison takes up to a second
+_LARGEST_COMPARISON = 4_000_000
 
 
 def encode_with_offsets(encoder, text):
     """Encodes a text, and returns the span of characters of each piece.
 
     Args:
-        encoder: TextEncoder. For SentencePiece, byte-level BPE, WordPiece and bytes the ids are those of `encode`. With
-            any other encoder words are encoded one by one, and every piece of a word has the whole word as its span.
+        encoder: TextEncoder. With SentencePiece, byte-level BPE, WordPiece and bytes, the ids are those of `encode`.
+            With any other encoder, words are encoded one by one, and the span of every piece is its whole word.
         text: str.
 
     Returns:
-        (ids, [(start, end), …]), to be used as slices. White space around a piece is excluded, so that the span of a
-        piece of only white space is empty. A character of several pieces is in the span of each of them, and a word
-        that a WordPiece vocabulary cannot spell is one span.
+        (ids, [(start, end), …]), to be used as slices. Spans exclude white space around a piece, so that a piece of
+        only white space has an empty span. A character that is split into several pieces is in the span of each piece.
+        A word that a WordPiece vocabulary cannot spell is one span.
     """
     ids, spans = _with_added_tokens(encoder, text) if getattr(encoder, "added", None) else _encoded(encoder, text)
     return ids, [_without_space(text, start, end) for start, end in spans]
@@ -43,15 +44,16 @@ def _with_added_tokens(encoder, text):
 
 
 def decode_with_offsets(encoder, ids):
-    """Decodes ids, and returns the span of characters of each.
+    """Decodes ids, and returns the span of characters of each id.
 
     Args:
         encoder: TextEncoder.
         ids: list of int without EOS.
 
     Returns:
-        (text, [(start, end), …]), to be used as slices. Spans are adjacent, and include the spaces around their pieces.
-        A character of several pieces is in the span of the last one; the others are empty.
+        (text, [(start, end), …]), to be used as slices. Spans are adjacent and include the spaces around their pieces.
+        If a character is split into several pieces, it is in the span of the last piece, and the spans of the other
+        pieces are empty.
     """
     text = encoder.decode(ids)
     ends = (_common_length(text, encoder.decode(ids[:count])) for count in range(1, len(ids)))
@@ -60,7 +62,7 @@ def decode_with_offsets(encoder, ids):
 
 
 def _common_length(first, second):
-    """Returns the length of the common beginning of two texts."""
+    """Returns the length of the common prefix of two texts."""
     shorter = min(first, second, key=len)
     if first.startswith(shorter) and second.startswith(shorter):
         return len(shorter)
@@ -68,25 +70,26 @@ def _common_length(first, second):
 
 
 def piece_spans(encoder, ids, text):
-    """Returns the spans of a text's ids, as `encode_with_offsets` does.
+    """Returns the spans of a text's ids, with the conventions of `encode_with_offsets`.
 
     Args:
         encoder: TextEncoder.
-        ids: list of int without EOS, the ids of the text or the first ones.
+        ids: list of int without EOS, all or the first ids of the text.
         text: str.
     """
     try:
         encoded, spans = encode_with_offsets(encoder, beginning_of(text, len(ids)))
-    except UserError:  # a text that is shown, but not read, such as the pixels of an image
+    except UserError:  # a text that is displayed but was not encoded, such as the pixels of an image
         encoded = None
     if encoded is not None and encoded[: len(ids)] == list(ids):
         return spans[: len(ids)]
-    decoded, spans = decode_with_offsets(encoder, ids)  # for vocabularies in which words depend on their neighbors
+    # for vocabularies in which the pieces of a word depend on its neighbors
+    decoded, spans = decode_with_offsets(encoder, ids)
     return moved_spans(spans, decoded, text)
 
 
 def moved_spans(spans, old, new):
-    """Maps spans of a text to another text that was made from it, as far as both have the same characters.
+    """Maps spans of a text to another text that was made from it, by their common characters.
 
     Args:
         spans: list of (start, end) in `old`.
@@ -106,7 +109,7 @@ def moved_spans(spans, old, new):
 
 
 def spans_in_blocks(spans, blocks):
-    """Maps spans of a text to another one by corresponding blocks, proportionally within each block.
+    """Maps spans of a text to another text by corresponding blocks, proportionally within each block.
 
     Args:
         spans: list of (start, end).
@@ -130,7 +133,7 @@ def _without_space(text, start, end):
 
 @functools.singledispatch
 def _encoded(encoder, text):
-    """Returns (ids, spans) as `encode_with_offsets` does, but with white space."""
+    """Returns (ids, spans) like `encode_with_offsets`, but the spans include white space."""
     words = list(re.finditer(r"\S+", text))
     pieces = word_pieces(encoder, [word.group() for word in words])
     spans = [word.span() for word, ids in zip(words, pieces, strict=True) for _ in ids]
@@ -161,7 +164,7 @@ def _(encoder: WordPieceEncoder, text):
     word, starts, ends = [], [], []
     for at, character in enumerate([*text, " "]):
         becomes = character.translate(table)
-        if not becomes and ends:  # an accent, say, belongs to the character before it
+        if not becomes and ends:  # for example, an accent belongs to the character before it
             ends[-1] = at + 1
         for part in becomes:
             if part != " ":
@@ -180,10 +183,10 @@ def _(encoder: WordPieceEncoder, text):
 
 
 def _spans(sizes, spelling, origins):
-    """Returns the spans of pieces of `sizes` bytes that spell a text; `origins`: indices of characters and the end."""
-    characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]  # of each byte
+    """Returns the spans of pieces that spell a text; `sizes` are their bytes, `origins` the characters' indices."""
+    characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]  # one per byte
     ends = list(origins[1:])
-    for at in range(len(ends) - 2, -1, -1):  # characters that were one in the original have its end
+    for at in range(len(ends) - 2, -1, -1):  # characters that come from one original character have its end
         if ends[at] == origins[at]:
             ends[at] = ends[at + 1]
     borders = itertools.pairwise([0, *itertools.accumulate(sizes)])
@@ -198,12 +201,12 @@ def word_pieces(encoder, words):
         words: list of str.
 
     Returns:
-        A list of int per word. A word without pieces in the vocabulary is one unknown id.
+        A list of ids per word. A word without pieces in the vocabulary is one unknown id.
     """
     space = space_before(encoder)
     return [list(encoder.encode((space if at else "") + word)) or [UNK_ID] for at, word in enumerate(words)]
 
 
 def space_before(encoder):
-    """Returns the prefix with which a word inside a sentence is encoded: " " if its pieces include the space."""
+    """Returns the prefix for encoding a word inside a sentence: " " if the word's pieces include the space."""
     return " " if isinstance(encoder, ByteLevelBPEEncoder | ByteTextEncoder) else ""

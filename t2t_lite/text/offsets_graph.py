@@ -1,4 +1,4 @@
-"""The positions of pieces in the texts that they encode, inside a TensorFlow graph: the same as `offsets`."""
+"""Finds the positions of pieces in encoded texts, inside a TensorFlow graph; the results equal those of `offsets`."""
 
 import functools
 
@@ -13,7 +13,7 @@ _SPACES = [code for code in range(0x3001) if chr(code).isspace()]
 
 
 def has_offsets(encoder):
-    """Returns whether `encode_with_offsets` supports a vocabulary."""
+    """Returns whether `encode_with_offsets` supports an encoder."""
     return _encoded.dispatch(type(encoder)) is not _encoded.dispatch(object)
 
 
@@ -25,10 +25,11 @@ def encode_with_offsets(encoder, texts):
         texts: string [batch], valid UTF-8.
 
     Returns:
-        (ids, int32 ragged [batch, (length)]; starts and ends, int64 [all ids], in characters of the id's text). White
+        (ids, int32 ragged [batch, (length)]; starts and ends, int64 [all ids], in characters from the start of the
+        text). White
         space around a piece is excluded: see `offsets.encode_with_offsets`. If a SentencePiece vocabulary normalizes
-        one character to several (ﬁ, ½), and a piece ends with the first of these, its end may be the start of that
-        character. So may the end of a byte before a character that the vocabulary leaves out.
+        one character to several (ﬁ, ½), and a piece ends after the first of them, its end may be the start of the
+        original character. The same holds for the end of a byte before a character that the vocabulary drops.
     """
     codes = tf.strings.unicode_decode(texts, "UTF-8")
     encoded = _with_added_tokens if getattr(encoder, "added", None) else _encoded
@@ -37,14 +38,15 @@ def encode_with_offsets(encoder, texts):
     solid = tf.where(~is_space)[:, 0]
     following = tf.gather(tf.concat([solid, [tf.size(is_space, tf.int64)]], 0), tf.searchsorted(solid, starts))
     starts = tf.minimum(following, ends)
-    preceding = tf.gather(tf.concat([[-1], solid], 0), tf.searchsorted(solid, ends))  # the last one that is not a space
+    # the last character that is not a space
+    preceding = tf.gather(tf.concat([[-1], solid], 0), tf.searchsorted(solid, ends))
     ends = tf.maximum(starts, preceding + 1)
     first = tf.gather(codes.row_starts(), ids.value_rowids())
     return ids, starts - first, ends - first
 
 
 def _with_added_tokens(encoder, texts):
-    """As `_encoded`; an added token is encoded as text, so that its characters are counted, then becomes one id."""
+    """Encodes like `_encoded`, but an added token becomes one id after its characters have been counted as text."""
     parts, added = encoder.added.tf_split(texts)
     ids, starts, ends = _encoded(encoder, parts.flat_values)
     rows = ids.value_rowids()
@@ -65,7 +67,7 @@ def _with_added_tokens(encoder, texts):
 
 @functools.singledispatch
 def _encoded(encoder, texts):
-    """Returns (ids, starts, ends) in characters counted through all texts, with white space."""
+    """Returns (ids, starts, ends), with white space and in characters counted across all texts."""
     raise NotImplementedError(type(encoder).__name__)
 
 
@@ -89,7 +91,7 @@ def _(encoder: SentencePieceEncoder, texts):
     first = tf.gather(tf.cumsum(sizes, exclusive=True), ids.value_rowids())
     characters = tf.concat([[0], _characters(texts)], 0)
     starts, ends = (tf.gather(characters, first + offsets.values) for offsets in (starts, ends))
-    # If one character has several pieces, only the last one has a length.
+    # If one character has several pieces, only the last piece has a length.
     return ids, starts, tf.where(starts == ends, starts + 1, ends)
 
 
@@ -99,12 +101,12 @@ def _(encoder: WordPieceEncoder, texts):
 
 
 def _of_bytes(sizes, texts):
-    """Returns the first and the last character, plus one, of consecutive pieces with `sizes` bytes."""
+    """Returns (start, end) in characters of consecutive pieces, given their `sizes` in bytes."""
     characters, borders = _characters(texts), tf.cumsum(sizes)
     return tf.gather(characters, borders - sizes) - 1, tf.gather(characters, borders - 1)
 
 
 def _characters(texts):
-    """Returns int64 [bytes of all texts]: the number of characters that have begun up to and including each byte."""
+    """Returns int64 [bytes of all texts]: the number of characters that start at or before each byte."""
     codes = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8), tf.int32)
     return tf.cumsum(tf.cast(tf.bitwise.bitwise_and(codes, 0xC0) != 0x80, tf.int64))

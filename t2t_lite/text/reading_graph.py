@@ -1,4 +1,4 @@
-"""Texts -> ids inside the graph of an export; any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated."""
+"""Encodes texts inside the graph of an export; invalid UTF-8 becomes U+FFFD, and long texts are truncated."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LONGEST = 512
 
 
 class Sources(typing.NamedTuple):
-    """Texts encoded for the model.
+    """A batch of texts, encoded for the model.
 
     Attributes:
-        ids: int32 [batch, width], each row ends in EOS, then 0.
-        lengths: int32 [batch], ids without EOS.
-        is_blank: bool [batch], only whitespace, or without pieces.
-        truncated: bool [batch], truncated to the longest length.
+        ids: int32 [batch, width]; each row ends in EOS and is padded with 0.
+        lengths: int32 [batch], numbers of ids without EOS.
+        is_blank: bool [batch], whether a text has only whitespace or no pieces.
+        truncated: bool [batch], whether a text was truncated to the longest length.
     """
 
     ids: tf.Tensor
@@ -32,43 +32,43 @@ class Sources(typing.NamedTuple):
 
 
 def texts_spec():
-    """Returns the signature of a batch of texts, a tf.TensorSpec."""
+    """Returns the signature for a batch of texts, a `tf.TensorSpec`."""
     return tf.TensorSpec([None], tf.string, name="inputs")
 
 
 def valid(texts):
-    """string, any bytes -> valid UTF-8, with U+FFFD in place of invalid bytes."""
+    """Replaces invalid bytes in strings with U+FFFD, so that they are valid UTF-8."""
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
 
 
 def longest_input(longest, most):
-    """Returns the longest input of an export in ids: `longest`, or if None, 512 but at most `most`."""
+    """Returns an export's maximum number of input ids: `longest`, or if it is None, 512 but at most `most`."""
     return min(_LONGEST, most) if longest is None else longest
 
 
 def reader(encoder, longest):
-    """Returns a tf.function: string [batch] -> `Sources`; blank texts are encoded like any other.
+    """Returns a tf.function that encodes string [batch] as `Sources`; blank texts are encoded like any other text.
 
-    Create one per vocabulary and export, since each contains the whole vocabulary file as a constant.
+    Create one function per vocabulary and export, since each contains the whole vocabulary file as a constant.
 
     Args:
         encoder: TextEncoder.
-        longest: int, of ids with EOS.
+        longest: int, the maximum number of ids, including EOS.
     """
     return tf.function(functools.partial(_read, encoder, longest - 1), input_signature=[texts_spec()], autograph=False)
 
 
 def beginnings(texts, longest, ends=False, strips=True):
-    """Truncates texts that are far longer than needed, since encoding megabytes takes many seconds.
+    """Truncates texts that are far longer than needed, because encoding megabytes takes many seconds.
 
     Args:
         texts: string [batch], UTF-8.
-        longest: int, number of ids needed of each.
+        longest: int, number of ids needed per text.
         ends: bool, whether the last ids are needed instead of the first.
-        strips: bool, whether to drop the spaces before such a text, for which most vocabularies have no ids.
+        strips: bool, whether to drop the spaces before such a text, which have no ids in most vocabularies.
 
     Returns:
-        (string [batch], bool [batch]: whether each was truncated).
+        (string [batch], bool [batch]: whether each text was truncated).
     """
     most = longest_text(longest)  # bytes
     is_long = tf.strings.length(texts) > most
@@ -77,20 +77,20 @@ def beginnings(texts, longest, ends=False, strips=True):
     lengths = tf.strings.length(texts)
     start = tf.maximum(lengths - most, 0) if ends else tf.zeros_like(lengths)
     parts = tf.strings.substr(texts, start, tf.fill(tf.shape(texts), most))
-    # Drops an incomplete character at the cut.
+    # Drops an incomplete character where the text was cut.
     return tf.strings.unicode_transcode(parts, "UTF-8", "UTF-8", errors="ignore"), is_long
 
 
 def row_reader(encode, longest, num_texts):
-    """Returns a function: `num_texts` times string [batch] -> (ids int32 [batch, width], truncated bool [batch]).
+    """Returns a function that encodes one or two string [batch] as (int32 [batch, width], truncated bool [batch]).
 
-    A row of ids has one text or two, each followed by EOS, then 0. The longer of two texts is cut first, as by
-    `cut_texts`.
+    A row of ids has one or two texts, each followed by EOS, and is padded with 0. The longer of two texts is truncated
+    first, as in `cut_texts`.
 
     Args:
-        encode: result of `encoding`.
-        longest: int, maximum length of a row in ids with EOS.
-        num_texts: 1 or 2.
+        encode: the result of `encoding`.
+        longest: int, the maximum number of ids in a row, including EOS.
+        num_texts: 1 or 2, the number of texts per row.
     """
 
     def read(*texts):
@@ -110,12 +110,12 @@ def row_reader(encode, longest, num_texts):
 
 
 def as_many(**texts):
-    """{name: string [n]} -> list of these, after checking in the graph that all have the same length."""
+    """Returns the tensors of {name: string [n]} as a list, with an assertion in the graph that all n are equal."""
     (first, expected), *others = texts.items()
     checks = [
         tf.debugging.assert_equal(
             tf.shape(expected), tf.shape(values),
-            f"as many {name} as {first} are expected, one for each; the numbers differ", summarize=1,
+            f"the numbers of {first} and {name} differ. Expected as many {name} as {first}", summarize=1,
         )
         for name, values in others
     ]  # fmt: skip
@@ -124,7 +124,7 @@ def as_many(**texts):
 
 
 def encoding(encoder):
-    """Returns a tf.function: string [batch], any bytes -> int32 ragged [batch, (length)]. See `reader`."""
+    """Returns a tf.function that encodes string [batch], any bytes, as int32 ragged [batch, (length)]. See `reader`."""
 
     def encode(texts):
         return encoder.tf_encode(valid(texts))
@@ -142,7 +142,7 @@ def _read(encoder, longest, texts):
 
 
 def blanked(sources):
-    """Returns Sources in which blank texts are only EOS."""
+    """Returns `Sources` in which blank texts consist only of EOS."""
     is_blank = sources.is_blank
     is_first = tf.range(tf.shape(sources.ids)[1]) == 0
     return Sources(
@@ -154,7 +154,7 @@ def blanked(sources):
 
 
 def with_eos(pieces, lengths):
-    """Ragged int32 [batch, (length)], int32 [batch] -> int32 [batch, width]: the first ids of a row, EOS, then 0."""
+    """Truncates ragged int32 rows to the given lengths; returns int32 [batch, width] with EOS and padding of 0."""
     width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + 1  # at least 1, even in an empty batch
     ids = pieces[:, :width].to_tensor(0, shape=[None, None])
     ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])

@@ -1,51 +1,51 @@
-"""Rows of ids of a text or a pair: how they are truncated, and where they begin in a ragged tensor."""
+"""Truncates rows of ids with one or two texts, and finds the rows of the values in a ragged tensor."""
 
 from t2t_lite.text.vocabulary import EOS_ID
 
 
 def cut_texts(ids, longest):
-    """Truncates a row, in a graph, to at most `longest` ids; of a pair the longer text is cut first, as BERT does.
+    """Truncates a row, in a graph, to at most `longest` ids; in a pair, the longer text is cut first, as in BERT.
 
     Args:
         ids: int [length], a text or a pair, each ending in 1.
-        longest: int, at least 4.
+        longest: int, at least 4, the maximum number of ids.
 
     Returns:
-        int [at most `longest`], each text ending in 1.
+        int [at most `longest`]; each text ends in 1.
     """
     import tensorflow as tf
 
     size = tf.size(ids, tf.int64)
     first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # where the first text ends
-    second = tf.maximum(size - first - 2, 0)  # ids of the second one, if there is one
+    second = tf.maximum(size - first - 2, 0)  # ids of the second text, if there is one
     is_pair = tf.cast(size > first + 1, tf.int64)
-    room = longest - 1 - is_pair  # without the ends
+    room = longest - 1 - is_pair  # without the two EOS
     first_length, second_length = kept_lengths(first, second, room)
     end = tf.constant([EOS_ID], ids.dtype)
     return tf.concat([ids[:first_length], end, ids[first + 1 : first + 1 + second_length], tf.repeat(end, is_pair)], 0)
 
 
 def kept_lengths(first, second, room):
-    """Returns how many ids of each text of a pair are kept if `room` ids fit; the longer text is cut first.
+    """Returns the number of ids to keep of each text of a pair if `room` ids fit; the longer text is truncated first.
 
     Args:
         first, second: int tensors of the same shape, the lengths of the texts; 0 for a missing second text.
-        room: int, or such a tensor.
+        room: int, or an int tensor of the same shape.
     """
     import tensorflow as tf
 
-    # The first gets what the second leaves, and at least half.
+    # The first text gets the room that the second text leaves, but at least half.
     first_kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
     return first_kept, tf.minimum(second, room - first_kept)
 
 
-CHARACTERS_OF_AN_ID = 64  # no vocabulary's pieces are that long on average over hundreds
+CHARACTERS_OF_AN_ID = 64  # in no vocabulary are hundreds of successive pieces that long on average
 _FEWEST_IDS = 64
-_MARGIN = 64  # ids before a cut, which may differ from those of the whole text
+_MARGIN = 64  # number of ids before a cut that may differ from the ids of the whole text
 
 
 def encode_beginning(encoder, text, count, prepare=None):
-    """Returns the ids of a text, or the first of them, more than `count`, without encoding all of a long text.
+    """Returns the ids of a text, or more than `count` of the first ids if the text is long, without encoding all of it.
 
     Args:
         encoder: TextEncoder.
@@ -54,7 +54,7 @@ def encode_beginning(encoder, text, count, prepare=None):
         prepare: None, or a function of the text that returns the text to encode.
 
     Raises:
-        UserError: as `encoder.encode`.
+        UserError: see `encoder.encode`.
     """
     prepare = prepare or (lambda text: text)
     size = len(beginning_of(text, count))
@@ -62,25 +62,25 @@ def encode_beginning(encoder, text, count, prepare=None):
         ids = encoder.encode(prepare(text[:size]))
         if len(ids) > count + _MARGIN:
             return ids[: len(ids) - _MARGIN]
-        size *= 4  # text without ids, such as spaces, may be of any length
+        size *= 4  # text without ids, such as spaces, may have any length
     return encoder.encode(prepare(text))
 
 
 def beginning_of(text, count):
-    """Returns a text, or a beginning of it with the same first `count` ids, except for hostile texts."""
+    """Truncates a text so that its first `count` ids stay the same, except for hostile texts."""
     return text[: longest_text(count + _MARGIN)]
 
 
 def longest_text(count):
-    """Returns a number of characters, or bytes, that contain `count` ids of any text that is not hostile."""
+    """Returns a number of characters, or bytes, that contain `count` ids in any text that is not hostile."""
     return CHARACTERS_OF_AN_ID * max(count, _FEWEST_IDS)
 
 
 def row_ids(ragged):
-    """Returns int64 [all values], the row of each.
+    """Returns int64 [all values], the row of each value of a ragged tensor.
 
-    `RaggedTensor.value_rowids` needs memory for all rows padded to the longest one: gigabytes for one long word among
-    many short ones.
+    `RaggedTensor.value_rowids` needs memory for all rows padded to the longest row, which is gigabytes for one long
+    word among many short words.
     """
     import tensorflow as tf
 

@@ -1,8 +1,8 @@
-"""SentencePiece's model file as a protocol buffer, and how a model normalizes a text before it splits it into pieces.
+"""Reads and edits SentencePiece model files, checks how they normalize text, and prepares word counts for training.
 
-It declares only the fields of sentencepiece_model.proto that are read or changed here; all others are preserved. The
-sentencepiece package has such a module too, but its current versions work only with the newest protobuf, which Apache
-Beam does not allow.
+The protocol buffers declare only the fields of sentencepiece_model.proto that are read or changed here; all other
+fields are preserved. The sentencepiece package also has such a module, but its current versions require the newest
+protobuf, which Apache Beam does not allow.
 """
 
 import collections
@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from t2t_lite.text.encoder_parts import BLANK
 
-# message: its fields, each as type, name, number and default; the type may be one of these messages or enums, [] a list
+# {message: fields}, each field as type, name, number, default; a type may be a message or enum; [] is a list
 _MESSAGES = {
     "TrainerSpec": """
         ModelType model_type 3 UNIGRAM; INT32 vocab_size 4 8000; STRING input_format 7;
@@ -38,32 +38,32 @@ _ENUMS = {
         "Type", {"NORMAL": 1, "UNKNOWN": 2, "CONTROL": 3, "USER_DEFINED": 4, "UNUSED": 5, "BYTE": 6}
     ),
 }  # fmt: skip
-# SHA-256 of compiled rules: none ("identity"), and ours of `subwords.normalization_options`.
+# SHA-256 of compiled rules: no rule ("identity"), and the rules made by `subwords.normalization_options`.
 _RULES_OF_CHARACTERS = {
     hashlib.sha256(b"").hexdigest(),
     "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",
 }
 _LOGGER = logging.getLogger("t2t_lite")
-_BLOCK = 2**14  # lines counted at once, or as many as have
+_BLOCK = 2**14  # number of lines that are counted together, unless they exceed the next limit
 _BLOCK_CHARACTERS = 2**24
-MOST_COUNTED = 40_000_000  # characters of distinct words while counting; at most about 600 MB
-# The same limit at the end. SentencePiece needs about 65 bytes per character, and up to 120 without spaces.
+MOST_COUNTED = 40_000_000  # limit on the characters of distinct words while counting; about 600 MB
+# The same limit after counting. SentencePiece needs about 65 bytes per character, up to 120 for text without spaces.
 MOST_KEPT = 10_000_000
-# SentencePiece numbers the characters of a word with 16 bits, and NFKC turns one character into up to 18.
+# SentencePiece indexes the characters of a word with 16 bits, and NFKC may turn one character into up to 18.
 _LONGEST_WORD = 2**16 // 18
 _LONG_WORD = re.compile(rf"[^ ]{{{_LONGEST_WORD}}}")
 _RESERVED = "\u2585"  # SentencePiece's own symbol for unknown characters, which no piece can contain
 _MOST_STOOD_FOR = 16
 _BYTES = 256
-_SPECIAL = 3  # padding, end, unknown
+_SPECIAL = 3  # for padding, end and unknown
 _WORDS_PER_MERGE = 4
 
 
 def _make():
-    """Returns the classes of the two messages that other modules use; the others are nested in them."""
+    """Returns the classes of the two top-level messages, which other modules use."""
     file = descriptor_pb2.FileDescriptorProto(name="t2t_lite_sentencepiece.proto", package="t2t_lite", syntax="proto2")
     messages = {}
-    for name in sorted(_MESSAGES):  # outer messages first
+    for name in sorted(_MESSAGES):  # so that outer messages come first
         outer, _, inner = name.rpartition(".")
         messages[name] = messages[outer].nested_type.add(name=inner) if outer else file.message_type.add(name=name)
     for name, message in messages.items():
@@ -95,16 +95,16 @@ ModelProto, TrainerSpec = _make()
 
 
 def has_rule_of_characters(model):
-    """Returns whether a model changes no characters, or control characters alone, as `subwords.IDENTITY` does."""
+    """Returns whether a model changes no characters or only control characters, as with `subwords.IDENTITY`."""
     rule = ModelProto.FromString(model).normalizer_spec.precompiled_charsmap
     return hashlib.sha256(rule).hexdigest() in _RULES_OF_CHARACTERS
 
 
 def is_by_word(model):
-    """Returns whether words can be encoded one by one, so that the ids of frequent words can be cached.
+    """Returns whether a model can encode words one by one, so that the ids of frequent words can be cached.
 
-    This holds if no piece spans a space and the normalization acts on single characters, as in the models of
-    `train_sentencepiece` without another normalization. It does not hold for unigram models, whose scores are summed
+    This requires that no piece spans a space and that normalization acts on single characters, as in models of
+    `train_sentencepiece` with the default normalization. Unigram models are excluded, because their scores are summed
     over the whole text, so that rounding decides between equally good segmentations.
     """
     proto = ModelProto.FromString(model)
@@ -121,29 +121,28 @@ def is_by_word(model):
 
 
 def has_symbols(model, symbols):
-    """Returns whether a model has all of some user-defined symbols, each of which is always one piece."""
+    """Returns whether a model has all the given user-defined symbols, each of which is always one piece."""
     proto = ModelProto.FromString(model)
     return {*symbols} <= {one.piece for one in proto.pieces if one.type == proto.SentencePiece.Type.USER_DEFINED}
 
 
 def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_KEPT):
-    """Returns {word: count} of a text.
+    """Counts the words of a text in bounded memory; returns {word: count}.
 
-    Every line counts, however long it is. A word of more than 3,640 characters, as a document in a script without
-    spaces can be, is counted in parts of that length.
-
-    If the distinct words do not fit in memory, the rarest are dropped, also while counting (lossy counting: a count can
-    be too low by the count that its word had when it was last dropped). If only some of the words with the same count
-    fit, a uniform sample of them is kept, selected by checksum. Each word of the sample also counts for those that were
-    dropped, up to 16 times. The result depends only on the lines.
+    Every line counts, however long it is. A word of more than 3,640 characters, such as a document in a script without
+    spaces, is counted in parts of that length. If the distinct words do not fit in memory, the rarest words are
+    dropped, even while counting (lossy counting: a count can be too low by the count that the word had when it was last
+    dropped). If only some of the words with equal counts fit, a uniform sample of them, selected by checksum, is kept.
+    The counts of the sample are raised by a factor of up to 16 to make up for the dropped words. The result depends
+    only on the lines.
 
     Args:
         lines: iterable of strings.
-        separators: {code point: " "} for the characters other than the space that separate words. SentencePiece's
-            symbol for unknown characters (U+2585) always does.
-        most_counted: number of characters of distinct words, each with the space before it, above which the rarest
-            are dropped while counting.
-        most_kept: the same limit at the end.
+        separators: {code point: " "} for characters other than the space that separate words. SentencePiece's symbol
+            for unknown characters (U+2585) always separates words.
+        most_counted: number of characters of distinct words, each with its preceding space, above which the rarest
+            words are dropped while counting.
+        most_kept: the same limit after counting.
     """
     counts, limits = collections.Counter(), {}
     size = left_out = 0
@@ -159,15 +158,15 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
     left_out += dropped
     if left_out:
         _LOGGER.info(
-            f"vocabulary: learned from the {len(counts):,} most frequent of {'over ' * (left_out > dropped)}"
-            f"{different:,} distinct words; the rarer ones do not fit in memory"
+            f"vocabulary: learned from the {len(counts):,} most frequent of "
+            f"{'over ' * (left_out > dropped)}{different:,} distinct words; the rarer words do not fit in memory"
         )
         _stand_for(counts, least or min(counts.values()), left_out)
     return counts
 
 
 def _blocks(lines, separators):
-    """Yields many lines at once, with spaces between all words."""
+    """Joins lines to larger texts with spaces between all words, and yields these."""
     block, characters = [], 0
     for line in lines:
         block.append(_separated(line.rstrip("\r\n"), separators))
@@ -180,7 +179,7 @@ def _blocks(lines, separators):
 
 
 def _separated(line, separators):
-    """Returns a line with spaces between its words."""
+    """Returns a line in which all words are separated by spaces."""
     if not line.isprintable():
         line = line.translate(separators)
     if _RESERVED in line:
@@ -193,22 +192,22 @@ def _size(counts):
 
 
 def _most_frequent(counts, room, limits):
-    """Returns the words that fit in `room`, the characters of the dropped occurrences, and the lowest count kept."""
-    # `limits` maps a count to the checksum below which its words are kept; it is updated across calls.
+    """Returns the words that fit in `room`, the characters of dropped occurrences, and the lowest count kept."""
+    # `limits` maps a count to the checksum below which words with this count are kept; it is updated by each call.
     occurrences = np.fromiter(counts.values(), np.int64, len(counts))
     sizes = np.fromiter(map(len, counts), np.int64, len(counts)) + 1
     if sizes.sum() <= room:
         return counts, 0, 0
-    levels, level_of = np.unique(-occurrences, return_inverse=True)  # from the most frequent on
+    levels, level_of = np.unique(-occurrences, return_inverse=True)  # from the most frequent words on
     total_sizes = np.cumsum(np.bincount(level_of, sizes))
-    first = np.searchsorted(total_sizes, room, side="right")  # the first level that does not fit as a whole
+    first = np.searchsorted(total_sizes, room, side="right")  # the first count whose words do not all fit
     least = -int(levels[first])
     is_tie = occurrences == least
     checksums = np.fromiter(map(_checksum, itertools.compress(counts, is_tie)), np.int64)
     order = np.argsort(checksums, kind="stable")
     room -= total_sizes[first - 1] if first else 0
     first_too_much = np.searchsorted(np.cumsum(sizes[is_tie][order]), room, side="right")
-    # The limit is never raised again: above it, the sample would only have words from later in the text.
+    # The limit is never raised again, because above it the sample would only have words from later in the text.
     limits[least] = min(limits.get(least, 2**32), int(checksums[order[first_too_much]]))
     stays = occurrences > least
     stays[is_tie] = checksums < limits[least]
@@ -221,7 +220,7 @@ def _checksum(word):
 
 
 def _stand_for(counts, least, left_out):
-    """Raises the counts of the words that occur `least` times to account for the dropped ones."""
+    """Raises the counts of the words that occur `least` times to account for the dropped words."""
     sample = [word for word, count in counts.items() if count == least]
     share = left_out / max(1, least * (len(sample) + sum(map(len, sample))))
     for word in sample:
@@ -229,21 +228,21 @@ def _stand_for(counts, least, left_out):
 
 
 def sensible_size(num_words, num_others=0):
-    """Returns the size of a vocabulary whose pieces are still parts of words.
+    """Returns a vocabulary size at which most pieces are still parts of words.
 
-    It has one merge for every four distinct words, so that at most a quarter of them are one piece each. The number of
-    distinct words grows about as the square root of the text (Heaps' law), and so does the vocabulary: 3,700 pieces
-    for 5,000 captions in two languages, 10,200 for 29,000.
+    There is one merge for every four distinct words, so that at most a quarter of the words are a single piece. The
+    number of distinct words grows roughly with the square root of the text's length (Heaps' law), and so does the size:
+    3,700 pieces for 5,000 captions in two languages, and 10,200 for 29,000 captions.
 
     Args:
         num_words: number of distinct words.
-        num_others: number of characters and symbols that are pieces in addition to bytes and merges.
+        num_others: number of characters and symbols that are pieces, in addition to bytes and merges.
     """
     return _BYTES + _SPECIAL + num_others + num_words // _WORDS_PER_MERGE
 
 
 def choose_size(largest, num_words, num_others=0):
-    """Returns `sensible_size`, at most `largest`, and logs it."""
+    """Returns the `sensible_size`, but at most `largest`, and logs it."""
     size = min(largest, sensible_size(num_words, num_others))
     _LOGGER.info(
         f"chose a vocabulary of {size:,} pieces for {num_words:,} distinct words (--vocab_size sets another size)"

@@ -1,8 +1,9 @@
-"""Invisible characters and odd spaces in a text to be translated: read as the plain text.
+"""Normalizes invisible characters and unusual spaces in texts to be translated if the vocabulary lacks them.
 
 Text from web pages and word processors has no-break spaces, soft hyphens, byte order marks and zero-width spaces. A
-vocabulary that does not normalize spells them by bytes that its model has hardly ever seen, which spoils the whole
-output. Characters that a piece has, such as French no-break spaces or Persian's non-joiners, were learned, and stay.
+vocabulary without normalization spells them with bytes that the model has hardly ever seen, which spoils the whole
+output. Characters that occur in a piece, such as French no-break spaces or Persian non-joiners, were learned, so they
+are kept.
 """
 
 import functools
@@ -13,9 +14,9 @@ from t2t_lite.text import sentencepiece_model, subwords
 from t2t_lite.text.encoder_parts import WordCache
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-# Unicode's spaces but U+0020 (category Zs), which become one.
+# Unicode's spaces (category Zs) except U+0020, which replaces them.
 SPACES = [0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]
-# Unicode's property Default_Ignorable_Code_Point without its fillers of Hangul, which have a width: removed.
+# Removed: Unicode's Default_Ignorable_Code_Point, except the Hangul fillers, which have a width.
 INVISIBLE = [
     0x00AD, 0x034F, 0x061C, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
     *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
@@ -24,15 +25,15 @@ INVISIBLE = [
 
 
 def reading_plain(encoder):
-    """Returns an encoder that gives a text with stray characters the ids of the plain text.
+    """Returns an encoder that encodes a text with stray characters like the text without them.
 
-    A space that no piece has is read as U+0020, an invisible character that no piece has is left out. Texts without
-    them get the same ids. It is the model's own normalization that is extended, so ids and offsets are the same in
-    Python and in a graph. `fingerprint` and `path` remain those of the vocabulary's file.
+    A space that occurs in no piece is read as U+0020, and an invisible character that occurs in no piece is dropped.
+    Texts without such characters get the same ids as before. The model's own normalization is extended, so ids and
+    offsets are the same in Python and in a graph. `fingerprint` and `path` are still those of the vocabulary's file.
 
     Args:
-        encoder: any encoder. One that is not SentencePiece's, or whose model normalizes by a rule of its publisher, is
-            returned as it is.
+        encoder: any encoder. It is returned unchanged if it is not a SentencePiece encoder, or if its model has a
+            normalization rule of its publisher.
     """
     return _PlainReader.of(encoder) if type(encoder) is SentencePieceEncoder else encoder
 
@@ -42,7 +43,7 @@ class _PlainReader(SentencePieceEncoder):
 
     @classmethod
     def of(cls, encoder):
-        """Returns the encoder itself if its model has a rule of its publisher."""
+        """Returns a `_PlainReader`, or the encoder itself if its model has a normalization rule of its publisher."""
         return cls(encoder) if sentencepiece_model.has_rule_of_characters(encoder._model) else encoder
 
     def __init__(self, encoder):
@@ -57,9 +58,9 @@ class _PlainReader(SentencePieceEncoder):
 
 
 def _with_rule(model):
-    """Returns the bytes of a SentencePiece model whose rule also covers the stray characters that it has no piece for.
+    """Extends a SentencePiece model's rule to the stray characters that occur in no piece; returns the model's bytes.
 
-    A model without any rule remains without one for control characters.
+    A model without any rule does not get a rule for control characters.
     """
     proto = sentencepiece_model.ModelProto.FromString(model)
     known = {*"".join(piece.piece for piece in proto.pieces)}
@@ -71,12 +72,12 @@ def _with_rule(model):
 
 @functools.cache
 def _compiled(spaces, removed):
-    """Returns SentencePiece's compiled rule that replaces some characters by spaces and removes others."""
+    """Compiles a SentencePiece rule that replaces some characters with spaces and removes others; returns its bytes."""
     import sentencepiece
 
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
-        sentencepiece.SentencePieceTrainer.train(  # only training compiles a rule; this text takes no time
+        sentencepiece.SentencePieceTrainer.train(  # only training compiles a rule; training on this text is fast
             sentence_iterator=iter(["a"]),
             model_writer=model,
             model_type="char",

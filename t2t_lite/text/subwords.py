@@ -1,4 +1,4 @@
-"""Learns a SentencePiece vocabulary from text, or adopts one that another tool has learned."""
+"""Learns a SentencePiece vocabulary from text, or adopts a vocabulary that another tool has learned."""
 
 import contextlib
 import io
@@ -14,13 +14,14 @@ from t2t_lite.settings.ranges import NORMALIZATIONS
 from t2t_lite.text.sentencepiece_model import choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
 
-RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
+RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces in every vocabulary learned here
 LONGEST_SYMBOL = 100
 IDENTITY = NORMALIZATIONS[0]
 CHARACTER_COVERAGE = 0.9999
-_LONGEST_SENTENCE = 2**30  # bytes, the largest value; by default SentencePiece skips sentences over 4,192
+# in bytes, the largest possible value; by default, SentencePiece skips sentences over 4,192 bytes
+_LONGEST_SENTENCE = 2**30
 _LOGGER = logging.getLogger("t2t_lite")
-# Characters that "identity" turns into spaces; such a rule cannot contain NUL.
+# Characters that "identity" turns into spaces. NUL is missing, because such a rule cannot contain it.
 BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 _SPACES = dict.fromkeys([*BLANKS, ord(BLANK)], " ")
 
@@ -28,23 +29,23 @@ _SPACES = dict.fromkeys([*BLANKS, ord(BLANK)], " ")
 def is_blank(text):
     """Returns whether a text has only white space, `BLANKS` and U+2581, SentencePiece's own symbol for a space.
 
-    A vocabulary that is learned here encodes the last two as spaces.
+    A vocabulary that is learned here encodes `BLANKS` and U+2581 as spaces.
     """
     return not text.strip() or ((BLANK in text or not text.isprintable()) and not text.translate(_SPACES).strip())
 
 
 def is_symbol(symbol):
-    """Returns whether a string can be a user-defined symbol: short text without spaces or control characters."""
+    """Returns whether a string can be a user-defined symbol, short text without spaces or control characters."""
     is_odd = re.search(r"[\s\u2581]", symbol) or any(unicodedata.category(c) in ("Cc", "Cs") for c in symbol)
     return 0 < len(symbol) <= LONGEST_SYMBOL and not is_odd
 
 
 class ImpossibleSize(UserError):
-    """The text cannot have a vocabulary of this size.
+    """Error: no vocabulary of the requested size can be learned from the text.
 
     Attributes:
-        reason: str, a sentence.
-        possible: int, a size that it can have.
+        reason: str, a sentence about the cause.
+        possible: int, a size that is possible.
     """
 
     def __init__(self, reason, possible, advice):
@@ -52,7 +53,7 @@ class ImpossibleSize(UserError):
         self.reason, self.possible, self._advice = reason, possible, advice
 
     def naming(self, setting):
-        """Returns the error with the name of the flag or attribute that sets the size."""
+        """Returns the error with advice that names the flag or attribute for the size."""
         return UserError(f"{self.reason} {self._advice.format(setting=setting)}")
 
 
@@ -70,11 +71,11 @@ def train_sentencepiece(
     """Trains a BPE vocabulary with byte fallback and writes `<model_prefix>.model` and `.vocab`.
 
     The same lines in the same order give the same files on every machine. The characters that make up the rarest 0.01 %
-    of the text do not become pieces. They are spelled by the pieces of their UTF-8 bytes, so nothing is unknown.
+    of the text do not become pieces. They are spelled with the pieces of their UTF-8 bytes, so no character is unknown.
 
-    No piece contains a space between words, so word counts are enough to learn the same pieces that SentencePiece
-    learns from the lines, in memory for the distinct words only. If these have more than about 10 million characters in
-    total (800,000 words), the rarest are dropped, which is logged: see `count_words`.
+    No piece contains a space between words. So word counts are enough to learn the pieces that SentencePiece learns
+    from the lines, and memory is needed only for the distinct words. If the distinct words have more than about 10
+    million characters in total (800,000 words), the rarest words are dropped, which is logged; see `count_words`.
 
     Args:
         lines: iterable of strings, of any length.
@@ -82,16 +83,17 @@ def train_sentencepiece(
         vocab_size: number of pieces, including the special ones and 256 bytes.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
         character_coverage: share of the text's characters that become pieces.
-        normalization: "identity" (control characters and line separators become spaces, nothing else changes), or one
-            of SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
-        split_digits: whether no piece has more than one digit, so that numbers are spelled digit by digit.
-        user_defined_symbols: strings without spaces that are always one piece, with the ids from 3 on.
+        normalization: "identity" (control characters and line separators become spaces, and nothing else changes), or
+            one of SentencePiece's rules: "nfkc", "nmt_nfkc", or one of these with `_cf` (lower case). Consecutive
+            spaces become one space.
+        split_digits: whether numbers are spelled digit by digit, so that no piece has more than one digit.
+        user_defined_symbols: strings without spaces that are always one piece; their ids begin at 3.
 
     Raises:
         UserError: `vocab_size` is too large or too small for the text (the message gives the limit), the text is empty,
-            or a symbol contains a space, is repeated or reserved.
+            or a symbol contains a space, is repeated or is reserved.
     """
-    # Tabs separate words from counts below, so they must separate words here, whatever the normalization.
+    # Always separate words at tabs, because tabs separate words from counts below.
     separators = {code: " " for code in BLANKS} if normalization == IDENTITY else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
@@ -106,7 +108,7 @@ def train_sentencepiece(
             character_coverage=character_coverage,
             byte_fallback=True,
             user_defined_symbols=list(user_defined_symbols),
-            # Left out unless set: the model file records every option that is given.
+            # Passed only if set, because the model file records every option that is passed.
             **({"split_digits": True} if split_digits else {}),
             **normalization_options(normalization, folder),
         )
@@ -114,17 +116,17 @@ def train_sentencepiece(
 
 
 def train_bpe(counts, **options):
-    """Returns the bytes of the model that SentencePiece's BPE trainer learns.
+    """Trains a BPE model with SentencePiece; returns the bytes of the model file.
 
     Args:
-        counts: dict {word: occurrences}, which is emptied.
-        **options: options of the trainer, in addition to those that all vocabularies share.
+        counts: dict {word: occurrences}, which is emptied during training.
+        **options: options of the trainer, in addition to the options that all vocabularies share.
     """
     import sentencepiece
 
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        # Words are removed one by one, so that none is in memory twice; SentencePiece sorts them.
+        # Words are removed one by one, so that no word is in memory twice; SentencePiece sorts them.
         sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
         input_format="tsv",
         max_sentence_length=_LONGEST_SENTENCE,
@@ -134,7 +136,7 @@ def train_bpe(counts, **options):
         eos_id=EOS_ID,
         unk_id=UNK_ID,
         bos_id=-1,
-        num_threads=4,  # a fixed number: the result must not depend on the machine
+        num_threads=4,  # a fixed number, because the result must not depend on the machine
         minloglevel=2,
         **options,
     )
@@ -145,14 +147,14 @@ def adopt_sentencepiece(path, model_prefix):
     """Copies any SentencePiece model to `<model_prefix>.model` and writes its `.vocab`.
 
     Special ids are changed to padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. A model without byte
-    fallback remains without it, and a log message says that it has unknown characters.
+    fallback does not get it; a log message warns of unknown characters.
 
     Raises:
         UserError: the file does not exist, or is not a SentencePiece model.
     """
     model = with_usual_ids(files.read_bytes(path), path)
     if not parse_sentencepiece(model, path).trainer_spec.byte_fallback:
-        _LOGGER.info(f"{path}: a vocabulary without byte fallback: characters that it does not have become <unk>")
+        _LOGGER.info(f"{path}: the vocabulary has no byte fallback, so characters without a piece become <unk>")
     _write(model, model_prefix)
 
 
@@ -160,12 +162,12 @@ def with_usual_ids(model, path):
     """Returns the bytes of a SentencePiece model with padding 0, EOS 1 and unknown 2.
 
     A model that already has these ids is returned unchanged. Otherwise the three pieces are moved to the front, or
-    added if they are missing, and the other pieces follow in their order. Texts are segmented into the same pieces, but
-    with different ids.
+    added if they are missing, and the other pieces follow in their order. Texts are still segmented into the same
+    pieces, but the ids differ.
 
     Args:
         model: bytes of a `.model` file.
-        path: its name, for errors.
+        path: the name of the file, for errors.
 
     Raises:
         UserError: `model` is not a SentencePiece model.
@@ -178,7 +180,7 @@ def with_usual_ids(model, path):
     for role in ("pad", "eos"):
         name = getattr(spec, f"{role}_piece")
         if name not in control:
-            while name in names:  # an ordinary piece has this name
+            while name in names:  # if an ordinary piece has this name
                 name = f"<{name}>"
             setattr(spec, f"{role}_piece", name)
         special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
@@ -191,23 +193,24 @@ def with_usual_ids(model, path):
     bos_id = ids[spec.bos_piece] if spec.bos_piece in control else -1
     spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, bos_id
     spec.vocab_size = len(pieces)
-    pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]  # copies: see `del`
+    # copies, because of `del` below
+    pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]
     del proto.pieces[:]
     proto.pieces.extend(pieces)
     return proto.SerializeToString(deterministic=True)
 
 
 def parse_sentencepiece(model, path):
-    """Returns a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
+    """Parses a model as a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
     import sentencepiece
 
     from t2t_lite.text import sentencepiece_model
 
     try:
         sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
-    except (RuntimeError, ValueError):  # ValueError: the message itself is not valid UTF-8
+    except (RuntimeError, ValueError):  # ValueError: SentencePiece's error message is not valid UTF-8
         raise UserError(
-            f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file of spm_train or of "
+            f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file from spm_train or "
             "t2t-datagen."
         ) from None
     return sentencepiece_model.ModelProto.FromString(model)
@@ -219,20 +222,21 @@ def _write(model, model_prefix):
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
     files.write_bytes(f"{model_prefix}.vocab", table.encode())
-    files.write_bytes(f"{model_prefix}.model", model)  # last: its existence means that the vocabulary is complete
+    # written last, because its existence means that the vocabulary is complete
+    files.write_bytes(f"{model_prefix}.model", model)
 
 
 def _check_symbols(symbols, model_prefix, separators):
-    """Raises `UserError` for symbols that cannot be pieces, or that would span several words."""
+    """Raises `UserError` if a symbol cannot be a piece or would span several words."""
     for number, symbol in enumerate(symbols):
         if not symbol or any(c in " \u2581\r\n" or ord(c) in separators for c in symbol):
-            fault, expected = "has a blank or is empty", "symbols without blanks, such as <2de>"
+            fault, expected = "contains a space or is empty", "symbols without spaces, such as <2de>"
         elif not is_symbol(symbol):
             fault, expected = "cannot be a piece", f"at most {LONGEST_SYMBOL} characters of text"
         elif symbol in symbols[:number]:
             fault, expected = "is given twice", "each symbol once"
         elif RESERVED.fullmatch(symbol):
-            fault, expected = "is reserved", "a symbol that the vocabulary does not have anyway"
+            fault, expected = "is reserved", "a symbol that is not already in the vocabulary"
         else:
             continue
         raise UserError(
@@ -242,14 +246,17 @@ def _check_symbols(symbols, model_prefix, separators):
 
 
 def normalization_options(name, folder):
-    """Returns SentencePiece's options. The model file contains the rule, so serving normalizes like training."""
+    """Returns SentencePiece's options for a normalization.
+
+    The model file contains the rule, so serving also uses it.
+    """
     if name != IDENTITY:
         return {"normalization_rule_name": name}
     return rule_options(folder, BLANKS)
 
 
 def rule_options(folder, spaces, removed=()):
-    """Returns SentencePiece's options for a rule that turns characters into spaces and removes others (code points)."""
+    """Returns SentencePiece's options for a rule that replaces some code points with spaces and removes others."""
     path = os.path.join(folder, "rule.tsv")
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(f"{code:X}\t20\n" for code in spaces)
@@ -258,7 +265,7 @@ def rule_options(folder, spaces, removed=()):
 
 
 def _without_traces(model):
-    """Removes fields that only describe the input format, and the rule's temporary file (the model has the rule)."""
+    """Removes from a model the input format and the rule's temporary file (the model contains the rule itself)."""
     from t2t_lite.text import sentencepiece_model
 
     proto = sentencepiece_model.ModelProto.FromString(model)
@@ -270,13 +277,13 @@ def _without_traces(model):
 
 @contextlib.contextmanager
 def trainer_errors(vocab_size, model_prefix, sensible, added=0):
-    """Turns SentencePiece's errors about the text and the vocabulary's size into errors for users.
+    """Context that turns SentencePiece's errors about the text and the vocabulary's size into `UserError`s.
 
     Args:
         vocab_size: the requested size.
         model_prefix: path of the vocabulary.
-        sensible: the size to recommend, if a larger one was requested.
-        added: number of ids that the vocabulary has in addition to SentencePiece's.
+        sensible: the size to recommend if the requested size is too large.
+        added: number of ids that the vocabulary has in addition to SentencePiece's ids.
     """
     name = os.path.basename(model_prefix)
     try:

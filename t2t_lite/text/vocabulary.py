@@ -1,7 +1,7 @@
-"""Encoders: text <-> ids, in Python and inside a TensorFlow graph (mirrors tensor2tensor's text_encoder.py).
+"""Encoders between text and ids, in Python and inside a TensorFlow graph (mirrors tensor2tensor's text_encoder.py).
 
-Ids of every encoder: 0 padding, 1 end of sentence (EOS). Encoders return ids without EOS; records add it.
-TensorFlow and tensorflow-text are imported at the first use in a graph.
+In every encoder, id 0 is padding and id 1 is the end of sentence (EOS). Encoders return ids without EOS; records add
+EOS. TensorFlow and tensorflow-text are imported at the first use in a graph.
 """
 
 import functools
@@ -18,13 +18,13 @@ PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
 
 
 class TextEncoder:
-    """Ids of numbers separated by spaces: "1 2 3" <-> [3, 4, 5].
+    """The base encoder, for numbers separated by spaces: "1 2 3" <-> [3, 4, 5].
 
     Args:
         vocab_size: number of ids, including the reserved ones (padding and EOS).
 
     Attributes:
-        unknown_id: id for text outside the vocabulary, or None.
+        unknown_id: id for text outside the vocabulary, or None if there is no such id.
     """
 
     num_reserved_ids = 2
@@ -36,7 +36,7 @@ class TextEncoder:
 
     @functools.cached_property
     def fingerprint(self):
-        """SHA-256 (hex) of the vocabulary file, or of the encoder's definition if it has no file."""
+        """The SHA-256 (hex) of the vocabulary file, or of the encoder's definition if there is no file."""
         return hashlib.sha256(self._file or f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
 
     def encode(self, text):
@@ -63,26 +63,26 @@ class TextEncoder:
         return self._join(self._visible(ids))
 
     def decode_list(self, ids):
-        """Returns one string per id, including padding and EOS (tensor2tensor's name for `pieces`)."""
+        """Returns the `pieces` of ids, including padding and EOS (this is tensor2tensor's name for it)."""
         return self.pieces(ids)
 
     def pieces(self, ids):
-        """Returns the vocabulary's entry for every id, padding and EOS included."""
+        """Returns the vocabulary's entry for every id, including padding and EOS."""
         names = {PAD_ID: "<pad>", EOS_ID: "</s>"}
         return [names[i] if i in names else self._piece(i) for i in map(int, ids)]
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips all but numbers."""
+        """Encodes string [batch] in a graph as int32 ragged [batch, (length)], without EOS; skips non-numbers."""
         import tensorflow as tf
 
         words = split_words(strings)
-        # At most nine digits: `to_number` raises beyond int32, and an exported graph must never raise.
+        # At most nine digits, because `to_number` raises an error beyond int32, and an exported graph must never fail.
         words = tf.ragged.boolean_mask(words, tf.strings.regex_full_match(words, "[0-9]{1,9}"))
         ids = tf.ragged.map_flat_values(tf.strings.to_number, words, tf.int32) + self.num_reserved_ids
         return tf.ragged.boolean_mask(ids, ids < self.vocab_size)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        """Decodes int32 [batch, length] to string [batch] in a graph, up to the first EOS and without padding."""
         import tensorflow as tf
 
         ids = tf_visible(ids, self.num_reserved_ids, self.vocab_size)
@@ -90,24 +90,24 @@ class TextEncoder:
 
     @property
     def tf_resources(self):
-        """Resources of `tf_encode` and `tf_decode` that an export must track; usually none."""
+        """The resources of `tf_encode` and `tf_decode` that an export must track; usually []."""
         return []
 
     @property
     def piece_bytes(self):
-        """The text of every id as UTF-8, a list of bytes, b"" for ids without text.
+        """The text of every id as UTF-8, a list of bytes; b"" for ids without text.
 
-        Joined, they are the text of a list of ids, except that `decode` may drop a space at its beginning. None if an
-        id's text depends on the ids around it.
+        The joined bytes of a list of ids are its text, except that `decode` may drop a space at the beginning. None if
+        the text of an id depends on the ids around it.
         """
         return None
 
     def num_settled(self, ids):
-        """Returns how many of the first ids have a text that ids after them do not change, half characters apart."""
+        """Returns how many of the first ids have their final text, which later ids cannot change."""
         return len(ids)
 
     def _visible(self, ids):
-        """Returns the ids before the first EOS, without padding, after checking them against the vocabulary's size."""
+        """Returns the ids before the first EOS, without padding. Raises an error for an id outside the vocabulary."""
         visible = []
         for i in map(int, ids):
             if i == EOS_ID:
@@ -126,7 +126,7 @@ class TextEncoder:
 
 
 class ByteTextEncoder(TextEncoder):
-    """Ids of UTF-8 bytes: byte + 2 (`VocabType.CHARACTER`). Needs no file and knows every text."""
+    """Encodes UTF-8 bytes as byte + 2 (`VocabType.CHARACTER`). It needs no file and can encode any text."""
 
     def __init__(self):
         super().__init__(256 + self.num_reserved_ids)
@@ -136,7 +136,7 @@ class ByteTextEncoder(TextEncoder):
         return [byte + self.num_reserved_ids for byte in text.encode("utf-8")]
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS."""
+        """Encodes string [batch] in a graph as int32 ragged [batch, (length)], without EOS."""
         import tensorflow as tf
 
         characters = tf.strings.bytes_split(strings)
@@ -145,7 +145,7 @@ class ByteTextEncoder(TextEncoder):
         return tf.cast(numbers, tf.int32) + self.num_reserved_ids
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; invalid UTF-8 becomes U+FFFD."""
+        """Decodes int32 [batch, length] to string [batch] in a graph; invalid UTF-8 becomes U+FFFD."""
         import tensorflow as tf
 
         ids = tf_visible(ids, self.num_reserved_ids, self.vocab_size)
@@ -166,10 +166,10 @@ class ByteTextEncoder(TextEncoder):
 
 
 class TokenTextEncoder(TextEncoder):
-    """Ids of whole words listed in a file, one per line (`VocabType.TOKEN`).
+    """Encodes whole words, which are listed in a file, one per line (`VocabType.TOKEN`).
 
-    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor. In a text
-    `<EOS>` also becomes this id, and `<pad>` is an unknown word.
+    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor. In a text,
+    `<EOS>` is encoded as EOS, and `<pad>` is an unknown word.
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
@@ -183,14 +183,16 @@ class TokenTextEncoder(TextEncoder):
         beginning = " ".join(self._words[:2])[:40]
         if not re.fullmatch(r"(?i)\S*pad\S* \S*eos\S*", beginning):
             raise UserError(
-                f"{path}: begins with {beginning!r}. Expected the lines <pad> and <EOS>, then one word each."
+                f"{path}: begins with {beginning!r}. Expected the lines <pad> and <EOS>, then one word per line."
             )
         self._ids = {word: i for i, word in enumerate(self._words) if i != PAD_ID}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len({*self._words}) != len(self._words) or len(self._words) <= self.num_reserved_ids:
             raise UserError(f"{path}: an entry occurs twice, or no words follow <EOS>. Expected one word per line.")
         if replace_oov is not None and self.unknown_id is None:
-            raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
+            raise UserError(
+                f"{path}: has no entry {replace_oov!r}, which should replace unknown words. Add it as a line."
+            )
         super().__init__(len(self._words))
 
     def encode(self, text):
@@ -203,19 +205,19 @@ class TokenTextEncoder(TextEncoder):
         return ids
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)]; words without an id are dropped."""
+        """Encodes string [batch] in a graph as int32 ragged [batch, (length)]; words without an id are dropped."""
         import tensorflow as tf
 
         ids = tf.ragged.map_flat_values(self._table.lookup, split_words(strings))
         return tf.ragged.boolean_mask(ids, ids >= 0)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]."""
+        """Decodes int32 [batch, length] to string [batch] in a graph."""
         return tf_joined(ids, self._words, separator=" ")
 
     @property
     def tf_resources(self):
-        """The lookup table of words."""
+        """The lookup table from words to ids, for graphs."""
         return [self._table]
 
     @functools.cached_property
@@ -223,7 +225,7 @@ class TokenTextEncoder(TextEncoder):
         import tensorflow as tf
 
         default = -1 if self.unknown_id is None else self.unknown_id
-        with tf.init_scope():  # outside of any function that is being traced, so that an export can track it
+        with tf.init_scope():  # created outside of any function that is being traced, so that an export can track it
             ids = tf.lookup.KeyValueTensorInitializer([*self._ids], [*self._ids.values()], value_dtype=tf.int32)
             return tf.lookup.StaticHashTable(ids, default)
 
@@ -237,13 +239,13 @@ class TokenTextEncoder(TextEncoder):
 
 
 class SentencePieceEncoder(TextEncoder):
-    """Ids of a SentencePiece model file with padding 0, EOS 1 and unknown 2.
+    """Encodes text with a SentencePiece model file in which padding is 0, EOS 1 and unknown 2.
 
     Args:
         path: path of the `.model` file, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: the file does not exist, is not a SentencePiece model, or has other special ids.
+        UserError: the file does not exist, is not a SentencePiece model, or has different special ids.
     """
 
     num_reserved_ids = 3
@@ -267,8 +269,8 @@ class SentencePieceEncoder(TextEncoder):
         special_ids = (p.pad_id(), p.eos_id(), p.unk_id())
         if special_ids != (PAD_ID, EOS_ID, UNK_ID):
             raise UserError(
-                f"{path}: ids of padding, end of sentence and unknown are {special_ids}. Expected "
-                f"{(PAD_ID, EOS_ID, UNK_ID)}: convert it by t2t-datagen --vocab_from={shlex.quote(path)} in another "
+                f"{path}: the ids of padding, end of sentence and unknown are {special_ids}. Expected "
+                f"{(PAD_ID, EOS_ID, UNK_ID)}: convert it with t2t-datagen --vocab_from={shlex.quote(path)} in another "
                 "data_dir, or use spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())
@@ -282,30 +284,30 @@ class SentencePieceEncoder(TextEncoder):
 
     @functools.cached_property
     def is_by_word(self):
-        """Whether words are encoded one by one; see `sentencepiece_model.is_by_word`."""
+        """Whether words can be encoded one by one; see `sentencepiece_model.is_by_word`."""
         from t2t_lite.text import sentencepiece_model
 
         return sentencepiece_model.is_by_word(self._model)
 
     def encode_with_sizes(self, text):
-        """Returns (ids, number of UTF-8 bytes of each, the normalized text they spell, origins of its characters).
+        """Returns (ids, their numbers of UTF-8 bytes, the normalized text that they spell, origins of its characters).
 
-        The origins are a list of int, an index into `text` for each character of the normalized text and for its end.
+        The origins are a list of int: for each character of the normalized text, and for its end, the index in `text`.
         """
         ids, pieces = self._processor.encode(text), self._processor.encode(text, out_type=str)
         sizes = [1 if self._processor.is_byte(i) else len(piece.encode()) for i, piece in zip(ids, pieces, strict=True)]
         return ids, sizes, *self._processor.normalize(text, with_offsets=True)
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
+        """Encodes string [batch] in a graph as int32 ragged [batch, (length)], like `encode`, without EOS."""
         return self._tokenizer.tokenize(strings)
 
     def tf_encode_with_offsets(self, strings):
-        """As `tf_encode`, with the bytes at which each piece starts and ends, int64 ragged [batch, (length)] each."""
+        """Encodes like `tf_encode`; also returns each piece's start and end in bytes, int64 ragged like the ids."""
         return self._tokenizer.tokenize_with_offsets(strings)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        """Decodes int32 [batch, length] to string [batch] in a graph, up to the first EOS and without padding."""
         return self._tokenizer.detokenize(tf_visible(ids, 1, self.vocab_size))
 
     @property
@@ -329,21 +331,21 @@ class SentencePieceEncoder(TextEncoder):
 
     @property
     def _tokenizer(self):
-        # Not cached: a tokenizer holds a resource of the graph or eager context in which it was created.
+        # Not cached, because a tokenizer holds a resource of the graph or eager context in which it was created.
         import tensorflow as tf
         import tensorflow_text
 
-        # A loaded SavedModel shares resources by node name. With one name for two models, whichever was created first
-        # would be used for inputs and outputs.
+        # A loaded SavedModel shares resources by node name. If two models had the same name, the model created first
+        # would be used for both inputs and outputs.
         name = f"vocabulary_{hashlib.sha256(self._model).hexdigest()[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
 
 def vocabulary_sizes(encoders):
-    """Returns the sizes of the inputs' and the targets' vocabularies; None for the targets if there is only one.
+    """Returns the sizes of the vocabularies of inputs and targets; the latter is None if there is only one vocabulary.
 
     Args:
-        encoders: {feature: encoder} with "targets", and "inputs" if there are any.
+        encoders: {feature: encoder} with "targets", and with "inputs" unless the problem has no inputs.
     """
     targets = encoders["targets"]
     inputs = encoders.get("inputs", targets)
@@ -351,7 +353,7 @@ def vocabulary_sizes(encoders):
 
 
 def tf_visible(ids, least=1, size=2**31 - 1):
-    """In a graph: int32 [batch, length] -> ragged rows that end before their first EOS, of `least` <= ids < `size`."""
+    """Returns the rows of int32 [batch, length] before EOS as ragged, without ids below `least` or from `size` on."""
     import tensorflow as tf
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)
@@ -359,7 +361,7 @@ def tf_visible(ids, least=1, size=2**31 - 1):
 
 
 def tf_joined(ids, pieces, separator=""):
-    """In a graph: int32 [batch, length] -> string [batch], the joined `pieces` (list of str by id) of visible ids."""
+    """Joins the `pieces` (list of str by id) of visible ids, int32 [batch, length], into string [batch]; for graphs."""
     import tensorflow as tf
 
     ids = tf_visible(ids, 1, len(pieces))

@@ -1,4 +1,4 @@
-"""The kinds of vocabulary files, distinguished by their endings; the two kinds of BPE are distinguished by tokens.
+"""Opens and adopts vocabulary files. The name's ending determines the kind; tokens distinguish two kinds of BPE.
 
 | in a data folder | kind | published as |
 |---|---|---|
@@ -7,7 +7,7 @@
 | `…-vocab.json`, `…-merges.txt` | BPE of bytes or words | `vocab.json`, `merges.txt`; `encoder.json`, `vocab.bpe` |
 | `…-vocab.txt` | WordPiece | `vocab.txt` |
 
-The last two have a `…-tokenizer_config.json` if tokens were added, or if the case does not follow from the pieces.
+The last two kinds also have a `…-tokenizer_config.json` if tokens were added or if the pieces do not show the case.
 """
 
 from t2t_lite import files
@@ -18,7 +18,7 @@ from t2t_lite.text.published import bpe_files, published_encoder, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-SUBWORDS = ".subwords"  # its encoder is an extra's
+SUBWORDS = ".subwords"  # an extra defines the encoder
 BYTE_LEVEL_BPE = "-vocab.json"
 WORDPIECE = f"-{wordpiece.ENDING}"
 SENTENCEPIECE = ".model"
@@ -30,7 +30,7 @@ _ENCODERS = {
 
 
 def ending_of(path):
-    """Returns the ending of a vocabulary's name in a data folder; SentencePiece's if the name is unknown."""
+    """Returns the ending of a vocabulary's name in a data folder; if the name is unknown, SentencePiece's ending."""
     if path.endswith(SUBWORDS):
         return SUBWORDS
     if path.endswith(tuple(bpe_files.ENDINGS)):
@@ -39,7 +39,7 @@ def ending_of(path):
 
 
 def open_encoder(path):
-    """Returns the TextEncoder of a vocabulary file. Raises `UserError` if it is damaged or of another kind."""
+    """Returns the TextEncoder for a vocabulary file. Raises `UserError` if the file is damaged or of another kind."""
     ending = ending_of(path)
     if ending == BYTE_LEVEL_BPE and bpe_files.marks_word_ends(path):
         ending = "word_bpe"
@@ -50,12 +50,12 @@ def open_encoder(path):
 
 
 def has_pieces(encoder):
-    """Returns whether an encoder is of one of these kinds."""
+    """Returns whether an encoder has one of these kinds of vocabularies."""
     return isinstance(encoder, SentencePieceEncoder) or hasattr(encoder, "contents")
 
 
 def files_of(path):
-    """Returns the paths of all files of the vocabulary whose main file is `path`."""
+    """Returns the paths of all files of a vocabulary, given its main file."""
     ending = ending_of(path)
     if ending == SENTENCEPIECE:
         return [path, path.removesuffix(ending) + ".vocab"]
@@ -68,23 +68,23 @@ def files_of(path):
 
 
 def read_by(encoder):
-    """Returns the paths of all files that an encoder was read from; [] for an encoder without `path`."""
+    """Returns the paths of all files from which an encoder was read; [] for an encoder without `path`."""
     path = getattr(encoder, "path", None)
     return [file for file in files_of(path) if files.exists(file)] if path else []
 
 
 def adopt(source, path):
-    """Writes an existing vocabulary to `path`, whose ending is `ending_of(source)`, and its other files."""
+    """Copies an existing vocabulary to `path`, whose ending is `ending_of(source)`, with its other files."""
     if ending_of(path) == SENTENCEPIECE:
         subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
     else:
-        # The main file comes last: its existence means that all are complete.
+        # The main file is written last, because its existence means that all files are complete.
         for file, content in reversed(as_adopted(source, path).items()):
             files.write_bytes(file, content)
 
 
 def as_adopted(source, path):
-    """Returns {path: bytes} of the files that hold an existing vocabulary's pieces once it is adopted as `path`.
+    """Returns {path: bytes} for the files that hold a vocabulary's pieces after it has been adopted as `path`.
 
     Raises:
         UserError: `source` is damaged or of another kind.

@@ -143,8 +143,7 @@ class Compilations:
             kinds = sorted(set(re.findall(r"No registered '(\w+)' OpKernel", error.message)))
             lines = (line.strip() for line in re.sub(r"\{\{.*?\}\}", "", error.message).splitlines())
             message = next(
-                (line.rstrip(".") for line in lines if line and not _TRACEBACK.match(line)),
-                "it gives no reason",
+                (line.rstrip(".") for line in lines if line and not _TRACEBACK.match(line)), "it gives no reason"
             )
             reason = f"it has no operation {', '.join(kinds)}" if kinds else message
             node = re.search(r"\{\{node (\S+?)\}\}", error.message)

@@ -15,6 +15,7 @@ from t2t_lite.cli.console import stop_on_signal
 from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
+from t2t_lite.decoding import bfloat16
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.models.fine_tuning import describe_frozen, parameters
@@ -272,6 +273,8 @@ class Trainer:
         if self.remembers and goes_on and self._context.replicas.is_chief:
             for line in describe_short_run(self._state.optimizer):
                 _LOGGER.warning(line)
+        if not int(self._state.step):
+            bfloat16.suggest("--hparams=dtype_policy=mixed_bfloat16", self.hparams.values(), self.hparams.batch_size)
         if frozen := self.hparams.frozen:
             _LOGGER.info(describe_frozen(self.trained, frozen))
         if steps := self.hparams.unfreeze_steps:

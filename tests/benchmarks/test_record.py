@@ -83,7 +83,7 @@ def test_a_result_is_kept_and_never_overwritten(tmp_path):
     ("content", "message"),
     [
         ('{"name": "a", "title": "A", "command": ""}', "no command"),
-        ('{"name": "a"}', "no benchmark's result"),
+        ('{"name": "a"}', "not a benchmark result"),
         ("[", "result.json"),
     ],
 )

@@ -1,19 +1,10 @@
 """Systems that are compared by training them: their settings are known, and they have the weights that are claimed."""
 
-import math
-
 import pytest
 
 from benchmarks import table2
 from t2t_lite import registry
-from t2t_lite.models.fine_tuning import parameters
-from t2t_lite.models.outputs import shapes_only
-
-
-def weights_of(model, hparams_set, hparams, vocab_size):
-    """Returns how many weights a model has."""
-    found = registry.hparams(hparams_set).of_model(registry.model(model)).parse(hparams)
-    return sum(math.prod(weight.shape) for weight in parameters(shapes_only(registry.model(model), found, vocab_size)))
+from tests.benchmarks.weights import weights_of
 
 
 @pytest.mark.slow

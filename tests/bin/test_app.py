@@ -54,7 +54,7 @@ def test_calls_in_one_process_do_not_see_each_other(call):
     {
         "unknown flag": (["--data_dri=x"], ["--data_dri", "unknown flag", "Nearest: --data_dir"]),
         "unknown flag with dashes": (["--train-step=3"], ["--train-step", "--train_steps"]),
-        "stray word": (["nonsense"], ["'nonsense'", "belongs to no flag"]),
+        "stray word": (["nonsense"], ["'nonsense'", "Expected --name=value"]),
         "forgotten dashes": (["problem=x"], ["'problem=x'", "Nearest: --problem"]),
         "planned": (["--warm_start_from=x"], ["--warm_start_from", "not available yet", "Train from the beginning."]),
     }.values(),

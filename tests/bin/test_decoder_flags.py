@@ -96,20 +96,14 @@ def test_the_paths_of_each_way(given, flags, arguments):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            ["--problem=translate_own", "--data_dir=.", "--prefix_file=in"],
-            "only with --decode_from_file. Leave",
-        ),
-        (
-            ["--eval_use_test_set", "--data_dir=.", "--decode_reference=ref"],
-            "--decode_reference: not with a",
-        ),
+        (["--problem=translate_own", "--data_dir=.", "--prefix_file=in"], "only with --decode_from_file. Leave"),
+        (["--eval_use_test_set", "--data_dir=.", "--decode_reference=ref"], "--decode_reference: not with a"),
         (["--decode_interactive", "--alignments_file=links"], "--alignments_file: not with --decode_interactive"),
         (["--decode_interactive", "--ponder_file=steps"], "--ponder_file: not with --decode_interactive"),
         (["--decode_interactive", "--decode_to_file=out"], "--decode_to_file: not with --decode_interactive"),
         (["--decode_from_file=-", "--prefix_file=in"], "--prefix_file: not with standard input"),
-        (["--decode_from_file=in", "--decode_to_file=o.gz"], "pack it: --decode_to_file=- | gzip > o.gz"),
-        (["--decode_from_file=-", "--decode_to_file=o.xz"], "pack it: --decode_to_file=- | xz > o.xz"),
+        (["--decode_from_file=in", "--decode_to_file=o.gz"], "--decode_to_file=- | gzip > o.gz"),
+        (["--decode_from_file=-", "--decode_to_file=o.xz"], "--decode_to_file=- | xz > o.xz"),
         (["--decode_from_file=in", "--alignments_file=o.bz2"], "--alignments_file=- | bzip2 > o.bz2"),
         (["--decode_from_file=-", "--decode_to_file=out", "--keep_timestamp"], "--keep_timestamp: not with"),
         (["--decode_interactive", "--keep_timestamp"], "--keep_timestamp: not with"),

@@ -3,15 +3,7 @@
 
 import pytest
 
-from t2t_lite.bin import (
-    t2t_attention,
-    t2t_bleu,
-    t2t_datagen,
-    t2t_decoder,
-    t2t_exporter,
-    t2t_importer,
-    t2t_trainer,
-)
+from t2t_lite.bin import t2t_attention, t2t_bleu, t2t_datagen, t2t_decoder, t2t_exporter, t2t_importer, t2t_trainer
 from t2t_lite.bin.trainer import training_modes
 from t2t_lite.cli import commands
 from t2t_lite.cli.commands import Mode, check_mode

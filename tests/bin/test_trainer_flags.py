@@ -209,7 +209,7 @@ def test_mixed_precision_is_a_hyperparameter(call, recorded, tmp_path):
         ("--enable_graph_rewriter", "rewrites its graphs by itself"),
         ("--worker_gpu_memory_fraction=0.5", "as needed"),
         ("--gpu_order=1 0", "CUDA_VISIBLE_DEVICES"),
-        ("--eval_run_autoregressive", "really translated"),
+        ("--eval_run_autoregressive", "autoregressively"),
     ],
 )
 def test_flags_that_something_else_replaces(call, recorded, tmp_path, flag, words):

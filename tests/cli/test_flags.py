@@ -74,7 +74,7 @@ def test_what_a_flag_reads(flags, words, name, value):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--names=a,,b"], "--names=a,,b: a part is empty"),
+        (["--names=a,,b"], "--names=a,,b: an item is empty"),
         (['--names="a'], '--names="a: expected a list a,b'),
         (["--files=a,\0"], "--files.*NUL"),
         (["--kind=Small"], "--kind=Small: .*small, large"),
@@ -92,8 +92,8 @@ def test_what_a_flag_reads(flags, words, name, value):
         (["--steps", "--on"], "--steps: its value is missing"),
         (["--step=3"], "--step: unknown flag"),
         (["--nosteps"], "--nosteps: unknown flag"),
-        (["word"], "'word': a word that belongs to no flag"),
-        (["--", "--on"], "'--on': a word that belongs to no flag"),
+        (["word"], "'word': does not belong to a flag"),
+        (["--", "--on"], "'--on': does not belong to a flag"),
     ],
 )
 def test_what_a_flag_refuses(flags, words, message):

@@ -33,7 +33,7 @@ def test_lines_until_q_or_the_end(monkeypatch):
 def test_what_is_no_text_is_told_and_the_next_line_read(monkeypatch, capsys):
     assert typed(monkeypatch, b"caf\xe9\nnext\n\xff\xfe\n") == ["next"]
     told = capsys.readouterr().err.splitlines()
-    assert ["0xe9" in told[0], "0xff" in told[1], len(told)] == [True, True, 2] and "not UTF-8" in told[0]
+    assert ["0xe9" in told[0], "0xff" in told[1], len(told)] == [True, True, 2] and "UTF-8" in told[0]
 
 
 def test_a_line_without_end_is_told(monkeypatch, capsys):
@@ -86,4 +86,4 @@ def test_on_a_terminal():
         told = process.communicate(timeout=60)[1].decode().splitlines()
     os.close(control)
     assert process.returncode == 0
-    assert told[-1] == r"'m\xfcde'" and any("not UTF-8" in line for line in told)
+    assert told[-1] == r"'m\xfcde'" and any("UTF-8" in line for line in told)

@@ -126,8 +126,8 @@ def test_archives_that_are_cut_short(tmp_path, ending, share):
         ({"a.en": b"good\ngr\xf6\xdfe\n"}, "a.en", r"member a\.en, line 2: byte 0xf6 at position 2 is not UTF-8"),
         ({"a.en": b""}, "a.en", r"member a\.en: the file is empty"),
         ({"t/x.de-en.en": b"x", "t/x.de-en.de": b"x"}, "x.de-en.en", "no member x.de-en.en. Nearest: t/x.de-en.en"),
-        ({"t/x.en": b"x\n", "t/x.de": b"x\n"}, "zzz", r"no member zzz\. It holds 2 files, first t/x\.en\."),
-        ({"t": FOLDER}, "zzz", r"no member zzz\. It holds 0 files\."),
+        ({"t/x.en": b"x\n", "t/x.de": b"x\n"}, "zzz", r"no member zzz\. .* 2 files, first t/x\.en\."),
+        ({"t": FOLDER}, "zzz", r"no member zzz\. .* 0 files\."),
     ],
 )  # fmt: skip
 def test_members_that_cannot_be_read(tmp_path, ending, members, name, words):

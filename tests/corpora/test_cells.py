@@ -48,7 +48,7 @@ def test_columns_of_csv_are_chosen_as_those_of_tables(tmp_path):
     [
         ("one,eins\ntwo\n", r"line 2: found 1 column\. Expected 2: inputs,targets, divided by ,\."),
         ("one;eins\n;\nzwei;two;2\n", r"line 3: found 3 columns\. Expected 2: inputs;targets, divided by ;\."),
-        ('one,eins\n"two"x,zwei\n', "line 2: ',' expected after '\"'. Expected a cell with , or a quote in quotes"),
+        ('one,eins\n"two"x,zwei\n', "line 2: ',' expected after '\"'. Expected quotes around a cell"),
         ('one,eins\n"two,zwei\nthree,drei\n', "line 2: unexpected end of data"),
         ("", "the file is empty"),
         (b"one,gr\xf6\n", "line 1: byte 0xf6"),

@@ -61,7 +61,7 @@ def test_a_checksum_that_no_table_has_is_recorded_and_compared(tmp_path, site):
     downloads.provide([[url, MEMBERS]], str(tmp_dir))
     with open(tmp_dir / "corpus.tgz", "ab") as file:
         file.write(b"\0")
-    with pytest.raises(UserError, match=rf"corpus.tgz: its SHA-256 is .*expected {sha256[:12]}… .*corpus.tgz.sha256"):
+    with pytest.raises(UserError, match=rf"corpus.tgz: its SHA-256 is .* {sha256[:12]}… .*corpus.tgz.sha256"):
         downloads.provide([[url, MEMBERS]], str(tmp_dir))
 
 
@@ -81,7 +81,7 @@ def test_another_file_than_the_published_one_is_refused_and_not_kept(tmp_path, s
     url, checksums = site
     length, sha256 = checksums[url]
     for expected in ((length, "0" * 64), (length + 1, sha256)):
-        with pytest.raises(UserError, match=r"SHA-256 .* came. Expected .*; nothing was kept. Run again, or put the"):
+        with pytest.raises(UserError, match=r"received .* SHA-256 .* Expected .* Run again, or put the"):
             downloads.provide([[url, MEMBERS]], str(tmp_path / "tmp"), {url: expected})
         assert os.listdir(tmp_path / "tmp") == []
 
@@ -103,10 +103,10 @@ def test_archives_of_the_user_are_compared_with_the_table(tmp_path, site, caplog
     served = tmp_path / "site"
     downloads.provide([[url, MEMBERS]], str(served), checksums)
     assert not caplog.records
-    with pytest.raises(UserError, match=rf"site/corpus.tgz: its SHA-256 is {sha256[:12]}…, expected 000000000000…"):
+    with pytest.raises(UserError, match=rf"site/corpus.tgz: its SHA-256 is {sha256[:12]}….* 000000000000…"):
         downloads.provide([[url, MEMBERS]], str(served), {url: (length, "0" * 64)})
     downloads.provide([[url, MEMBERS]], str(served), {url: (length + 9, "0" * 64)})
-    assert f"{length:,} bytes, the one published at {url} has {length + 9:,}; it is read as it is" in caplog.text
+    assert f"has {length:,} bytes, but the file published at {url} has {length + 9:,}; " in caplog.text
     assert sorted(os.listdir(served)) == ["corpus.tgz"]
 
 
@@ -126,7 +126,7 @@ def test_a_failed_download_says_which_file_to_put_where(tmp_path, url):
         downloads.provide([[url, MEMBERS]], tmp_dir)
     message = str(caught.value)
     assert message.startswith(f"{url}: the download failed (")
-    assert message.endswith(f"Run again, or get the file by other means and put it into {tmp_dir} as corpus.tgz.")
+    assert message.endswith(f"put it into {tmp_dir} as corpus.tgz.")
     assert "\n" not in message
     assert os.listdir(tmp_dir) == []
 
@@ -197,7 +197,7 @@ def test_a_prepared_set_must_be_whole(tmp_path, prepared_set):
     splits = ("train", "validation", "test")
     assert downloads.find_prepared("wmt14_translate/de-en", splits, str(tmp_path)) == str(prepared_set)
     assert downloads.find_prepared("wmt14_translate/fr-en", splits, str(tmp_path)) is None
-    with pytest.raises(UserError, match=r"1.0.0: has no fr. Expected the features en and fr"):
+    with pytest.raises(UserError, match=r"1.0.0: .* fr. Expected the features en and fr"):
         next(downloads.read_prepared(str(prepared_set), "train", ("en", "fr")))
     os.rename(tmp_path / "tfds", tmp_path / "elsewhere")
     assert downloads.find_prepared("wmt14_translate/de-en", splits, str(tmp_path)) is None

@@ -88,8 +88,8 @@ def test_columns_are_chosen_by_number_and_name(tmp_path):
     [
         (LABELS._replace(columns=("1",)), "found 1 column. Expected 2"),
         (LABELS._replace(columns=("0", "1")), "'0'. Expected a number from 1"),
-        (LABELS._replace(columns=("2", "2")), "a column comes twice"),
-        (LABELS._replace(columns=("label", "text"), header=False), "names stand in a header"),
+        (LABELS._replace(columns=("2", "2")), "a column is given twice"),
+        (LABELS._replace(columns=("label", "text"), header=False), "--header=false: names "),
     ],
 )
 def test_columns_that_cannot_be(layout, message):
@@ -132,9 +132,9 @@ def test_columns_are_proposed_by_their_names_or_by_what_they_hold(layout, names,
 @pytest.mark.parametrize(
     ("cells", "proposed"),
     [
-        (["label", "text"], "; --header, or names such as --columns=label,text,"),
-        (["text", "label"], "; names such as --columns=label,text,"),
-        (["id", "text", "label"], "; names such as --columns=label,text,"),
+        (["label", "text"], " --header, or the names of the columns: --columns=label,text."),
+        (["text", "label"], "a header, set the names of the columns: --columns=label,text."),
+        (["id", "text", "label"], "a header, set the names of the columns: --columns=label,text."),
     ],
 )
 def test_the_question_about_a_header_proposes_what_works(cells, proposed):
@@ -151,7 +151,7 @@ def test_the_question_about_a_header_proposes_what_works(cells, proposed):
 )
 def test_a_header_in_another_order_is_refused(tmp_path, layout, header, row, columns):
     path = write(tmp_path / "a.tsv", f"{header}\n{row}\n")
-    with pytest.raises(UserError, match=rf"has another order than .* --columns={columns}\."):
+    with pytest.raises(UserError, match=rf"has a different order than .* --columns={columns}\."):
         rows(path, layout._replace(header=True))
     chosen = layout._replace(columns=tuple(columns.split(",")))
     assert rows(path, chosen) == [row.split("\t")[::-1]]

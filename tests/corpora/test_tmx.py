@@ -85,7 +85,7 @@ def test_languages_count_not_the_order(tmp_path):
     chinese = HEAD + unit(("zh-TW", "繁"), ("zh-CN", "简"), ("en", "x")) + TAIL
     assert read(tmp_path / "a.tmx", chinese, languages=("en", "zh-CN")) == [("x", "简")]
     with pytest.raises(
-        UserError, match=r"no unit with 'en' and 'eo'\. It has the languages 'EN-us, de, de-AT, fr, en, es, en-GB'"
+        UserError, match=r"no unit in 'en' and 'eo'\. Its languages are 'EN-us, de, de-AT, fr, en, es, en-GB'"
     ):
         read(tmp_path / "a.tmx", data, languages=("en", "eo"))
 
@@ -113,7 +113,7 @@ def test_bad_units_are_left_out(tmp_path):
         (HEAD + unit(("en", "a"), ("de", "b")), r"a\.tmx, line 1, column \d+: not XML"),
         ("\n\n<tmx><body>\n<tu>\n</body>", r"a\.tmx, line 3, column 3: not XML: mismatched tag"),
         (f"{HEAD}{TAIL}", r"a\.tmx: no unit with two segments\. Expected"),
-        (f"{HEAD}{unit(('en', 'a'))}{TAIL}", r"no unit with two segments\. It has the languages 'en'\. "),
+        (f"{HEAD}{unit(('en', 'a'))}{TAIL}", r"no unit with two segments\. Its languages are 'en'\. "),
         (f'<!DOCTYPE tmx [\n<!ENTITY a "b">]>{HEAD}{TAIL}', r"a\.tmx, line 2: declares the entity 'a'"),
         (f'<!DOCTYPE tmx SYSTEM "x">{HEAD}\n{unit(("en", "&abc;"))}', r"a\.tmx, line 2: the entity &abc; is not"),
         (f'<?xml version="1.0" encoding="xyz"?>{HEAD}{TAIL}', r"a\.tmx: declares the encoding 'xyz'"),

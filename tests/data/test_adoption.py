@@ -100,6 +100,6 @@ def test_unknown_characters_are_announced(tmp_path, caplog):
     assert not caplog.text
     with caplog.at_level(logging.INFO, "t2t_lite"):
         subwords.adopt_sentencepiece(learn(tmp_path, model_type="bpe"), str(tmp_path / "b"))
-    assert "theirs.model: a vocabulary without byte fallback: characters that it does not have become" in caplog.text
+    assert "theirs.model: the vocabulary has no byte fallback, so characters without a piece become" in caplog.text
     encoder = vocabulary.SentencePieceEncoder(str(tmp_path / "b.model"))
     assert encoder.encode("漢")[-1] == vocabulary.UNK_ID

@@ -56,7 +56,7 @@ def test_windows_check_the_ids_against_the_vocabulary(tmp_path):
         ("rows", 5, "train", {}, "the train records of rows"),
         ("translate_own", 5, "eval", {}, "the dev records of translate_own"),
         ("masked_lm_own", 5, "test", {}, "the task masked_language_model"),
-        ("rows", 8, "eval", {}, "rows of 7.* from 1 to 7"),
+        ("rows", 8, "eval", {}, ".* from 1 to 7"),
     ],
 )
 def test_the_stride_of_windows_is_one_that_scores_every_id(name, stride, split, options, words):

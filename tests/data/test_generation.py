@@ -74,7 +74,7 @@ def test_text_for_which_a_vocabulary_is_too_large_or_small_gets_the_nearest(
     ToyText().generate_data(str(tmp_path), str(tmp_path))
     (size,) = {facts["size"] for facts in find_manifest(ToyText(), str(tmp_path))["vocabulary"].values()}
     (warning,) = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
-    assert f"{asked} pieces are {reason}" in warning and warning.endswith(f" It gets {size}.")
+    assert f"{asked} pieces are {reason}" in warning and warning.endswith(f" gets {size} pieces.")
     assert 259 < size < 9000
 
 
@@ -103,7 +103,7 @@ def test_a_split_that_no_example_of_one_stream_falls_to_is_an_error(tmp_path):
         dataset_splits = [{"split": "train", "shards": 50}, {"split": "eval", "shards": 1}]  # noqa: RUF012
         max_cases = 2
 
-    with pytest.raises(UserError, match=r"few: 2 examples, dealt over the shards .* leave none for the dev set"):
+    with pytest.raises(UserError, match=r"few: 2 examples, .* none for the dev set"):
         Few().generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.iterdir())
 
@@ -115,7 +115,7 @@ def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
         def generate_samples(self, data_dir, tmp_dir, dataset_split):
             yield from super().generate_samples(data_dir, tmp_dir, dataset_split) if dataset_split == "train" else ()
 
-    with pytest.raises(UserError, match="nothing: no example for the dev set"):
+    with pytest.raises(UserError, match="nothing: the dev set "):
         Nothing().generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.glob("*dev*"))
     assert not (tmp_path / "nothing-manifest.json").exists()

@@ -96,7 +96,7 @@ def test_only_complete_sets_are_found(tmp_path):
     with pytest.raises(UserError, match=rf"2 of 3 shards.*: {command}"):
         _ = records().paths
     (tmp_path / "uneven-train-00000-of-00001").touch()
-    with pytest.raises(UserError, match=" of 1 and of 3"):
+    with pytest.raises(UserError, match=" of 1 and 3"):
         _ = records().paths
 
 

@@ -60,10 +60,7 @@ class ScriptedModel:
         seen = tf.cast(tf.reshape(seen, (-1, beam, length * beam)), tf.float32)
         history = tf.concat([state, tf.matmul(seen, slots)], -1)
         logits = tf.tanh(history + memory[:, None]) @ self.readout + self.bias
-        cache = cache | {
-            "beams": {"state": state, "ancestry": ancestry},
-            "fixed": {"slots": slots, "memory": memory},
-        }
+        cache = cache | {"beams": {"state": state, "ancestry": ancestry}, "fixed": {"slots": slots, "memory": memory}}
         return tf.reshape(logits, (-1, self.vocab_size)), cache
 
 

@@ -1,11 +1,11 @@
 """Decoding in bfloat16: near float32, on machines that are fast in it."""
-# Nearest tests of: t2t_lite/decoding/answering.py
+# Nearest tests of: t2t_lite/decoding/answering.py, t2t_lite/decoding/bfloat16.py
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.answering import usable_dtype
+from t2t_lite.decoding.bfloat16 import usable_dtype
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError

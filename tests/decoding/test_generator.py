@@ -12,29 +12,14 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.errors import UserError
-from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.decoding.letter_generator import generator_of
+from tests.decoding.overlapping_pieces import Letters
 from tests.decoding.scripted import log_softmax, numpy_search
-from tests.decoding.search.test_stop_strings import Letters
 
 PROMPTS = ["abbac", "", "a", "cabbabdd"]
 NEW = 6
-
-
-def model_of(begin="zero", encoder=None, **options):
-    keras.utils.set_random_seed(3)
-    sizes = {"hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 1}
-    model = TransformerLM(len((encoder or Letters()).piece_bytes), **sizes, begin=begin, **options)
-    model.build()
-    for weight in model.trainable_weights:
-        weight.assign(weight * 2)  # far from uniform: every step is a choice
-    return model
-
-
-def generator_of(begin="zero", encoder=None, **options):
-    encoder = encoder or Letters()
-    return Generator(model_of(begin, encoder, **options), {"targets": encoder}, None)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,10 @@ from t2t_lite.settings.config import HParams
 CHINESE, THAI, ENGLISH = ["我们今天去学校。"], ["ฉันรักประเทศไทย"], ["We go to school today."]
 
 
+def suggested(lines):
+    return suggested_tokenization(lines, lines)
+
+
 class Translation(Problem):
     language_pair = ("en", "zh-Hant-TW")
 
@@ -43,7 +47,7 @@ def test_of_languages(languages, expected):
 def test_japanese_words_are_those_of_mecab_where_it_is_installed(has_mecab):
     expected = "ja-mecab" if has_mecab else "char"
     assert {tokenization_of(code) for code in ("ja", "ja-JP", "jpn", "jpn_Jpan")} == {expected}
-    assert suggested_tokenization(["私は本を読みます。"]) == expected
+    assert suggested(["私は本を読みます。"]) == expected
 
 
 def test_of_files(tmp_path):
@@ -66,9 +70,11 @@ def test_of_problems():
 
 
 def test_what_is_suggested_for_a_text():
-    assert (suggested_tokenization(CHINESE), suggested_tokenization(THAI)) == ("zh", "char")
-    assert suggested_tokenization([*CHINESE * 9, "他买了ＡＢＣ和一个「の」"]) == "zh"  # with a few other letters
-    assert suggested_tokenization(["▁a▁b"]) == "char"
+    assert (suggested(CHINESE), suggested(THAI)) == ("zh", "char")
+    assert suggested([*CHINESE * 9, "他买了ＡＢＣ和一个「の」"]) == "zh"  # with a few other letters
+    assert suggested(["▁a▁b"]) == "", "a short list of words"
+    assert suggested(["▁a▁b" * 50]) == "char"
+    assert suggested_tokenization(CHINESE, ["我 们 今 天 去 学 校"]) == "", "another tokenization splits it into words"
 
 
 def test_ter_has_options_for_chinese_and_japanese_alone():

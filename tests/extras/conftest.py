@@ -10,6 +10,8 @@ from tests.decoding.conftest import lm_run_dir, run_dir
 from tests.export.conftest import c_program
 from tests.integration.conftest import (
     assert_user_error,
+    attention_folder,
+    attention_run,
     call_command,
     exports,
     run_command,
@@ -22,6 +24,8 @@ from tests.training.conftest import data_dir, runs_on_the_same_records_share_the
 _IMPORT = re.compile(r"^from (t2t_lite|tests)\.extras\.(\w+)(?:\.(\w+))? import", re.MULTILINE)
 __all__ = (
     "assert_user_error",
+    "attention_folder",
+    "attention_run",
     "c_program",
     "call",
     "call_command",

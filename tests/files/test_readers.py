@@ -49,8 +49,8 @@ DAMAGED = {
     ],
     "segments": [
         ("a.sgm", "<doc>\n\n</doc>\n", ": no segment in 3 lines. Expected lines such as <seg id="),
-        ("a.sgm", "<seg id='1'>one\n<seg id='2'>two</seg>\n", ", line 1: a segment without </seg>"),
-        ("a.sgm", "<seg id='1'>one", ", line 1: a segment without </seg>"),
+        ("a.sgm", "<seg id='1'>one\n<seg id='2'>two</seg>\n", ", line 1: .* no </seg>"),
+        ("a.sgm", "<seg id='1'>one", ", line 1: .* no </seg>"),
     ],
     "memory": [
         ("a.tmx", "<tmx><body><tu></body></tmx>", ", line 1, column 18: not XML: mismatched tag"),
@@ -76,7 +76,7 @@ DAMAGED = {
     "pieces": [
         ("vocab.txt", "", ": line 1: empty. Expected one piece per line, each once"),
         ("vocab.txt", "[UNK]\n\n[SEP]\n", ": line 2: empty"),
-        ("vocab.txt", "[UNK]\n[SEP]\na\n[UNK]\n", r": line 4: '\[UNK\]' is also line 1"),
+        ("vocab.txt", "[UNK]\n[SEP]\na\n[UNK]\n", r": line 4: '\[UNK\]' is also on line 1"),
         ("vocab.txt", "[UNK]\n[SE", r": no \[SEP\] among 2 pieces"),
         ("vocab.txt", "[SEP]\nthe\n", r": no \[UNK\] among 2 pieces"),
         ("vocab.txt", b"[UNK]\n[SEP]\n\xff\n", ": not UTF-8: byte 12"),

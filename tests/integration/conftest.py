@@ -119,3 +119,21 @@ def assert_user_error():
             assert str(word) in lines[0]
 
     return check
+
+
+@pytest.fixture(scope="session")
+def attention_run(tmp_path_factory):
+    """A run of two layers, whose attention is drawn; read only."""
+    from tests.decoding.runs import make_run
+
+    return make_run(tmp_path_factory.mktemp("run"), num_hidden_layers=2)
+
+
+@pytest.fixture
+def attention_folder(tmp_path, attention_run):
+    """The working directory of t2t-attention: `run`, an empty folder, a text, and one that is not UTF-8."""
+    (tmp_path / "run").symlink_to(attention_run)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "not_utf8").write_bytes(b"the \xff house\n")
+    (tmp_path / "text").write_text("the red house\na tree\n")
+    return tmp_path

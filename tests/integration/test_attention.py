@@ -5,23 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from tests.decoding.runs import make_run
-
 COMMAND, TEXT = "t2t-attention", "--text=the red house"
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("run"), num_hidden_layers=2)
-
-
-@pytest.fixture
-def folder(tmp_path, run):
-    (tmp_path / "run").symlink_to(run)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "not_utf8").write_bytes(b"the \xff house\n")
-    (tmp_path / "text").write_text("the red house\na tree\n")
-    return tmp_path
 
 
 def texts_of(path):
@@ -29,27 +13,27 @@ def texts_of(path):
 
 
 @pytest.mark.long
-def test_pictures(folder, call_command):
+def test_pictures(attention_folder, call_command):
     result = call_command(COMMAND, "--output_dir=run", TEXT, "--target=das rote Haus")
     assert (result.status, result.stdout) == (0, "attention.svg\n"), result.stderr
-    texts = texts_of(folder / "attention.svg")
+    texts = texts_of(attention_folder / "attention.svg")
     assert {"Encoder self-attention, layer 1 of 2", "▁the", "<EOS>", "1", "2"} <= {*texts}
     flags = ["--kind=memory", "--layer=2", "--heads=2", "--word=Haus", "--whole_words", "--output=new/haus.svg"]
     assert call_command(COMMAND, "--output_dir=run", TEXT, "--target=das rote Haus", *flags).status == 0
-    texts = texts_of(folder / "new" / "haus.svg")
+    texts = texts_of(attention_folder / "new" / "haus.svg")
     assert {"Cross-attention, layer 2 of 2", "step that predicts: Haus", "house", "2"} <= {*texts} and "1" not in texts
     for view in ("heat_map", "grid"):
         result = call_command(COMMAND, "--output_dir=run", TEXT, "--kind=decoder", f"--view={view}", "--format=png")
         assert (result.status, result.stdout) == (0, "attention.png\n"), result.stderr
-        assert (folder / "attention.png").read_bytes()[:4] == b"\x89PNG"
+        assert (attention_folder / "attention.png").read_bytes()[:4] == b"\x89PNG"
 
 
 @pytest.mark.long
-def test_a_map(folder, call_command):
+def test_a_map(attention_folder, call_command):
     flags = [TEXT, "--target=das rote Haus", "--kind=decoder", "--view=map", "--output=map.png"]
     result = call_command(COMMAND, "--output_dir=run", *flags)
     assert (result.status, result.stdout) == (0, "map.png\n"), result.stderr
-    assert (folder / "map.png").read_bytes()[:4] == b"\x89PNG"
+    assert (attention_folder / "map.png").read_bytes()[:4] == b"\x89PNG"
 
 
 MISTAKES = {
@@ -82,7 +66,7 @@ MISTAKES = {
 )
 @pytest.mark.slow
 @pytest.mark.parametrize(("flags", "words"), MISTAKES.values(), ids=MISTAKES)
-def test_mistakes(folder, call_command, assert_user_error, flags, words):
-    before = sorted(folder.iterdir())
+def test_mistakes(attention_folder, call_command, assert_user_error, flags, words):
+    before = sorted(attention_folder.iterdir())
     assert_user_error(call_command(COMMAND, *flags), *words)
-    assert sorted(folder.iterdir()) == before
+    assert sorted(attention_folder.iterdir()) == before

@@ -120,7 +120,7 @@ def test_columns_of_the_reference_are_chosen(score, assert_user_error):
     found = json.loads(score("tagging", conll, FILES["tagging"][1], "--columns=1,3", "--json").stdout)
     assert found["metrics"]["token_accuracy"]["score"] == 0.8
     pytest.importorskip("t2t_lite.extras.question_answering")
-    assert_user_error(score("spans", *FILES["spans"][:2], "--header"), "not with --task=spans")
+    assert_user_error(score("spans", *FILES["spans"][:2], "--header"), "--task=spans")
 
 
 def test_questions_that_squad_2_marks_as_impossible(score):
@@ -154,7 +154,7 @@ def test_questions_without_an_answer_count_as_wrong(score):
         ("classification", {"predictions": ""}, ["predictions", "empty"]),
         ("classification", {"predictions": "yes\n\nyes\nyes\nno\n"}, ["predictions, line 2: blank here or in"]),
         ("regression", {"predictions": "1\n\n3\n"}, ["predictions, line 2: blank here or in"]),
-        ("classification", {"predictions": "0.9\n0.8\n0.7\n0.1\n"}, ["begins with a label of reference", "'yes'"]),
+        ("classification", {"predictions": "0.9\n0.8\n0.7\n0.1\n"}, ["no line begins with a label", "'yes'"]),
         ("classification", {"flags": ["--metrics=pearson"]}, ["--metrics=pearson", "unknown for classification"]),
         ("regression", {"predictions": "1\ntwo\n3\n"}, ["predictions, line 2", "'two'", "Expected a number"]),
         ("regression", {"reference": "a\t1\n"}, ["reference, line 1", "'a'"]),

@@ -133,7 +133,7 @@ def test_kinds_may_be_json(spelled, kinds):
     "text, words",
     [
         ("[3]", "`self_attention_type` must be a name, or a dict of 'type' and options: received 3"),
-        ('["restricted"', "cannot read it as JSON .* Expected such as"),
+        ('["restricted"', "self_attention_type=.*JSON.*local_1d"),
         ('[{"type": "restricted", "stride": 3}]', "restricted has no option stride. Expected neighborhood."),
         ('[{"pattern": "full"}]', "`self_attention_type` has pattern='full'. Expected a list"),
         ('[{"pattern": ["full", "full"], "neighborhood": 3}]', "dot_product has no option neighborhood. Expected none"),
@@ -156,7 +156,7 @@ def test_a_hyperparameter_of_a_kind_that_is_not_named_is_unknown():
     "kind", registered(["local_1d", "local_2d", "strided", "fixed+relative", "dot_product/strided", "full:local_1d"])
 )
 def test_an_encoder_refuses_patterns_that_need_an_order(kind):
-    words = r"hparams: `self_attention_type` .*: \w+ sees only what comes before a position, and an encoder has no such"
+    words = r"hparams: `self_attention_type` .*: \w+ .* encoder"
     for model in ("transformer", "transformer_encoder"):
         hparams = registry.hparams(f"{model}_tiny" if model == "transformer" else "bert_tiny")
         hparams = hparams.of_model(registry.model(model)).parse(f"self_attention_type={kind},max_relative_position=2")
@@ -204,7 +204,7 @@ def test_a_kind_that_cannot_be_read(kind, words):
         ("=local_2d,block_width=5", "`image_width` must be a multiple of `block_width`=5: received image_width=32"),
         ("=restricted", "`attention_neighborhood` must be .* received attention_neighborhood=0"),
         ("=strided:restricted(neighborhood=0)", "`neighborhood` must be a whole number of at least 1"),
-        ("=strided:strided:local_1d", "`self_attention_type` has 3 kinds, among which the heads cannot be divided"),
+        ("=strided:strided:local_1d", "3 kinds in `self_attention_type`"),
         ("=strided(stride=0)", r"self_attention_type=strided\(stride=0\): stride=0: expected"),
         ("=local_1d(block_length=x)", r"local_1d\(block_length=x\): block_length=.*x"),
     ]),
@@ -222,7 +222,7 @@ def test_errors_name_the_hyperparameter_that_was_given(changes, words):
             ({"type": "strided", "stride": 0}, "`self_attention` strided: `stride` must be .* received stride=0"),
             ({"type": "strided"}, r"`self_attention` strided has the options \['stride'\]"),
             ({"pattern": ["full", "fixed"]}, r"`self_attention` fixed has the options \['stride', 'summary'\]"),
-            ({"pattern": ["full"] * 3}, "`self_attention` has 3 kinds"),
+            ({"pattern": ["full"] * 3}, "3 kinds in `self_attention`"),
             ({"pattern": "full"}, "`self_attention` has pattern='full'. Expected a list"),
             ({"pattern": ["full", "relative"]}, "'relative' as the pattern of some heads"),
             ({"type": "restricted", "neighborhood": 3, "pattern": ["full", "full"]}, "two scores or two patterns"),

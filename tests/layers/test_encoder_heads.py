@@ -21,12 +21,7 @@ def test_masked_ids(tmp_path):
     np.testing.assert_allclose(output, normalized(inner, 1e-5), atol=1e-4)
 
 
-POOLERS = {
-    None: lambda x: x,
-    "tanh": np.tanh,
-    "relu": lambda x: np.maximum(x, 0),
-    "gelu": gelu,
-}
+POOLERS = {None: lambda x: x, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0), "gelu": gelu}
 
 
 @pytest.mark.parametrize("activation", POOLERS)

@@ -11,15 +11,7 @@ from t2t_lite import layers
 from tests.layers.equations import array
 from tests.layers.harness import check_layer
 from tests.layers.kinds import needs, registered
-from tests.layers.patterns import (
-    RNG,
-    SCORES,
-    X,
-    check_steps_of_beams,
-    pattern,
-    steps,
-    visible,
-)
+from tests.layers.patterns import RNG, SCORES, X, check_steps_of_beams, pattern, steps, visible
 
 CASES = registered(
     {
@@ -133,8 +125,8 @@ def test_contract(in_parts, tmp_path):
 @pytest.mark.parametrize(
     "pattern, words",
     [
-        ([], "`pattern` has 0 kinds.*num_heads=4"),
-        (["full"] * 3, "`pattern` has 3 kinds.*num_heads=4"),
+        ([], "0 kinds in `pattern`.*num_heads=4"),
+        (["full"] * 3, "3 kinds in `pattern`.*num_heads=4"),
         (["full", "loca_1d"], "`pattern` .*'loca_1d'"),
     ],
 )
@@ -153,11 +145,10 @@ def test_scores_are_those_of_each_head():
 
 @needs("local_1d")
 @pytest.mark.parametrize(
-    "kind",
-    [{"pattern": ["full", {"type": "local_1d", "block_length": 3}]}, {"type": "local_1d", "block_length": 3}],
+    "kind", [{"pattern": ["full", {"type": "local_1d", "block_length": 3}]}, {"type": "local_1d", "block_length": 3}]
 )
 def test_the_layer_of_a_kind(kind):
     layer = layers.make_self_attention(kind, 0, num_heads=2)
     assert layer.pattern.needs_order or layer.pattern.patterns[1].needs_order
-    with pytest.raises(ValueError, match="an encoder has no such order"):
+    with pytest.raises(ValueError, match=r"`self_attention` .* encoder"):
         layers.make_self_attention(kind, 0, has_order=False, num_heads=2)

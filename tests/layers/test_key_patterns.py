@@ -13,18 +13,7 @@ from t2t_lite.layers.cache import Past
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import check_layer
 from tests.layers.kinds import needs, registered
-from tests.layers.patterns import (
-    PATTERNS,
-    RNG,
-    SCORES,
-    X,
-    check_steps_of_beams,
-    made,
-    named,
-    pattern,
-    steps,
-    visible,
-)
+from tests.layers.patterns import PATTERNS, RNG, SCORES, X, check_steps_of_beams, made, named, pattern, steps, visible
 
 SIZES = [(kind, sizes) for size in (1, 4) for kind, sizes in (("local_1d", (size,)), ("strided", (size,)))]
 SIZES += [("fixed", (1, 1)), ("fixed", (4, 4)), ("local_2d", (1, 2, 6, 2, 1)), ("local_2d", (2, 3, 3, 1, 1))]

@@ -76,7 +76,7 @@ def test_layer_normalization_keeps_the_contract_of_layers(tmp_path):
 @pytest.mark.parametrize("option", [{"axis": 1}, {"axis": [1, 2]}, {"center": False}, {"scale": False}])
 def test_what_only_keras_own_has_is_refused(option):
     LayerNormalization(axis=2)(X), LayerNormalization(axis=[-1])(X)
-    with pytest.raises(ValueError, match=r"last axis, with center and scale.*axis=.*center=.*scale="):
+    with pytest.raises(ValueError, match=r"axis=.*center=.*scale="):
         LayerNormalization(**option)(X)
 
 

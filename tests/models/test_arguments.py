@@ -253,7 +253,7 @@ def test_a_models_setting_cannot_have_the_name_of_a_common_one():
     class Twice(OwnModel):
         HPARAMS = OwnModel.HPARAMS | {"num_heads": OwnModel.HPARAMS["window"]}
 
-    with pytest.raises(UserError, match=r"Twice\.HPARAMS: hparam num_heads exists already"):
+    with pytest.raises(UserError, match=r"Twice\.HPARAMS: hparam num_heads already exists"):
         HParams().of_model(Twice)
 
 

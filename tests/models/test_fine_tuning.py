@@ -69,9 +69,9 @@ def test_what_a_model_has_not_is_refused_in_one_line():
     with pytest.raises(UserError, match=r"no part encodr\. Nearest: encoder, "):
         made(more=",frozen=encodr")
     for nothing in ("/", "//"):
-        with pytest.raises(UserError, match=rf"^hparams: frozen={nothing}: names no part\. Expected, .*{parts}"):
+        with pytest.raises(UserError, match=rf"^hparams: frozen={nothing} .*Expected, .*{parts}"):
             made(more=f",frozen={nothing}")
-    with pytest.raises(UserError, match=r"^hparams: lora_alpha=2: .*lora_rank"):
+    with pytest.raises(UserError, match=r"^hparams: lora_alpha=2 .*lora_rank"):
         made(more=",lora_alpha=2")
     with pytest.raises(UserError, match=r"frozen: .*Transformer"):
         made(more=",frozen=embedding/encoder/decoder")
@@ -90,7 +90,7 @@ def test_what_a_model_has_not_is_refused_in_one_line():
     assert [weight.path.split("/")[-2] for weight in model.trainable_weights] == ["outer", "outer"]
     with pytest.raises(UserError, match=r"frozen=embedding: the model Plain has no part embedding.* inner, outer"):
         fine_tune(model, hparams.parse("frozen=embedding"))
-    with pytest.raises(UserError, match="lora_rank=2: the model Plain has no layers of attention and feed-forward"):
+    with pytest.raises(UserError, match="lora_rank=2: the model Plain has no"):
         fine_tune(model, hparams.parse("lora_rank=2"))
 
 

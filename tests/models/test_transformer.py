@@ -109,10 +109,7 @@ def test_float16_gives_float32_logits(rng):
         ("num_heads=3", "num_heads=3"),
         ("layer_postprocess_sequence=xyz", "layer_postprocess_sequence=xyz"),
         ("attention_key_channels=7", "attention_key_channels=7"),
-        (
-            "self_attention_type=local",
-            "`self_attention_type` must be one of .*dot_product.*: received .*local",
-        ),
+        ("self_attention_type=local", "`self_attention_type` must be one of .*dot_product.*: received .*local"),
         ("self_attention_type=dot_product_relative", "max_relative_position=0"),
         ("self_attention_type=restricted", "attention_neighborhood=0"),
     ],

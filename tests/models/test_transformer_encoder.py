@@ -220,7 +220,7 @@ def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
     "arguments, message",
     [
         ({"head": "words"}, "head='words'"),
-        ({"head": "class"}, "needs target_vocab_size of at least 2: received None"),
+        ({"head": "class"}, "target_vocab_size of at least 2: received None"),
         ({"head": "tag", "target_vocab_size": 1}, "received 1"),
         ({"embedding_size": 0}, "embedding_size=0"),
         ({"num_hidden_groups": 3}, "num_hidden_groups=3"),

@@ -14,14 +14,7 @@ _SETTINGS = (
 )
 # The paper's layout; without it tensor2tensor's, which is the set's.
 _PAPER = "layer_preprocess_sequence=none,layer_postprocess_sequence=dan,norm_epsilon=1e-5,position_layout=interleaved"
-HOSTILE = [
-    "Grün \U0001f600 neu",
-    "</s> <pad> <unk>",
-    "a \u2581 b",
-    "der <0x0A> Baum",
-    "  two  blanks  ",
-    "“x”…",
-]
+HOSTILE = ["Grün \U0001f600 neu", "</s> <pad> <unk>", "a \u2581 b", "der <0x0A> Baum", "  two  blanks  ", "“x”…"]
 
 
 def train(folder, settings):

@@ -155,7 +155,7 @@ def test_rows_that_bpe_dropout_makes_too_long_are_cut_anywhere(folder):
 
 
 def test_a_vocabulary_without_a_mask_is_refused(folder, tmp_path):
-    with pytest.raises(UserError, match=r"has no \[MASK\], nor <mask>"):
+    with pytest.raises(UserError, match=r"neither \[MASK\] nor <mask>"):
         mask_of(ByteTextEncoder())
     train_sentencepiece(["a text"] * 9, str(tmp_path / "vocab"), 270)
     text = [f"{folder}/a.txt"]
@@ -308,7 +308,7 @@ def test_documents_of_one_sentence_are_not_enough(tmp_path):
     paths = [str(tmp_path / "a.txt")]
     problem = registry.problem(NAMES[0])
     problem.configure(paths, paths, vocab_size=310, sequence_length=LENGTH)
-    with pytest.raises(UserError, match=r"no example for the train set\. Expected documents of two sentences or more"):
+    with pytest.raises(UserError, match=r"the train set .*\. Expected documents of two sentences or more"):
         problem.generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.glob("*-of-*")) and not list(tmp_path.glob("*manifest.json"))
 

@@ -190,7 +190,7 @@ DAMAGED = [
     ("regress_own", {"train": FAR, "dev": "1\tc\n"}, "train, line 6: -999999999 .* 6 .* 2: 65,536 .* -999999999 and 5"),
     ("regress_own", {"train": "\n \n", "dev": "\n"}, "train: all lines are blank"),
     (CHARACTERS, {"train": b"cut \xc3"}, "train, line 1: byte 0xc3 .* is not UTF-8"),
-    (CHARACTERS, {"train": "<|endoftext|>\n", "dev": "a"}, "no example for the train set"),
+    (CHARACTERS, {"train": "<|endoftext|>\n", "dev": "a"}, "the train set has no example"),
     ("languagemodel_own", {"train": "x", "dev": "x"}, "vocab"),
 ]
 SOUND |= {CHARACTERS: "a", "languagemodel_own": "a"}

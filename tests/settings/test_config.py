@@ -81,9 +81,9 @@ def test_a_users_own_hyperparameter_behaves_like_the_others():
     assert hparams.parse("my_rate=2").my_rate == 2.0
     assert HParams.from_json(hparams.to_json()) == hparams
     assert HParams.from_json(hparams.to_json()).my_rate == 0.5
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match="already exists"):
         hparams.add_hparam("my_rate", 1.0)
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match="already exists"):
         hparams.add_hparam("num_heads", 1)
     with pytest.raises(UserError, match="my_rate=fast: expected a number"):
         hparams.my_rate = "fast"

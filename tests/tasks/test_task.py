@@ -44,7 +44,7 @@ def test_a_problem_may_have_a_class_of_its_own():
 
 def test_another_task_and_an_unknown_one_are_refused():
     check_answered_by(problem("classification"), "Predictor", "train")
-    with pytest.raises(UserError, match=r"^train: a run of problem, whose task is classification\. .*a Predictor\.$"):
+    with pytest.raises(UserError, match=r"^train: problem has the task classification\. .*a Predictor\.$"):
         check_answered_by(problem("classification"), "Translator", "train")
     with pytest.raises(UserError, match=r"^problem: task='clasification' is unknown\. Nearest: classification"):
         problem("clasification").eval_metrics()

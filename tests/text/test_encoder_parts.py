@@ -75,7 +75,7 @@ def test_words_in_a_graph_are_those_of_python():
 
 def test_the_mask_of_a_vocabulary():
     assert mask_in(["a", "<mask>", "b"]) == (1, "<mask>") and mask_in(["<mask>", "a", "[MASK]"]) == (2, "[MASK]")
-    with pytest.raises(UserError, match=r"no \[MASK\], nor <mask>"):
+    with pytest.raises(UserError, match=r"neither \[MASK\] nor <mask>"):
         mask_of(vocabulary.ByteTextEncoder())
 
 

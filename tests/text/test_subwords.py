@@ -81,9 +81,9 @@ def test_words_and_counts_give_what_the_lines_give(tmp_path, lines, normalizatio
 @pytest.mark.parametrize(
     ("symbols", "message"),
     [
-        (["of the"], r"'of the' has a blank .* Expected symbols without blanks"),
-        (["a\u2028b"], "has a blank"),
-        (["a▁b"], "has a blank"),
+        (["of the"], r"'of the' contains a space .* Expected symbols without spaces"),
+        (["a\u2028b"], "contains a space"),
+        (["a▁b"], "contains a space"),
         ([""], "is empty"),
         (["<2de>", "<2de>"], "'<2de>' is given twice"),
         (["</s>"], "'</s>' is reserved"),

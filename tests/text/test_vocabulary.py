@@ -224,7 +224,7 @@ def test_a_model_with_other_ids_is_refused(tmp_path):
         model_type="bpe",
         minloglevel=2,
     )
-    with pytest.raises(UserError, match=r"other.model: ids of .* \(-1, 2, 0\). Expected \(0, 1, 2\)"):
+    with pytest.raises(UserError, match=r"other.model: the ids of .* \(-1, 2, 0\). Expected \(0, 1, 2\)"):
         vocabulary.SentencePieceEncoder(str(tmp_path / "other.model"))
 
 
@@ -291,7 +291,7 @@ def test_a_model_with_a_piece_that_is_no_text_is_refused(tmp_path):
         ("a\nb\nc", None, r"words: begins with 'a b'"),
         ("<pad>\n<EOS>", None, "words: an entry occurs twice"),
         ("<pad>\n<EOS>\na\na", None, "words: an entry occurs twice"),
-        ("<pad>\n<EOS>\na", "<UNK>", "words: the entry '<UNK>' for unknown words is not in it"),
+        ("<pad>\n<EOS>\na", "<UNK>", "words: has no entry '<UNK>'"),
         (b"<pad>\n<EOS>\n\xff", None, "words: not UTF-8: byte 12"),
     ],
 )

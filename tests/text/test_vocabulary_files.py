@@ -53,7 +53,7 @@ def test_every_kind(tmp_path, kind):
 def test_nothing_is_written_of_a_damaged_one(tmp_path):
     source = write_byte_level(tmp_path, MERGES)
     (tmp_path / "merges.txt").write_text("h e\n")
-    with pytest.raises(UserError, match="no merge builds"):
+    with pytest.raises(UserError, match="no merge forms"):
         vocabulary_files.adopt(source, str(tmp_path / "a-vocab.json"))
     assert not list(tmp_path.glob("a-*"))
 

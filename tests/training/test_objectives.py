@@ -13,10 +13,7 @@ BATCH = {
     "targets": np.array([[2, 0, 5, 1], [0, 4, 0, 0]]),
     "label": np.array([2, 0]),
 }
-LOGITS = {
-    "targets": RNG.normal(size=(2, 4, 7)).astype("float32"),
-    "label": RNG.normal(size=(2, 3)).astype("float32"),
-}
+LOGITS = {"targets": RNG.normal(size=(2, 4, 7)).astype("float32"), "label": RNG.normal(size=(2, 3)).astype("float32")}
 COSTS = {"inputs": np.array([[1.0, 2.0, 4.0], [8.0, 16.0, np.nan]], "float32")}
 
 

@@ -57,11 +57,7 @@ MASKED = {"inputs": IDS, "targets": np.where(IDS == 6, IDS, 0)}
     [
         ("sequence_to_sequence", {"inputs": IDS, "targets": IDS[:, :3]}, 3 / 14),
         ("masked_language_model", MASKED, 2 / 8),  # positions without a mask are predicted nowhere, and read
-        (
-            "language_model",
-            {"targets": IDS, BEFORE: np.ones((2, 9), int)},
-            2 / 8,
-        ),  # a segment's past does not count
+        ("language_model", {"targets": IDS, BEFORE: np.ones((2, 9), int)}, 2 / 8),  # a segment's past does not count
     ],
 )
 def test_padding_is_the_share_of_cells_without_an_id(tmp_path, task, batch, padding):

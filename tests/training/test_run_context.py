@@ -118,10 +118,7 @@ def test_known_layers_are_not_looked_into(monkeypatch):
 
 @pytest.mark.parametrize(
     ("inner", "words"),
-    [
-        (lambda: Adding(name="mine"), "Adding .mine."),
-        (lambda: keras.layers.GaussianNoise(0.1), "GaussianNoise"),
-    ],
+    [(lambda: Adding(name="mine"), "Adding .mine."), (lambda: keras.layers.GaussianNoise(0.1), "GaussianNoise")],
 )
 def test_what_cannot_be_computed_again_is_refused(inner, words):
     stack = TransformerStack([keras.Sequential([keras.layers.Dense(4), inner()])], recompute=True)

@@ -56,11 +56,7 @@ def test_what_a_run_leaves(whole):
     config = json.loads((folder / "hparams.json").read_text())
     assert (config["problem"], config["model"], config["hparams_set"]) == (PROBLEM, "transformer", "transformer_tiny")
     assert config["hparams"]["hidden_size"] == 16
-    assert checkpoints(folder) == [
-        "model.ckpt-3",
-        "model.ckpt-6",
-        "model.ckpt-7",
-    ]
+    assert checkpoints(folder) == ["model.ckpt-3", "model.ckpt-6", "model.ckpt-7"]
     assert set(metrics) == {"loss", "perplexity", "token_accuracy", "exact_sequence_accuracy"}
     assert metrics["perplexity"] == pytest.approx(np.exp(metrics["loss"]))
     lines = log(folder)
@@ -199,3 +195,12 @@ def test_the_name_of_a_set_is_a_set_of_hparams(data_dir, tmp_path):
     made.check()
     hparams = registry.problem(PROBLEM).model_hparams(registry.hparams("transformer_tiny"))
     assert made.hparams.values() == hparams.values() and made.hparams_set == "transformer_tiny"
+
+
+def test_bfloat16_is_suggested_once_to_a_new_run(data_dir, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(trainer_module.bfloat16, "suggest", lambda setting, _, rows: calls.append((setting, rows)))
+    for steps in (1, 2):
+        trainer = small_trainer(data_dir, tmp_path)
+        trainer.train(steps)
+    assert calls == [("--hparams=dtype_policy=mixed_bfloat16", trainer.hparams.batch_size)]

@@ -1,11 +1,12 @@
-"""Language models of images and chorales after up to half an hour on two cores: bits per pixel, nats per note.
+"""Trains language models of images and chorales for up to half an hour on two cores (bits per pixel, nats per note).
 
 python -m benchmarks.extras.images.media --tmp_dir=FOLDER
 python -m benchmarks.extras.images.media --tmp_dir=FOLDER --sides=relative --kinds=images
 
-FOLDER holds MNIST's four idx files and `Jsb16thSeparated.json`, packed or not; without it they are downloaded. All is
-trained by t2t-trainer with the sets `image_transformer_small` and `music_transformer_small`, and evaluated on the whole
-development set. A run that stopped is continued, where --bench_dir has it. Seconds are those of the training steps.
+FOLDER contains MNIST's four idx files and `Jsb16thSeparated.json`, compressed or not; without --tmp_dir they are
+downloaded. All models are trained by t2t-trainer with the sets `image_transformer_small` and `music_transformer_small`,
+and evaluated on the whole development set. If a run was interrupted, the next call with the same --bench_dir continues
+it. Seconds are those of the training steps.
 """
 
 import os
@@ -29,14 +30,14 @@ PLAIN = {
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--tmp_dir", help="folder of MNIST's files and the chorales'")
-    parser.add_argument("--kinds", default="images,music", help="of images, music")
-    parser.add_argument("--images_steps", type=int, default=2000, help="of 5 images")
-    parser.add_argument("--music_steps", type=int, default=3000, help="of 2,048 notes")
+    parser.add_argument("--tmp_dir", help="folder with the files of MNIST and of the chorales")
+    parser.add_argument("--kinds", default="images,music", help="some of images, music")
+    parser.add_argument("--images_steps", type=int, default=2000, help="training steps of 5 images")
+    parser.add_argument("--music_steps", type=int, default=3000, help="training steps of 2,048 notes")
 
 
 def measure(result, flags):
-    """Trains each side on each kind, and evaluates it on the development set."""
+    """Trains each side on each kind of data, and evaluates it on the development set."""
     for kind in flags.kinds.split(","):
         steps = 4 if flags.quick else getattr(flags, f"{kind}_steps")
         figures, seconds = {}, {}
@@ -49,7 +50,7 @@ def measure(result, flags):
 
 
 def trained_run(flags, kind, side, steps):
-    """Returns the folder of a trained and evaluated run."""
+    """Trains and evaluates a run, unless this is done; returns its folder."""
     folder = pathlib.Path(flags.bench_dir, "media")
     folder.mkdir(parents=True, exist_ok=True)
     data, run = folder / "data", folder / f"{kind}-{side}-{steps}"

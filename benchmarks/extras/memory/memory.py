@@ -1,12 +1,12 @@
-"""Transformer-XL against the same model without a memory, on segments of 32 bytes of a text: nats per character.
+"""Compares Transformer-XL with the same model without a memory, on text segments of 32 bytes (nats per character).
 
 python -m benchmarks.extras.memory.memory --train_files=train.txt.gz --dev_files=validation.txt.gz
 python -m benchmarks.extras.memory.memory --train_files=… --dev_files=… --sides=memory,longer --steps=2400
 
-All are trained by t2t-trainer with 1,024 ids a step, 3 layers of 128. `memory` sees the 32 ids before a segment in each
-layer, `longer` the 128 before, also in evaluation; `plain` reads each row of 32 ids for itself, `stride` is the same
-model evaluated by windows that move by 8 ids. The plain model's feed-forward networks are wider, so that it has as many
-parameters.
+All models have 3 layers of hidden size 128 and are trained by t2t-trainer with 1,024 ids per step. Each layer of
+`memory` sees the 32 ids before a segment, and each layer of `longer` the 128 ids before it, also in evaluation. `plain`
+reads each row of 32 ids separately; `stride` is the same model evaluated with windows that move by 8 ids. The plain
+model has wider feed-forward networks, so that it has the same number of parameters.
 """
 
 import pathlib
@@ -35,7 +35,7 @@ SETS = {
 
 
 def call(command, *words):
-    """Runs a command of this package; returns what it printed."""
+    """Runs a command of this package; returns its output."""
     path = pathlib.Path(sys.executable).with_name(command)
     done = subprocess.run([path, *map(str, words)], capture_output=True, text=True)
     if done.returncode:
@@ -45,13 +45,13 @@ def call(command, *words):
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--train_files", help="texts to train on, with commas between them")
+    parser.add_argument("--train_files", help="texts to train on, separated by commas")
     parser.add_argument("--dev_files", help="texts to evaluate on")
     parser.add_argument("--steps", type=int, default=1200)
 
 
 def measure(result, flags):
-    """Trains each side, and evaluates it on the dev text."""
+    """Trains each side, and evaluates it on the development text."""
     if not flags.train_files or not flags.dev_files:
         raise UserError("--train_files, --dev_files: missing. Expected the paths of texts.")
     folder = pathlib.Path(flags.bench_dir, "memory")

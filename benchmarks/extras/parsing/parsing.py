@@ -1,4 +1,4 @@
-"""For measuring a parser: sentences and phrases of a treebank, recombined trees, invalid outputs, and F1 by length.
+"""Tools to evaluate a parser: words and phrases of a treebank, recombined trees, invalid outputs, and F1 by length.
 
 python benchmarks/extras/parsing/parsing.py words trees.test.gz > test.words
 python benchmarks/extras/parsing/parsing.py phrases trees.train.gz > phrases.mrg
@@ -17,13 +17,13 @@ _LENGTHS = (10, 20, 30, 40, 10**6)
 
 
 def words(path):
-    """Prints the words of every tree, one sentence per line."""
+    """Prints the words of all trees, one sentence per line."""
     for tree, _ in trees.read_trees(path):
         print(" ".join(trees.linearize(tree)[0]))
 
 
 def phrases(path, shortest=3, longest=20):
-    """Prints every tree, and after it each phrase of 3 to 20 words in it, once, as a tree of its own."""
+    """Prints every tree, followed by each of its phrases of 3 to 20 words as a separate tree, without duplicates."""
     lines = set()
     for tree, _ in trees.read_trees(path):
         print(trees.to_line(tree))
@@ -35,9 +35,10 @@ def phrases(path, shortest=3, longest=20):
 
 
 def recombined(path, count=60_000, share=0.25, longest=50, longest_phrase=20):
-    """Prints new trees: those of a treebank, each phrase with this chance replaced by another one of its label.
+    """Prints new trees, in which phrases of a treebank are randomly replaced by phrases with the same label.
 
-    The sentences mean nothing, but their brackets are right (as SUB2 does for treebanks, Shi et al. 2020).
+    A phrase is replaced with probability `share`. The sentences make no sense, but their brackets are right (as in SUB2
+    for treebanks, Shi et al. 2020).
     """
     draw = random.Random(1)
     treebank = [tree for tree, _ in trees.read_trees(path)]
@@ -66,9 +67,9 @@ def recombined(path, count=60_000, share=0.25, longest=50, longest_phrase=20):
 
 
 def errors(model, path, output=None, settings=""):
-    """Decodes a treebank, prints what is invalid and wrong, and keeps the trees.
+    """Decodes a treebank, prints statistics on invalid and wrong outputs, and writes the trees.
 
-    `settings` are of `--decode_hparams`; else the problem's own.
+    `settings` are those of `--decode_hparams`; by default, the problem's.
     """
     from t2t_lite.decoding.command.decode_hparams import DecodeHParams
     from t2t_lite.decoding.translator import Translator
@@ -117,7 +118,7 @@ def errors(model, path, output=None, settings=""):
 
 
 def _kind(tokens, count, labels):
-    """Returns "valid", or what is wrong with the tokens as a tree over `count` words."""
+    """Returns "valid", or the reason why the tokens are not a tree over `count` words."""
     if trees.is_valid(tokens, count, labels):
         return "valid"
     tags = sum(token not in labels and not token.startswith("/") for token in tokens)

@@ -1,14 +1,14 @@
-"""t2t-server under load, beside direct calls of the same SavedModel. Wrong answers, throughput, latency, memory.
+"""Tests t2t-server under load: wrong answers, throughput, latency and memory, compared with direct calls.
 
 python -m benchmarks.extras.serving.server_load
 python -m benchmarks.extras.serving.server_load --run=RUN --text=test.en --clients=32 --sizes=1,32 --count=2000
 
-The run is exported, and texts are translated offline, one in twenty of them hostile (`serving_load.py`). t2t-server is
-started on the export, with a process of clients, each of which sends its next request when it has the answer to the
-last one; and a process that loads the SavedModel and calls its signature from as many threads as the machine has cores,
-which is faster than from one. They take turns with the texts, once for each of `--sizes` texts a request; direct calls
-have 32 texts in any case. Every answer is compared. Sentences per second of CPU time are those of the process that has
-the model, which says more where other programs run, and memory is that process's.
+The run is exported, and texts, one in twenty of them hostile, are translated offline (`serving_load.py`). One side is
+t2t-server with a process of clients, each of which sends its next request when it has the answer to the previous one.
+The other side is a process that loads the same SavedModel and calls its signature from one thread per core, which is
+faster than one thread. The sides take turns with all texts, for each number of texts per request in `--sizes`; direct
+calls always have 32 texts. Every answer is compared with the offline translation. CPU time and memory are those of the
+process that has the model; sentences per second of CPU time are more reliable if other programs are running.
 """
 
 import base64
@@ -35,9 +35,9 @@ DIRECT_SIZE = 32
 def add_flags(parser):
     """Adds this benchmark's flags."""
     work.add_flags(parser)
-    parser.add_argument("--count", type=int, default=200, help="texts")
+    parser.add_argument("--count", type=int, default=200, help="number of texts")
     parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--sizes", default="1,32", help="texts per request, several sizes")
+    parser.add_argument("--sizes", default="1,32", help="numbers of texts per request, separated by commas")
 
 
 def measure(result, flags):
@@ -70,7 +70,7 @@ def measure(result, flags):
 
 
 def side(name, folder, count, address, pid, clients, size):
-    """Asks for all texts once per turn."""
+    """Translates all texts once per turn."""
     ask, size, threads, pid = (
         (signature_of(folder), DIRECT_SIZE, os.cpu_count(), os.getpid())
         if name == "direct"
@@ -87,7 +87,7 @@ def side(name, folder, count, address, pid, clients, size):
 
 
 def signature_of(folder):
-    """Returns a function of a list of bytes that calls the SavedModel."""
+    """Returns a function that translates a list of bytes with the SavedModel's signature."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (SentencePiece's operations)
 
@@ -102,7 +102,7 @@ def signature_of(folder):
 
 
 def client_of(address):
-    """Returns a function of a list of bytes that asks a server, over one connection per thread."""
+    """Returns a function that translates a list of bytes with a server, over one connection per thread."""
     local = threading.local()
 
     def ask(texts):

@@ -1,15 +1,16 @@
-"""Digits reversed and added at twice the trained length: the Universal Transformer and the Transformer.
+"""Compares the Universal Transformer with the Transformer on digits reversed and added at twice the trained length.
 
 python -m benchmarks.extras.universal.digits                                   # 30 minutes each, one after the other
 python -m benchmarks.extras.universal.digits --minutes=5 --seeds=1,2,3 --jobs=15 --trainer_flags=--xla_compile
 
-Both train on sequences of up to 40 digits, with the first position drawn at random below the sequence's length, so
-that they have seen numbers of positions up to 80; they have 0.46 million weights, 4 steps of one layer of 128 beside 4
-layers of 64. At half of the training and at its end they answer 128 sequences of exactly 20, 40, 60 and 80 symbols:
-which share of the digits is right, each at its place? Twice: of each digit where those before it are given, as
-tensor2tensor's `accuracy` is measured, and of what greedy search finds. `adaptive` halts by itself after at most 4
-steps, and says after how many. Steps are those that each makes in `--minutes`, as in `benchmarks.table2`. They are of
-512 tokens: in those of 2,048, at six steps of recurrence, the Universal Transformer learned far less in 30 minutes.
+The models train on sequences of up to 40 digits. The first position is a random number below the sequence's length, so
+that the models see position numbers up to 80. The models have 0.46 million weights: 4 steps of one layer of hidden size
+128, or 4 layers of hidden size 64. Halfway through training and at its end, they process 128 sequences of exactly 20,
+40, 60 and 80 symbols, and the share of right digits, each at its place, is computed in two ways: for each digit given
+the right digits before it, like tensor2tensor's `accuracy`, and for the output of greedy search. `adaptive` halts by
+itself after at most 4 steps; its number of steps is reported. Each model trains for as many steps as it can run in
+`--minutes`, as in `benchmarks.table2`. Steps have 512 tokens; with 2,048 tokens and six steps of recurrence, the
+Universal Transformer learned far less in 30 minutes.
 """
 
 import json
@@ -32,7 +33,7 @@ SIDES = {
 NEEDS = {}
 PROBLEMS = {"reverse": "algorithmic_reverse_decimal40", "addition": "algorithmic_addition_decimal40"}
 LENGTHS = 20, 40, 60, 80
-# A Transformer is a Universal Transformer of one step, in which all layers run.
+# A Transformer is a Universal Transformer with a single step in which all layers run.
 SETS = {
     "universal_transformer": "num_rec_steps=4",
     "transformer": "hidden_size=64,filter_size=256,num_rec_steps=1,num_inrecurrence_layers=4",
@@ -45,7 +46,7 @@ SHARED = (
 
 
 class Run(NamedTuple):
-    """One training."""
+    """A training run: its task, side and seed."""
 
     task: str
     side: str
@@ -54,13 +55,13 @@ class Run(NamedTuple):
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--tasks", default="reverse", help=f"of {', '.join(PROBLEMS)}")
+    parser.add_argument("--tasks", default="reverse", help=f"some of {', '.join(PROBLEMS)}")
     parser.add_argument("--rate", type=float, default=1e-3, help="the largest learning rate")
     add_training_flags(parser, minutes=30)
 
 
 def measure(result, flags):
-    """Trains each side on each task with each seed, and asks its checkpoints."""
+    """Trains each side on each task with each seed, and evaluates checkpoints."""
     tasks = chosen("--tasks", flags.tasks, PROBLEMS)
     folder = pathlib.Path(flags.bench_dir, "digits")
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,12 +88,12 @@ def measure(result, flags):
 
 
 def _kind(run):
-    """Returns what a run shares with those of other seeds."""
+    """Returns the side and task, which a run shares with runs of other seeds."""
     return run.side, run.task
 
 
 def _trained(run, steps, folder, flags):
-    """Returns the folder of a trained run."""
+    """Trains a run, unless this is done; returns its folder."""
     path = folder / f"{run.task}-{run.side}-{steps}-{run.seed}"
     adaptive = "adaptive_" if run.side == "adaptive" else ""
     hparams = f"{SHARED},{SETS[run.side]},learning_rate_constant={flags.rate},learning_rate_warmup_steps={steps // 20}"
@@ -107,7 +108,7 @@ def _trained(run, steps, folder, flags):
 
 
 def side(name, run, task):
-    """Asks the checkpoints of one run; prints what they answer."""
+    """Evaluates two checkpoints of a run, and prints the figures."""
     from t2t_lite import registry
     from t2t_lite.decoding.translator import Translator
 
@@ -115,7 +116,7 @@ def side(name, run, task):
     questions = {length: [_question(problem, task, random.Random(n), length) for n in range(128)] for length in LENGTHS}
     parts = []
     last = max(int(path.stem.split("-")[-1]) for path in pathlib.Path(run).glob("model.ckpt-*.index"))
-    for step in sorted({max(1, last // 2), last}):  # a run that was stopped and went on has others, too
+    for step in sorted({max(1, last // 2), last}):  # an interrupted and resumed run also has other checkpoints
         translator = Translator.load(str(pathlib.Path(run, f"model.ckpt-{step}")))
         for length, pairs in questions.items():
             texts = [" ".join(map(str, symbols)) for symbols, _ in pairs]
@@ -134,8 +135,8 @@ def side(name, run, task):
 
 
 def _question(problem, task, generator, length):
-    """Returns (symbols, symbols of the answer) with exactly so many symbols."""
-    if task == "addition":  # two numbers of about equal length and the sign between them
+    """Returns (input symbols, symbols of the answer), with exactly `length` input symbols."""
+    if task == "addition":  # two numbers of about equal length with the plus sign between them
         one = [*generator.choices(range(10), k=length // 2 - 1), generator.randrange(1, 10)]
         two = [*generator.choices(range(10), k=length - length // 2 - 2), generator.randrange(1, 10)]
         symbols = [*one, 10, *two]
@@ -145,7 +146,7 @@ def _question(problem, task, generator, length):
 
 
 def _next_digit_right(translator, texts, pairs):
-    """Returns the share of digits that are the likeliest ones after those before them, the right ones."""
+    """Returns the share of digits that the model predicts correctly, given the right digits before them."""
     import keras
 
     from t2t_lite.evaluation.metrics import token_accuracy
@@ -154,7 +155,7 @@ def _next_digit_right(translator, texts, pairs):
 
     answers = [" ".join(map(str, target)) for _, target in pairs]
     ids = zip(*map(translator.pair_ids, texts, answers), strict=True)
-    padded = (keras.utils.pad_sequences(rows, padding="post") for rows in ids)  # sums differ in length by a carry
+    padded = (keras.utils.pad_sequences(rows, padding="post") for rows in ids)  # a carry makes sums longer
     batch = dict(zip(("inputs", "targets"), padded, strict=True))
     logits, _ = named_outputs(translator.model(batch, training=False))
     digits_alone = np.where(batch["targets"] == EOS_ID, PAD_ID, batch["targets"])
@@ -163,7 +164,7 @@ def _next_digit_right(translator, texts, pairs):
 
 
 def _scores(answers, targets):
-    """Returns the shares of digits, and of sequences, that are right."""
+    """Returns the shares of right digits and of right sequences."""
     pairs = [(answer, [*map(str, target)]) for answer, target in zip(answers, targets, strict=True)]
     right = sum(a == b for answer, target in pairs for a, b in zip(answer, target, strict=False))
     whole = sum(answer == target for answer, target in pairs)

@@ -1,10 +1,10 @@
-"""A training step of XLNet against Hugging Face's XLNetLMHeadModel of the same size. Tokens per second.
+"""Compares training steps of XLNet with Hugging Face's XLNetLMHeadModel of the same size (tokens per second).
 
 python -m benchmarks.extras.xlnet.xlnet
 python -m benchmarks.extras.xlnet.xlnet --layers=12 --hidden=768
 
-Both have random weights, heads of 64 and 8,000 ids, dropout 0.1 and Adam. The same rows of 128 ids are read in the same
-orders, and the same ids are predicted: about a sixth. Every side is a process of its own, warmed up.
+Both sides have random weights, heads of size 64, 8,000 ids, dropout 0.1 and Adam. They read the same rows of 128 ids in
+the same orders, and predict the same ids, about a sixth. Each side runs in a separate process and is warmed up.
 """
 
 import argparse
@@ -22,7 +22,7 @@ VOCAB, HEAD_SIZE, CLS = 8_000, 64, 4
 
 
 def our_step(flags, ids, targets, order):
-    """Returns a function that trains on a batch: ids, targets, 0 where nothing is predicted, and the order of these."""
+    """Returns a function that trains on a batch of ids, targets (0 where nothing is predicted) and their order."""
     from t2t_lite import registry
     from t2t_lite.runs.run_config import build_model
     from t2t_lite.training.training_data import StepBatches
@@ -39,7 +39,7 @@ def our_step(flags, ids, targets, order):
 
 
 def their_step(flags, ids, targets, order):
-    """As `our_step`, of Hugging Face: a row ends with its own [CLS], which ours adds by itself."""
+    """Like `our_step`, with Hugging Face's XLNet; each row gets a final [CLS], which our model adds by itself."""
     import numpy as np
     import torch
     from transformers import XLNetConfig, XLNetLMHeadModel
@@ -78,14 +78,14 @@ def their_step(flags, ids, targets, order):
 
 
 def measure(result, flags):
-    """Compares training steps."""
+    """Compares the training steps of both sides."""
     sizes = sizes_of(flags, layers=1, hidden=64, batch=2, length=16, steps=1)
     case = f"training step, {sizes['layers']} x {sizes['hidden']}, {sizes['batch']} x {sizes['length']} ids"
     compare(sys.modules[__name__], result, flags, case, rounds=5, **sizes)
 
 
 def side(name, steps, **sizes):
-    """Trains a number of steps per turn."""
+    """Takes a number of training steps per turn."""
     import numpy as np
     import tensorflow as tf
 

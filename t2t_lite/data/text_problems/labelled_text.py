@@ -1,4 +1,4 @@
-"""Problems of texts with one label each, a class or a number, and readers (tensor2tensor's text_problems.py)."""
+"""Problems that map a text to a class or a number, and readers for their files (tensor2tensor's text_problems.py)."""
 
 import functools
 import numbers
@@ -14,13 +14,13 @@ from t2t_lite.text.vocabulary import EOS_ID
 
 
 class LabelledTextProblem(Text2TextProblem):
-    """One text or several in, a label out. Subclasses write `generate_samples` and `label_ids`.
+    """Maps one or more texts to a label. Subclasses write `generate_samples` and `label_ids`.
 
-    Samples have "inputs", a str, or a list of `num_texts` of them. In a row each text ends in 1. A row longer than the
-    hyperparameter `max_length` is truncated, so that every text gets a label: see `cut_texts`.
+    Samples have "inputs", which is a str or a list of `num_texts` str. In a row, each text ends in 1. A row longer than
+    the hyperparameter `max_length` is truncated, so that every text gets a label: see `cut_texts`.
 
     Attributes:
-        num_texts: int, texts in a row of inputs.
+        num_texts: int, number of texts in a row of inputs.
     """
 
     num_texts = 1
@@ -30,7 +30,7 @@ class LabelledTextProblem(Text2TextProblem):
     cuts_rows = True
 
     def label_ids(self, data_dir):
-        """Returns the function that gives the id of a sample's label; it must be picklable."""
+        """Returns a picklable function that maps a sample to the id of its label."""
         raise NotWritten(f"{type(self).__name__}: write label_ids.")
 
     def texts(self, sample):
@@ -51,7 +51,7 @@ class LabelledTextProblem(Text2TextProblem):
         return functools.partial(_encode, encoder, self.inputs_prefix, self.num_texts, self.label_ids(data_dir))
 
     def preprocess_example(self, example, mode, hparams):
-        """Cuts the inputs: see `cut_texts`."""
+        """Truncates the inputs, see `cut_texts`."""
         return {**example, "inputs": cut_texts(example["inputs"], self.max_length(hparams))}
 
 
@@ -66,7 +66,7 @@ def _encode(encoder, prefix, num_texts, label_id, samples):
 
 
 class Text2ClassProblem(LabelledTextProblem):
-    """Text in, a class label out. Subclasses write `num_classes` and `generate_samples`, as in tensor2tensor.
+    """Classifies texts. Subclasses write `num_classes` and `generate_samples`, as in tensor2tensor.
 
     Samples are {"inputs": str, "label": int}, the label from 0 to num_classes - 1. Records and batches hold label + 1
     as `targets`, because id 0 is padding.
@@ -80,7 +80,7 @@ class Text2ClassProblem(LabelledTextProblem):
         raise NotWritten(f"{type(self).__name__}: write num_classes.")
 
     def class_labels(self, data_dir):
-        """Returns the names of the classes in order; by default ID_0, ID_1, …"""
+        """Returns the names of the classes in order, by default ID_0, ID_1, …"""
         return [f"ID_{number}" for number in range(self.num_classes)]
 
     def feature_encoders(self, data_dir):
@@ -96,7 +96,7 @@ class Text2ClassProblem(LabelledTextProblem):
 
 
 class TextConcat2ClassProblem(Text2ClassProblem):
-    """Pairs of texts in, a class label out: "inputs" is a list of two str (tensor2tensor's name)."""
+    """Classifies pairs of texts: "inputs" is a list of two str (tensor2tensor's name)."""
 
     num_texts = 2
 
@@ -110,7 +110,7 @@ def _class_id(name, num_classes, sample):
 
 
 class Text2RealProblem(LabelledTextProblem):
-    """Text in, a number out. Subclasses write `label_range` and `generate_samples`.
+    """Predicts a number from a text. Subclasses write `label_range` and `generate_samples`.
 
     Samples are {"inputs": str, "targets": float, or a list of one float, as in tensor2tensor}. Records and batches hold
     the number, scaled to the range, as an id: see `RealEncoder`.
@@ -119,7 +119,7 @@ class Text2RealProblem(LabelledTextProblem):
     task = "regression"
 
     def label_range(self, data_dir):
-        """Returns (the lowest, the highest) number of all splits."""
+        """Returns the lowest and the highest number in all splits."""
         raise NotWritten(f"{type(self).__name__}: write label_range.")
 
     def feature_encoders(self, data_dir):
@@ -150,27 +150,28 @@ def txt_line_iterator(txt_path, on_bad_line=None):
 
 
 def text2text_txt_iterator(source_txt_path, target_txt_path, on_bad_line=None):
-    """Yields {"inputs": str, "targets": str} of two parallel files."""
+    """Yields {"inputs": str, "targets": str} from two parallel files."""
     return read_pairs(source_txt_path, target_txt_path, on_bad_line)
 
 
 def text2text_txt_tab_iterator(txt_path, on_bad_line=None):
-    """Yields {"inputs": str, "targets": str} of lines `inputs<TAB>targets`; blank ones are skipped."""
+    """Yields {"inputs": str, "targets": str} from lines `inputs<TAB>targets`; blank lines are skipped."""
     return tables.read_pairs(txt_path, tables.Layout(("inputs", "targets"), header=False), on_bad_line)
 
 
 def text2self_txt_iterator(txt_path, on_bad_line=None):
-    """Yields {"targets": str} of the lines of a file."""
+    """Yields {"targets": str} for each line of a file."""
     return ({"targets": line} for line in txt_line_iterator(txt_path, on_bad_line))
 
 
 def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on_bad_line=None):
-    """Yields {"inputs": str, "label": int} of two parallel files: texts, and the class of each.
+    """Yields {"inputs": str, "label": int} from two parallel files: texts and their classes.
 
     Args:
         source_txt_path, label_txt_path: paths.
-        class_strs: list of str, the classes by label; None: the second file contains numbers.
-        on_bad_line: see above.
+        class_strs: list of str, the names of the classes by label. None: the second file contains the labels as
+            numbers.
+        on_bad_line: see `txt_line_iterator`.
     """
     labels = None if class_strs is None else {name: label for label, name in enumerate(class_strs)}
     for number, pair in enumerate(read_pairs(source_txt_path, label_txt_path, on_bad_line), 1):
@@ -185,7 +186,7 @@ def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on
 
 
 def text2real_txt_iterator(source_txt_path, target_txt_path, on_bad_line=None):
-    """Yields {"inputs": str, "targets": list of float} of two parallel files: texts, and the number of each."""
+    """Yields {"inputs": str, "targets": list of float} from two parallel files: texts and their numbers."""
     for number, pair in enumerate(read_pairs(source_txt_path, target_txt_path, on_bad_line), 1):
         try:
             yield {"inputs": pair["inputs"], "targets": [float(word) for word in pair["targets"].split()]}

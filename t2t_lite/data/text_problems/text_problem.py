@@ -1,4 +1,4 @@
-"""Text problems: samples are strings, which a vocabulary encodes as ids (tensor2tensor's text_problems.py)."""
+"""Text problems, whose samples are strings that a vocabulary encodes as ids (tensor2tensor's text_problems.py)."""
 
 import contextlib
 import functools
@@ -19,12 +19,12 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_bpe
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of its learner
-_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs, which UTF-8 cannot encode
+_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings that only its learner has
+_HALVES = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs, which UTF-8 cannot encode
 
 
 class Text2TextProblem(Problem):
-    """Text in, text out. Subclasses write `generate_samples` and `is_generate_per_split`.
+    """Maps a text to a text. Subclasses write `generate_samples` and `is_generate_per_split`.
 
     Attributes:
         text_features: names of the one or two features that are text in the samples and have a vocabulary.
@@ -32,18 +32,19 @@ class Text2TextProblem(Problem):
         approx_vocab_size: number of pieces in the shared vocabulary.
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
             applies to the inputs. None: both sides share one vocabulary.
-        vocab_size_is_approximate: whether text for which these sizes are too large or too small gets vocabularies of a
-            possible size; otherwise this is an error.
+        vocab_size_is_approximate: whether a vocabulary of a possible size is learned if the text does not allow these
+            sizes; otherwise this is an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
             `t2t_lite.text.sentencepiece_model`.
-        additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
+        additional_reserved_tokens: strings that are always one piece; not supported by `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
-            `t2t_lite.text.subwords.train_sentencepiece`. They have no effect on vocabularies of other kinds.
-        existing_vocabularies: {"inputs": path, "targets": path} of vocabularies to use instead of learning, of any kind
-            that `vocabulary_files` lists; with the same path twice, both sides share a vocabulary.
-        max_samples_for_vocab: number of samples to learn a vocabulary from, sampled uniformly; None: all.
-        use_vocab_from_other_problem: a problem whose vocabulary is used.
-        oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words; None: they are an error.
+            `t2t_lite.text.subwords.train_sentencepiece`. They do not affect other kinds of vocabularies.
+        existing_vocabularies: {"inputs": path, "targets": path}, vocabularies of any kind in `vocabulary_files`, which
+            are used instead of learning one. If both paths are equal, the sides share a vocabulary.
+        max_samples_for_vocab: number of samples, chosen uniformly, from which a vocabulary is learned; None: all
+            samples.
+        use_vocab_from_other_problem: another problem, whose vocabulary is used instead.
+        oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words; None: an unknown word is an error.
         inputs_prefix, targets_prefix: strings that are prepended to each text.
     """
 
@@ -65,11 +66,11 @@ class Text2TextProblem(Problem):
     inputs_prefix = ""
     targets_prefix = ""
     eval_decode_metric = "bleu"
-    _is_preparing = False  # whether `feature_encoders` makes the vocabularies that are missing
+    _is_preparing = False  # whether `feature_encoders` learns missing vocabularies
 
     @property
     def is_generate_per_split(self):
-        """True: `generate_samples` is called for every split. False: once; its samples are dealt to all shards."""
+        """Whether `generate_samples` is called per split, or once with its samples distributed over all shards."""
         raise NotWritten(f"{type(self).__name__}: set is_generate_per_split to True or False.")
 
     @property
@@ -83,7 +84,7 @@ class Text2TextProblem(Problem):
 
     @property
     def vocab_filename(self):
-        """Name of the file of the one vocabulary: `vocab.<problem>.<size>.model` or `vocab.<problem>.tokens`."""
+        """File name of the shared vocabulary: `vocab.<problem>.<size>.model` or `vocab.<problem>.tokens`."""
         if self.use_vocab_from_other_problem:
             return self.use_vocab_from_other_problem.vocab_filename
         if self.vocab_type == VocabType.TOKEN:
@@ -92,14 +93,14 @@ class Text2TextProblem(Problem):
 
     @property
     def vocab_filenames(self):
-        """{feature: name}: always `vocab_filename`, or `vocab.<problem>.<feature>.<size>.model`."""
+        """{feature: file name}, either `vocab_filename` for all, or `vocab.<problem>.<feature>.<size>.model`."""
         if other := self.use_vocab_from_other_problem:
             names = other.vocab_filenames
             if len(set(names.values())) == 1:
                 return dict.fromkeys(self.text_features, *set(names.values()))
             if missing := [feature for feature in self.text_features if feature not in names]:
                 raise UserError(
-                    f"{self.name}: {other.name} has vocabularies of {' and '.join(names)}, not of {missing[0]}."
+                    f"{self.name}: {other.name} has vocabularies for {' and '.join(names)}, but not for {missing[0]}."
                 )
             return {feature: names[feature] for feature in self.text_features}
         if not self._has_two_vocabularies:
@@ -128,7 +129,7 @@ class Text2TextProblem(Problem):
         return self.approx_target_vocab_size is not None
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Makes only the vocabularies that `feature_encoders` opens, because it may read other files instead."""
+        """Makes only the vocabularies that `feature_encoders` opens, because an override may read other files."""
         if type(self).get_or_create_vocab is not Text2TextProblem.get_or_create_vocab:
             self.get_or_create_vocab(data_dir, tmp_dir)
         self._is_preparing, self._tmp_dir = True, tmp_dir
@@ -142,13 +143,13 @@ class Text2TextProblem(Problem):
             self._is_preparing = False
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """Returns the encoder of the first text feature, which is usually shared; makes missing vocabularies first.
+        """Returns the encoder of the first text feature, usually shared by all; creates missing vocabularies first.
 
-        They are learned from the training samples, or adopted from `existing_vocabularies`.
+        Vocabularies are learned from the training samples or adopted from `existing_vocabularies`.
 
         Raises:
-            UserError: the file does not exist and `force_get` is set, the text cannot fill the vocabulary's size, or an
-                existing file differs from the vocabulary to adopt.
+            UserError: the file does not exist and `force_get` is set, the text does not allow the vocabulary's size, or
+                an existing file differs from the vocabulary to adopt.
         """
         if self.vocab_type == VocabType.CHARACTER:
             return vocabulary.ByteTextEncoder()
@@ -187,7 +188,7 @@ class Text2TextProblem(Problem):
                 )
 
     def _learn_vocabularies(self, paths, data_dir, tmp_dir):
-        """Learns the vocabularies `paths`, by feature."""
+        """Learns the missing vocabularies; `paths` is {feature: path}."""
         if not self._has_two_vocabularies:
             path = paths[self.text_features[0]]
             self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), path, self.text_features[0])
@@ -198,7 +199,7 @@ class Text2TextProblem(Problem):
                 self._learn(lambda at=at: (texts[at] for texts in sample), path, name)
 
     def _learn(self, lines, path, feature):
-        """Learns a feature's vocabulary from the lines that `lines()` returns; it may be called twice."""
+        """Learns a feature's vocabulary from the lines that `lines()` returns; this function may be called twice."""
         size = self._vocab_sizes()[feature]
         is_limit = self.vocab_size_is_limit and feature == self.text_features[0]
         _LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")
@@ -210,7 +211,7 @@ class Text2TextProblem(Problem):
                 flag = "--target_vocab_size" if ".targets." in os.path.basename(path) else "--vocab_size"
                 setting = flag if "vocab_size" in getattr(self, "flags", ()) else "approx_vocab_size"
                 raise error.naming(setting) from None
-            _LOGGER.warning(f"{self.name}: {error.reason} It gets {error.possible}.")
+            _LOGGER.warning(f"{self.name}: {error.reason} The vocabulary gets {error.possible} pieces.")
             learn(lines(), path, error.possible)
 
     def _learn_sentencepiece(self, lines, path, size, at_most=False):
@@ -226,19 +227,19 @@ class Text2TextProblem(Problem):
     def _learn_byte_level(self, lines, path, size, at_most=False):
         if self.additional_reserved_tokens:
             raise UserError(
-                f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) together with "
-                "byte-level BPE, which does not support them. Remove one of the two."
+                f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) are not "
+                "supported by byte-level BPE. Remove them, or choose another vocabulary type."
             )
         byte_level_bpe.learn_byte_level_bpe(lines, path, size, at_most=at_most)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
-        """Yields the lines to learn a shared vocabulary from: all texts of the sample."""
+        """Yields the lines from which a shared vocabulary is learned: all texts of the selected samples."""
         with self._sampled_texts(data_dir, tmp_dir) as sample:
             for texts in sample:
                 yield from texts
 
     def samples_for_vocab(self, data_dir, tmp_dir):
-        """Returns the samples from which `max_samples_for_vocab` are selected: the training samples."""
+        """Returns the samples from which those for the vocabulary are selected; by default the training samples."""
         return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
 
     @contextlib.contextmanager
@@ -252,14 +253,14 @@ class Text2TextProblem(Problem):
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {feature: ids}, texts ending in 1; samples with an empty text are skipped and counted.
 
-        Unless it is overridden, generation encodes the samples itself, in several processes.
+        Generation calls this method only if it is overridden; otherwise it encodes the samples in several processes.
         """
         encode = self.sample_encoder(data_dir)
         for sample in self.nonblank_samples(data_dir, tmp_dir, dataset_split):
             yield from encode([sample])
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
-        """See `Problem.samples_to_encode`: text, unless `generate_encoded_samples` is overridden."""
+        """Returns text samples and their encoder, unless `generate_encoded_samples` is overridden; see `Problem`."""
         if not self._encodes_text:
             return super().samples_to_encode(data_dir, tmp_dir, dataset_split)
         return self.nonblank_samples(data_dir, tmp_dir, dataset_split), self.sample_encoder(data_dir)
@@ -269,7 +270,7 @@ class Text2TextProblem(Problem):
         return type(self).generate_encoded_samples is Text2TextProblem.generate_encoded_samples
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the checked samples without a blank text (`subwords.is_blank`); counts the others in `removed`."""
+        """Yields the checked samples in which no text is blank (`subwords.is_blank`); counts the rest in `removed`."""
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             if not any(map(subwords.is_blank, self.texts(sample))):
                 yield sample
@@ -277,16 +278,16 @@ class Text2TextProblem(Problem):
                 self.removed["empty"] += 1
 
     def texts(self, sample):
-        """Returns the texts of a sample, in the order of `text_features`; not all are str if the sample is invalid."""
+        """Returns the texts of a sample in the order of `text_features`; in an invalid sample, some may not be str."""
         return [sample.get(name) for name in self.text_features]
 
     @property
     def expected_sample(self):
-        """The form of a sample, for messages."""
+        """The expected form of a sample, for messages."""
         return ", ".join(f'"{name}": str' for name in self.text_features)
 
     def checked_samples(self, samples):
-        """Yields samples. Raises `UserError` for a sample without its texts, and for anything but an iterable."""
+        """Yields samples. Raises `UserError` if a sample lacks a text, or if `samples` is not iterable."""
         for sample in generated(samples, f"{self.name}: generate_samples", f"{{{self.expected_sample}}}"):
             if not (isinstance(sample, dict) and all(isinstance(text, str) for text in self.texts(sample))):
                 raise UserError(
@@ -299,7 +300,7 @@ class Text2TextProblem(Problem):
             yield sample
 
     def sample_encoder(self, data_dir):
-        """Returns the function of a list of samples that encodes them as examples; it must be picklable."""
+        """Returns a picklable function that encodes a list of samples as examples."""
         prefixes = {name: getattr(self, f"{name}_prefix") for name in self.text_features}
         return functools.partial(_encode, self.feature_encoders(data_dir), prefixes)
 
@@ -314,7 +315,7 @@ class Text2TextProblem(Problem):
         return dict.fromkeys(self.text_features, self.get_or_create_vocab(data_dir, None, force_get=True))
 
     def learned_files(self, data_dir):
-        """Returns the vocabularies' files, unless they are the user's or another problem's."""
+        """Returns the paths of this problem's own vocabularies, not those of the user or of another problem."""
         if self.vocab_type in (VocabType.CHARACTER, VocabType.TOKEN) or self.use_vocab_from_other_problem:
             return []
         paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())
@@ -337,7 +338,7 @@ class Text2TextProblem(Problem):
         for name in _SENTENCEPIECE:
             if not sources and getattr(owner, name) != getattr(Text2TextProblem, name):
                 settings[name] = getattr(owner, name)
-        if all(map(files.exists, sources.values())):  # a missing one matters only until it has been adopted
+        if all(map(files.exists, sources.values())):  # a missing vocabulary matters only until it has been adopted
             settings["existing_vocabularies"] = {side: _sha256(path) for side, path in sources.items()}
         return settings
 

@@ -1,4 +1,4 @@
-"""Problems of text without inputs, for language models (tensor2tensor's text_problems.py)."""
+"""Text problems without inputs, for language models (tensor2tensor's text_problems.py)."""
 
 import functools
 import itertools
@@ -18,10 +18,10 @@ _BETWEEN_WORDS = re.compile(r"(?<=\S) (?=\S)")
 
 
 class Text2SelfProblem(Text2TextProblem):
-    """Text that a language model learns. Subclasses write `generate_samples`, as in tensor2tensor.
+    """Text for language modelling. Subclasses write `generate_samples`, as in tensor2tensor.
 
-    Samples are {"targets": str}. Records and batches hold only `targets`, which end in 1. The manifest holds the counts
-    of a split's text, with which evaluations give the loss per word, character and byte.
+    Samples are {"targets": str}. Records and batches hold only `targets`, which end in 1. The manifest stores each
+    split's numbers of words, characters and bytes, by which evaluation reports the loss.
     """
 
     features = types.MappingProxyType({"targets": 2})
@@ -31,13 +31,13 @@ class Text2SelfProblem(Text2TextProblem):
     loss_metrics = loss_units.OF_TEXT
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields and counts the samples that are not blank; see `Text2TextProblem`."""
+        """Yields the samples that are not blank and counts their text; see `Text2TextProblem`."""
         for sample in super().nonblank_samples(data_dir, tmp_dir, dataset_split):
             self.count_text(sample["targets"], ends=True)
             yield sample
 
     def count_text(self, text, ends):
-        """Adds a text to the counts; its end (`ends`, bool) is one word, one character and one byte."""
+        """Adds a text to the counts; if `ends`, the end of the text counts as one word, one character and one byte."""
         self.unit_counts.update(
             word=len(text.split()) + ends,
             character=len(text) + ends,
@@ -46,21 +46,21 @@ class Text2SelfProblem(Text2TextProblem):
 
 
 class ChoppedTextProblem(Text2SelfProblem):
-    """Documents in rows of `sequence_length` ids. Subclasses write that number and the paths of their files.
+    """Documents split into rows of `sequence_length` ids. Subclasses write this number and the paths of their files.
 
-    The ids of each document are followed by 1, then by those of the next document, regardless of rows. Text is encoded
-    in pieces of about 1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The development
-    and the test set keep the order of the text: their records, one after the other, are its ids.
+    The ids of each document end in 1, and the next document follows in the same row. Text is encoded in pieces of about
+    1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The development and the test set keep
+    the order of the text: the concatenated records are the ids of the whole text.
 
     Attributes:
         sequence_length: number of ids in a row.
-        remainder_policy: "pad" keeps rows with fewer ids, "drop" drops them.
+        remainder_policy: "pad" keeps rows with fewer ids, and "drop" removes these rows.
     """
 
     is_generate_per_split = True
     rows_are_windows = True
     ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
-    max_samples_for_vocab = 100_000  # pieces of text
+    max_samples_for_vocab = 100_000  # counted in pieces of text
     remainder_policy = "pad"
 
     @property
@@ -69,7 +69,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         raise NotWritten(f"{type(self).__name__}: write sequence_length.")
 
     def train_text_filepaths(self, tmp_dir):
-        """Returns the paths of the training files, which may be downloaded first; UTF-8, also compressed."""
+        """Returns the paths of the training files (UTF-8, optionally compressed); may download the files first."""
         raise NotWritten(f"{type(self).__name__}: write train_text_filepaths, or generate_documents.")
 
     def dev_text_filepaths(self, tmp_dir):
@@ -77,15 +77,15 @@ class ChoppedTextProblem(Text2SelfProblem):
         raise NotWritten(f"{type(self).__name__}: write dev_text_filepaths, or generate_documents.")
 
     def test_text_filepaths(self, tmp_dir):
-        """Returns the paths of the test files; asked for if `dataset_splits` has a test set."""
+        """Returns the paths of the test files; called only if `dataset_splits` has a test set."""
         raise NotWritten(f"{type(self).__name__}: write test_text_filepaths, or generate_documents.")
 
     def filepath_to_unicode_strings(self, filepath):
-        """Yields the text of a file, in parts of any length."""
+        """Yields the text of a file in parts of any length."""
         return plain_text.read_text(filepath, self.on_bad_line)
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
-        """Yields the documents of a split, each an iterable of strings that follow each other; by default the files."""
+        """Yields the documents of a split, each as an iterable of consecutive strings; by default each file is one."""
         paths = {
             DatasetSplit.TRAIN: self.train_text_filepaths,
             DatasetSplit.EVAL: self.dev_text_filepaths,
@@ -94,29 +94,30 @@ class ChoppedTextProblem(Text2SelfProblem):
         return map(self.filepath_to_unicode_strings, paths[dataset_split](tmp_dir))
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": a piece of text, "ends": whether its document ends there}."""
+        """Yields {"targets": a piece of text, "ends": whether the document ends with this piece}."""
         documents = self.generate_documents(data_dir, tmp_dir, dataset_split)
         for document in generated(documents, f"{self.name}: generate_documents", "documents, each an iterable of str"):
             for text, is_last in _pieces(document):
                 yield {"targets": text, "ends": is_last}
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields and counts all samples, since blank text belongs to its document."""
+        """Yields and counts all samples; blank text is kept, because it is part of its document."""
         last_character = " "
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
             self.count_text(text, ends)
-            self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())  # one word in both pieces
+            # a word that continues in this piece is counted once
+            self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())
             last_character = " " if ends else text[-1]
             yield sample
 
     def sample_encoder(self, data_dir):
-        """Returns the function that turns consecutive samples into rows; see `Text2TextProblem`."""
+        """Returns a function that encodes consecutive samples into rows; see `Text2TextProblem`."""
         encoder = self.feature_encoders(data_dir)["targets"]
         return functools.partial(_rows, encoder, self.sequence_length, self.remainder_policy == "pad")
 
     def generation_settings(self):
-        """Returns the settings of text problems, and those of rows."""
+        """Returns the settings of text problems and the settings for rows."""
         typed_value("remainder_policy", self.remainder_policy, str, Choices(("pad", "drop")))
         rows = {"sequence_length": self.sequence_length, "remainder_policy": self.remainder_policy}
         return {**super().generation_settings(), **rows}
@@ -127,9 +128,9 @@ class ChoppedTextProblem(Text2SelfProblem):
 
 
 def _pieces(parts):
-    """Yields the pieces, (text, whether it is the last), of a document given in parts."""
-    # A piece ends before a single space between two words, where every vocabulary gives the same ids as for the whole
-    # text; failing that, after a line end or anywhere.
+    """Splits a document, given in parts, into pieces; yields (text, whether it is the last piece)."""
+    # A piece ends before a single space between two words, so that every vocabulary gives the same ids as for the whole
+    # text. If there is no such space, a piece ends after a line end or anywhere.
     rest = ""
     for part in parts:
         rest, begin = rest + part, 0

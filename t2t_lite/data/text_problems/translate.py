@@ -1,4 +1,4 @@
-"""Problems of sentences in two languages, from published corpora (tensor2tensor's translate.py).
+"""Translation problems with published corpora (tensor2tensor's translate.py).
 
 @registry.register_problem
 class TranslateEnxyNews(TranslateProblem):
@@ -22,16 +22,16 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 class TranslateProblem(Text2TextProblem):
-    """Sentences in two languages, by default from files that `source_data_files` names.
+    """Translates between two languages, by default with the corpora listed by `source_data_files`.
 
-    The files are looked for in `tmp_dir`, as archives or extracted. Otherwise they are read from the
-    tensorflow-datasets set `prepared_dataset`, if it has been prepared, or downloaded to `tmp_dir`.
+    The files are first searched for in `tmp_dir`, as archives or extracted. If they are missing, they are read from the
+    tensorflow-datasets set `prepared_dataset`, provided that it has been prepared, or downloaded to `tmp_dir`.
 
     Attributes:
-        prepared_dataset: name of a tensorflow-datasets set with the same pairs, such as "wmt14_translate/de-en"; its
-            features have the names in `language_pair`.
+        prepared_dataset: name of a tensorflow-datasets set with the same pairs, such as "wmt14_translate/de-en". Its
+            features must be named as in `language_pair`.
         archive_checksums: {url: (bytes, SHA-256 in hex)} of published archives.
-        datatypes_to_clean: refused if set, because tensor2tensor's cleaner does not exist here.
+        datatypes_to_clean: not supported; setting it is an error, because tensor2tensor's cleaner does not exist here.
     """
 
     is_generate_per_split = True
@@ -44,17 +44,17 @@ class TranslateProblem(Text2TextProblem):
 
         The URL is that of a `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip` archive, the name of one in
         `tmp_dir`, or the URL of a single file. Members are (inputs file, targets file), both `.sgm` or both plain text;
-        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), of which the segments in the
-        languages of `language_pair` are read, in any order. All may be compressed (gzip, bzip2, xz).
+        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), from which the segments in the
+        languages of `language_pair` are read, in any order. All files may be compressed (gzip, bzip2, xz).
         """
         raise NotWritten(f"{type(self).__name__}: write source_data_files, or generate_samples.")
 
     def vocab_data_files(self):
-        """Returns the corpora that the vocabulary is learned from; the training corpora by default."""
+        """Returns the corpora from which the vocabulary is learned, by default the training corpora."""
         return self.source_data_files(DatasetSplit.TRAIN)
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the corpora of all splits and reads the small ones once; then makes the vocabulary."""
+        """Finds or downloads all corpora, reads the small ones once to check them, then makes the vocabulary."""
         if self.datatypes_to_clean:
             raise UserError(f"{self.name}: datatypes_to_clean is not available. Remove it, or clean the text first.")
         if self._reads_source_files:
@@ -65,7 +65,7 @@ class TranslateProblem(Text2TextProblem):
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):
-                if split != DatasetSplit.TRAIN:  # a mistake in these would otherwise be found hours later
+                if split != DatasetSplit.TRAIN:  # otherwise a mistake in these corpora would be found hours later
                     for _ in self.generate_samples(data_dir, tmp_dir, split):
                         pass
         super().prepare_generation(data_dir, tmp_dir)
@@ -75,11 +75,11 @@ class TranslateProblem(Text2TextProblem):
         return type(self).generate_samples is TranslateProblem.generate_samples
 
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
-        """Yields the pairs of `source_data_files`."""
+        """Yields the sentence pairs of `source_data_files`."""
         return self._read(self.source_data_files(dataset_split), tmp_dir, dataset_split)
 
     def samples_for_vocab(self, data_dir, tmp_dir):
-        """Yields the pairs of `vocab_data_files`, or the training samples of a problem without such files."""
+        """Yields the sentence pairs of `vocab_data_files`, or the training samples if there are no such files."""
         if not self._reads_source_files:
             yield from super().samples_for_vocab(data_dir, tmp_dir)
             return
@@ -88,7 +88,7 @@ class TranslateProblem(Text2TextProblem):
         progress.done()
 
     def _find_prepared(self, sources, tmp_dir):
-        """Returns the folder of the prepared set if it is needed because `tmp_dir` lacks a file of `sources`."""
+        """Returns the folder of the prepared set if `tmp_dir` lacks a file of `sources`; otherwise None."""
         if not self.prepared_dataset or downloads.are_there(sources, tmp_dir):
             return None
         splits = [PREPARED[part["split"]] for part in self.dataset_splits]
@@ -98,7 +98,7 @@ class TranslateProblem(Text2TextProblem):
         if folder := self._find_prepared(sources, tmp_dir):
             yield from downloads.read_prepared(folder, PREPARED[dataset_split], self.language_pair)
             return
-        if not downloads.are_there(sources, tmp_dir):  # not called through `prepare_generation`
+        if not downloads.are_there(sources, tmp_dir):  # not called via `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
             yield from source_files.read_members(

@@ -14,6 +14,7 @@ from t2t_lite.cli import console
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import wmt_files
 from t2t_lite.corpora.plain_text import LONGEST_LINE
+from t2t_lite.decoding import bfloat16
 from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.search.loops import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
@@ -79,6 +80,9 @@ def translate_file(job, source, output="", reference="", prefixes=""):
         part.prefixes = part.lines_beside("--prefix_file", prefixes, job.settings)
     if searches_many_batches(job, len(part.lines)):
         use_a_thread_per_search()
+        if job.compute_dtype is None:
+            rows = job.settings.search.batch_size * job.settings.search.beam_size
+            bfloat16.suggest("--compute_dtype=bfloat16", job.translator.hparams.values(), rows)
     translate_lines(job, part, path, write)
 
 
@@ -212,7 +216,11 @@ def _write(job, paths, part, make, title, convert=None):
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
-    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
+    if "-" in paths:
+        written = _ToStandardOutput(paths)
+    else:
+        inputs = made_from(job, part, title)
+        written = ResumableFiles(paths, inputs)
     chunk = job.chunk * getattr(translator, "count", 1)
     if written.state is not None:  # determines what is compiled, which affects the last digits of scores
         _restore_history(translator, written.state, paths[0])

@@ -6,16 +6,7 @@ import re
 
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.settings.config import HParams, parse_assignments
-from t2t_lite.settings.ranges import (
-    BEAM_SIZE,
-    COUNT,
-    SHARDS,
-    Choices,
-    check_settings,
-    setting,
-    settings_of,
-    typed_text,
-)
+from t2t_lite.settings.ranges import BEAM_SIZE, COUNT, SHARDS, Choices, check_settings, setting, settings_of, typed_text
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from t2t_lite import files, registry
-from t2t_lite.decoding.answering import usable_dtype
+from t2t_lite.decoding.bfloat16 import usable_dtype
 from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.lines import LineGenerator, LinePredictor, LineTranslator

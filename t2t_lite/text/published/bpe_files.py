@@ -1,7 +1,7 @@
-"""The two files of a BPE vocabulary, its tokens with their ids (JSON) and its merges in order, and the encoder of them.
+"""Reads published BPE vocabularies: a JSON file of tokens with their ids and a file of merges in order.
 
-Tokens are spelled by the characters that stand for bytes (GPT-2's), or by the characters of lower-case words, whose
-last ones carry `</w>` (the original GPT's).
+Tokens are spelled with characters that represent bytes (GPT-2), or with the characters of lower-case words, where
+`</w>` marks the last character (the original GPT).
 """
 
 import itertools
@@ -18,21 +18,23 @@ from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 WORD_END = "</w>"
-NEWLINE = "\n</w>"  # of GPT's vocabulary; neither Transformers' tokenizer nor ours uses it for text
-ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # Hugging Face's names, OpenAI's
-# Names of tokens that no merge builds. fairseq pads its vocabularies with madeupword0000 and so on.
+NEWLINE = "\n</w>"  # in GPT's vocabulary; neither Transformers' tokenizer nor ours uses it for text
+ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # Hugging Face's file names, then OpenAI's
+# Names of tokens that no merge forms. fairseq pads its vocabularies with madeupword0000 and so on.
 _SPECIAL = re.compile(rf"<.+>|\[.+\]|madeupword[0-9]{{4}}|{NEWLINE}", re.DOTALL)
 _STANDARD = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NEWLINE}
-_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # added tokens, as of a GPT-2
+_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # added tokens, for example of a GPT-2
 END_TOKENS = ("</s>", "<|endoftext|>", NEWLINE)
 
 
 def files_of(path):
-    """Returns {Hugging Face's name: path} of both files. Raises `UserError` unless `path` ends in a known name."""
+    """Returns {Hugging Face's name: path} for both files. Raises `UserError` unless `path` ends in a known name."""
     for ending, other in ENDINGS.items():
         if path.endswith(ending):
             return dict(zip(("vocab.json", "merges.txt"), (path, path.removesuffix(ending) + other), strict=True))
-    raise UserError(f"{path}: not the name of a BPE vocabulary. Expected one that ends in {' or '.join(ENDINGS)}.")
+    raise UserError(
+        f"{path}: this is not the name of a BPE vocabulary. Expected a name that ends in {' or '.join(ENDINGS)}."
+    )
 
 
 def marks_word_ends(path):
@@ -46,15 +48,15 @@ def marks_word_ends(path):
 
 
 def read_vocabulary(contents, paths, symbols=None):
-    """Returns (tokens by id, {token: rank of the merge that builds it}, set of special tokens).
+    """Returns (tokens by id, {token: rank of the merge that forms it}, set of special tokens).
 
     Args:
         contents: {"vocab.json": bytes, "merges.txt": bytes}.
-        paths: the same names with the files' paths, for errors.
-        symbols: list of the tokens that merges begin with, whose rank is -1; None: a word's characters.
+        paths: {name: path of the file}, for errors.
+        symbols: list of the initial tokens, before any merge, whose rank is -1; None: the characters of a word.
 
     Raises:
-        UserError: the files are not such a vocabulary, or do not match.
+        UserError: the files do not contain a BPE vocabulary, or they do not match.
     """
     vocab_path, merges_path = paths["vocab.json"], paths["merges.txt"]
     ids = _read_ids(contents["vocab.json"], vocab_path)
@@ -62,20 +64,26 @@ def read_vocabulary(contents, paths, symbols=None):
     for i, token in enumerate(tokens):
         if ids[token] != i:
             raise UserError(
-                f"{vocab_path}: the id of {shown(token)} is {ids[token]}, expected {i}: the ids are 0 to "
+                f"{vocab_path}: the id of {shown(token)} is {ids[token]}. Expected {i}, because the ids must be 0 to "
                 f"{len(tokens) - 1}, each once."
             )
     if symbols is None:
         symbols = [token for token in tokens if len(token.removesuffix(WORD_END)) == 1 and token != NEWLINE]
     lacking = [symbol for symbol in symbols if symbol not in ids]
     if lacking:
-        raise UserError(f"{vocab_path}: no token {lacking[0]!r}. Expected one for each of the 256 bytes.")
+        raise UserError(
+            f"{vocab_path}: the token {lacking[0]!r} is missing. Expected a token for each of the 256 bytes."
+        )
     merges = Merges(symbols)
     for number, line in enumerate(lines_of(contents["merges.txt"], merges_path, "one merge per line"), 1):
         if number == 1 and line.startswith("#version"):
             continue
         left, _, right = line.partition(" ")
-        problem = merges.add(left, right) if left and right and " " not in right else "expected two tokens and a blank"
+        problem = (
+            merges.add(left, right)
+            if left and right and " " not in right
+            else "expected two tokens with a space between them"
+        )
         if not problem and left + right not in ids:
             problem = f"{vocab_path} has no token {shown(left + right)}"
         if problem:
@@ -84,8 +92,8 @@ def read_vocabulary(contents, paths, symbols=None):
     odd = next((token for token in tokens if token in special and not _SPECIAL.fullmatch(token)), None)
     if odd is not None:
         raise UserError(
-            f"{merges_path}: no merge builds the token {shown(odd)} of {vocab_path}: it is cut off, or belongs to "
-            "another vocabulary. Copy both files again."
+            f"{merges_path}: no merge forms the token {shown(odd)} of {vocab_path}. The file is truncated or belongs "
+            "to another vocabulary: copy both files again."
         )
     return tokens, merges.ranks, special
 
@@ -95,13 +103,13 @@ def _read_ids(content, path):
 
 
 class Merges:
-    """Merges in the order in which they apply, each of which builds another token.
+    """An ordered list of merges, each of which must form a new token.
 
     Args:
-        symbols: iterable of the tokens that merges begin with.
+        symbols: iterable of the initial tokens, before any merge.
 
     Attributes:
-        ranks: {token: number of its merge}, and -1 for a symbol.
+        ranks: {token: number of the merge that forms it}; -1 for a symbol.
     """
 
     def __init__(self, symbols):
@@ -110,22 +118,22 @@ class Merges:
         self._rank_of_pair = {}
 
     def add(self, left, right):
-        """Adds the last merge. Returns an error message, or None."""
+        """Appends a merge. Returns an error message, or None if the merge is valid."""
         token, rank = left + right, len(self._halves)
         for half in (left, right):
             if half not in self.ranks:
-                return f"no earlier merge builds {shown(half)}"
+                return f"no earlier merge forms {shown(half)}"
         if token in self.ranks:
-            return f"an earlier merge builds {shown(token)}"
+            return f"an earlier merge forms {shown(token)}"
         if not self._stay_apart(left, right):
-            return "earlier merges never leave these two side by side"
+            return "earlier merges never leave these two tokens next to each other"
         self.ranks[token], self._halves[token], self._rank_of_pair[left, right] = rank, (left, right), rank
         return None
 
     def _stay_apart(self, left, right):
-        """Returns whether the merges so far leave two adjacent tokens as they are."""
-        # It undoes the later of the merges of the left and the right token until both are symbols. Before that merge,
-        # no other may have joined the halves that met there.
+        """Returns whether the merges so far leave two adjacent tokens unchanged."""
+        # Repeatedly undoes the later merge of the left and the right token until both are symbols. No earlier merge may
+        # have joined the two halves that are then adjacent.
         limit = len(self._halves)
         while True:
             if self._rank_of_pair.get((left, right), limit) < limit:
@@ -135,17 +143,18 @@ class Merges:
                 return True
             if of_left > of_right:
                 limit, left = of_left, self._halves[left][1]
-            else:  # the same merge would have been applied earlier, from left to right
+            else:  # since this merge applies from left to right, it would already have joined them
                 limit, right = of_right + 1, self._halves[right][0]
 
 
 class BPEEncoder(PublishedEncoder):
-    """Ids of the vocabulary in two files: a text is split into words, whose symbols are merged.
+    """Encodes text with a BPE vocabulary in two files: splits it into words and merges the symbols of each word.
 
-    SentencePiece does the merging, in Python and in a graph. It has one rank per token instead of one per merge, which
-    gives the same tokens for all merges that BPE can learn; `read_vocabulary` refuses others.
+    SentencePiece does the merging, in Python and in a graph. SentencePiece has one rank per token instead of one per
+    merge. This gives the same tokens for all merges that BPE can learn; `read_vocabulary` raises an error for other
+    merges.
 
-    A subclass has `_split(text) -> words`, `_spelled(word) -> str`, one character per symbol, and `_spelled_tokens`.
+    Subclasses define `_split(text) -> words`, `_spelled(word) -> str` (one character per symbol) and `_spelled_tokens`.
 
     Args:
         path: path of `vocab.json` or `encoder.json`, or of a file with such an ending (`gpt2-vocab.json`). Its merges
@@ -166,7 +175,7 @@ class BPEEncoder(PublishedEncoder):
         end = next((token for token in END_TOKENS if token in special), None)
         if end is None:
             expected = " or ".join(END_TOKENS).replace("\n", r"\n")
-            raise UserError(f"{path}: no token for the end of a text. Expected {expected}.")
+            raise UserError(f"{path}: there is no token for the end of a text. Expected {expected}.")
         ending = next(ending for ending in ENDINGS if path.endswith(ending))
         settings = published_encoder.read_settings(path.removesuffix(ending))
         added = published_encoder.beyond(settings, published, special & _STANDARD, path)
@@ -182,11 +191,11 @@ class BPEEncoder(PublishedEncoder):
 
     @property
     def _tokenizer(self):
-        """In a graph: the tokenizer that merges the symbols of spelled words."""
+        """The tokenizer that merges the symbols of spelled words, for graphs."""
         import tensorflow as tf
         import tensorflow_text
 
-        # Named as in SentencePieceEncoder, and not cached for the same reason.
+        # Named, and not cached, for the same reasons as in SentencePieceEncoder.
         name = f"vocabulary_{self.fingerprint[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
@@ -204,30 +213,31 @@ class BPEEncoder(PublishedEncoder):
         return i in self.added_ids
 
     def _split(self, text):
-        """Returns the words of a text."""
+        """Splits a text into words."""
         raise NotImplementedError
 
     def _spelled(self, word):
-        """Returns the symbols of a word, a character each."""
+        """Returns a str with one character for each symbol of a word."""
         raise NotImplementedError
 
     def _spelled_tokens(self):
-        """Returns a list of str by id: the symbols of each token, or None if no text yields it."""
+        """Returns a list by id: the symbols of each token, a str, or None if no text yields the token."""
         raise NotImplementedError
 
     def _sentencepiece_model(self, ranks):
-        """Returns the bytes of a SentencePiece BPE model with the same ids; `ranks`: {token: rank of its merge}."""
+        """Returns the bytes of a SentencePiece BPE model with the same ids; `ranks` is {token: rank of its merge}."""
         from t2t_lite.text.sentencepiece_model import ModelProto
 
         model = ModelProto()
         kind, spec, rule = ModelProto.SentencePiece, model.trainer_spec, model.normalizer_spec
         for i, (token, symbols) in enumerate(zip(self.tokens, self._spelled_tokens(), strict=True)):
-            if symbols is None:  # the space distinguishes its name from all words
+            if symbols is None:  # the space distinguishes the piece from all words
                 model.pieces.add(piece=f" {i}", type=kind.UNKNOWN if i == PAD_ID else kind.CONTROL)
             else:
                 model.pieces.add(piece=symbols, score=-float(ranks.get(token, 0)), type=kind.NORMAL)
         spec.model_type, spec.vocab_size = spec.BPE, len(self.tokens)
-        # SentencePiece joins unknown neighbors. Words are spelled without unknowns, so that padding can have their id.
+        # SentencePiece joins adjacent unknown symbols. Words are spelled without unknown symbols, so padding can use
+        # this id.
         spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = -1, EOS_ID, PAD_ID, -1
         spec.eos_piece, spec.unk_piece = (f" {i}" for i in (EOS_ID, PAD_ID))
         rule.add_dummy_prefix = rule.remove_extra_whitespaces = rule.escape_whitespaces = False

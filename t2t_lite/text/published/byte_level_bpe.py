@@ -1,7 +1,7 @@
-"""Byte-level BPE, the vocabularies of GPT-2, RoBERTa and BART (Radford et al. 2019): read, and learned from text.
+"""Reads and learns byte-level BPE, the vocabularies of GPT-2, RoBERTa and BART (Radford et al. 2019).
 
-A text is split into words, each with the space before it. The bytes of a word are written as 256 visible characters,
-which merges join in the order in which they were learned.
+A text is split into words, each with its preceding space. The bytes of a word are represented by 256 visible
+characters, which are joined by merges in the order in which these were learned.
 """
 
 import functools
@@ -21,7 +21,7 @@ _LONGEST_TOKEN = 64  # bytes
 
 
 class ByteLevelBPEEncoder(BPEEncoder):
-    r"""Ids of a byte-level BPE vocabulary; any text comes back unchanged.
+    r"""Encodes text with a byte-level BPE vocabulary; decoding restores any text exactly.
 
     Args:
         path: see `BPEEncoder`, which also lists the errors.
@@ -42,7 +42,7 @@ class ByteLevelBPEEncoder(BPEEncoder):
         return byte_level_graph.encode(strings, self._tokenizer)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; invalid UTF-8 becomes U+FFFD."""
+        """Decodes int32 [batch, length] to string [batch] in a graph; invalid UTF-8 becomes U+FFFD."""
         import tensorflow as tf
 
         return tf.strings.unicode_transcode(tf_joined(ids, self.piece_bytes), "UTF-8", "UTF-8")
@@ -61,7 +61,7 @@ class ByteLevelBPEEncoder(BPEEncoder):
 
     @functools.cached_property
     def piece_bytes(self):
-        """See `TextEncoder.piece_bytes`; special tokens have none."""
+        """The bytes of each piece, see `TextEncoder.piece_bytes`; b"" for special tokens."""
         return [
             b""
             if self._is_special(i)
@@ -73,21 +73,24 @@ class ByteLevelBPEEncoder(BPEEncoder):
 
 
 def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
-    """Learns a vocabulary and writes it to `path` and to a file of merges in the same folder.
+    """Learns a vocabulary; writes its tokens to `path` and its merges to a file in the same folder.
 
-    The same lines give the same files on every machine. `count_words` describes memory and the limits for huge texts.
+    The same lines give the same files on every machine. See `count_words` for the required memory and the limits for
+    huge texts.
 
     Args:
         lines: iterable of strings.
         path: path of the tokens, which ends in `vocab.json`.
-        vocab_size: number of ids, including padding, end and unknown; the file lacks padding and unknown.
+        vocab_size: number of ids, including padding, end and unknown, although the file does not contain padding and
+            unknown.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
 
     Raises:
         UserError: `vocab_size` is too large or too small for the text, or the text is empty.
     """
     counts = count_words((" ".join(map(spelled, split(line))) for line in lines), {})
-    added = len(CHARACTERS) - len({character for word in counts for character in word})  # bytes that do not occur
+    # bytes that do not occur in the text
+    added = len(CHARACTERS) - len({character for word in counts for character in word})
     if at_most:
         vocab_size = choose_size(vocab_size, len(counts))
     with subwords.trainer_errors(vocab_size, path, sensible_size(len(counts)), added):
@@ -108,13 +111,13 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
     merges = "".join(f"{left} {right}\n" for left, right in _merges(joined))
     paths = files_of(path)
     files.write_bytes(paths["merges.txt"], f"#version: 0.2\n{merges}".encode())
-    # Last: its existence means that the vocabulary is complete.
+    # Written last, because its existence means that the vocabulary is complete.
     ids = {token: i for i, token in enumerate(tokens)}
     files.write_bytes(path, json.dumps(ids, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _merges(tokens):
-    """Yields (left, right) of each token: the two parts into which the merges of earlier tokens join its bytes."""
+    """Yields (left, right) for each token: the two parts that remain after the merges of earlier tokens."""
     ranks = {}
     for token in tokens:
         symbols = list(token)

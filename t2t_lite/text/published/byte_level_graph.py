@@ -1,7 +1,8 @@
 """Byte-level BPE inside a TensorFlow graph, for exports: the same ids as `ByteLevelBPEEncoder`.
 
-It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes, but no regular expressions:
-those of tensorflow-text end a text at its first NUL, and their character classes follow another version of Unicode.
+It uses only operations of TensorFlow and tensorflow-text that TensorFlow Serving includes. Regular expressions are
+avoided, because in tensorflow-text they end a text at its first NUL and use a different version of Unicode for their
+character classes.
 """
 
 import tensorflow as tf
@@ -10,11 +11,11 @@ from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.published.pre_tokenization import CHARACTERS, CONTRACTIONS
 from t2t_lite.text.rows import row_ids
 
-_END = -1  # follows each text as a code point, so that no word spans two texts
+_END = -1  # a code point that is appended to each text, so that no word spans two texts
 
 
 def encode(strings, tokenizer):
-    """string [batch] -> int32 ragged [batch, (length)]; `tokenizer` gives the ids of words whose bytes are spelled."""
+    """Encodes string [batch] as int32 ragged [batch, (length)]; `tokenizer` returns the ids of spelled words."""
     texts = tf.strings.unicode_transcode(strings, "UTF-8", "UTF-8", errors="replace")
     ends = tf.fill([tf.size(texts), 1], _END)
     codes = tf.concat([tf.strings.unicode_decode(texts, "UTF-8"), ends], axis=1)
@@ -23,7 +24,7 @@ def encode(strings, tokenizer):
     rows = tf.boolean_mask(tf.boolean_mask(row_ids(codes), is_real), begins)  # int64 [words]
     codes_of_bytes = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
     codes_of_bytes = tf.cast(codes_of_bytes, tf.int32)  # [bytes]
-    is_first = tf.bitwise.bitwise_and(codes_of_bytes, 0xC0) != 0x80  # of its character
+    is_first = tf.bitwise.bitwise_and(codes_of_bytes, 0xC0) != 0x80  # of the character
     begins = is_first & tf.gather(begins, tf.cumsum(tf.cast(is_first, tf.int32)) - 1)
     spelled = tf.gather(tf.constant([ord(character) for character in CHARACTERS]), codes_of_bytes)
     words = tf.RaggedTensor.from_value_rowids(spelled, tf.cumsum(tf.cast(begins, tf.int64)) - 1)
@@ -32,15 +33,15 @@ def encode(strings, tokenizer):
 
 
 def _begins(codes):
-    """int32 [n] code points of texts, each followed by `_END` -> bool [n]: where words begin."""
+    """Returns bool [n], where words begin in the code points int32 [n] of texts, each followed by `_END`."""
     spaces = pre_tokenization.is_in(codes, pre_tokenization.SPACES)
     letters, numbers = (pre_tokenization.is_in(codes, pre_tokenization.ranges(name)) for name in "LN")
     kinds = tf.where(codes == _END, 4, tf.where(spaces, 3, tf.where(numbers, 2, tf.where(letters, 1, 0))))
     is_new = kinds != _shifted(kinds, 1, 4)
-    # The last of several white space characters begins a word, which continues if it is a space.
+    # The last of several white space characters begins a new word; if it is a space, the following word joins it.
     is_last = spaces & (_shifted(kinds, -1, 4) < 3)
     begins = tf.where(_shifted(codes, 1, _END) == ord(" "), spaces & is_new, is_new) | is_last
-    # A contraction ends its word, if the apostrophe begins it.
+    # A contraction is a word by itself if its apostrophe begins a word.
     following = [_shifted(codes, -1, _END), _shifted(codes, -2, _END)]
     apostrophes = begins & (codes == ord("'"))
     for ending in CONTRACTIONS:
@@ -52,6 +53,6 @@ def _begins(codes):
 
 
 def _shifted(values, by, fill):
-    """[n] -> [n]: the values moved to the right by a number of places, or to the left by a negative one."""
+    """Shifts the values of a tensor [n] to the right by a number of places; a negative number shifts to the left."""
     fill = tf.fill(tf.minimum([abs(by)], tf.size(values)), tf.constant(fill, values.dtype))
     return tf.concat([fill, values[:-by]] if by > 0 else [values[-by:], fill], 0)

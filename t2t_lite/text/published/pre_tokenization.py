@@ -1,11 +1,12 @@
-"""How published tokenizers normalize text and split it into words, the same in every version of Python.
+"""Normalizes text and splits it into words like published tokenizers, equally in every version of Python.
 
-`unicodedata` follows Python's version, and RE2 and ICU in a graph follow TensorFlow's, so the ids of rare characters
-would change with an upgrade, and differ between Python and an export. The table `character_classes.tsv` holds what
-Hugging Face's tokenizers 0.23 does for each code point (tests/peers/test_tokenizers.py compares all of them):
+`unicodedata` depends on the version of Python, and RE2 and ICU in a graph depend on the version of TensorFlow. With
+these, the ids of rare characters would change with an upgrade and differ between Python and an export. Instead, the
+table `character_classes.tsv` holds the classes by which Hugging Face's tokenizers 0.23 treats each code point
+(tests/peers/test_tokenizers.py compares all code points):
 
-* L, N: letters and numbers of Unicode 16, as its byte-level splitter has them;
-* Mn, P, C: the marks, the punctuation (with ASCII's symbols), and the controls of its BERT normalizer, from Unicode 8.
+* L, N: letters and numbers of Unicode 16, as in its byte-level splitter;
+* Mn, P, C: marks, punctuation (including ASCII symbols) and control characters of Unicode 8, as in its BERT normalizer.
 """
 
 import functools
@@ -17,7 +18,7 @@ import numpy as np
 
 SPACES = ((0x9, 0xD), (0x20, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029))
 SPACES += ((0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000))  # Unicode's White_Space
-# The blocks of ideographs in BERT's code, including the gap of Hugging Face's tokenizers from 2B820 to 2B91F.
+# The blocks of ideographs in BERT's code, with the gap that Hugging Face's tokenizers have from 2B820 to 2B91F.
 IDEOGRAPHS = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F), (0x2B920, 0x2CEAF),
     (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
@@ -26,7 +27,7 @@ IDEOGRAPHS = (
 
 @functools.cache
 def ranges(name):
-    """Returns the class L, N, Mn, P or C as a tuple of (first, last) code points, in order."""
+    """Returns the ranges of the class L, N, Mn, P or C, a tuple of (first, last) code points, in order."""
     text = importlib.resources.files(__package__).joinpath("character_classes.tsv").read_text("ascii")
     parts = dict(line.split("\t") for line in text.splitlines())[name]
     pairs = (part.partition("-") for part in parts.split(" "))
@@ -39,12 +40,12 @@ def code_points(pairs):
 
 
 def pattern(pairs):
-    """Returns ranges as the contents of a bracket expression of `re`."""
+    """Returns ranges as the contents of a bracket expression for `re`."""
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in pairs)
 
 
 def is_in(codes, pairs):
-    """In a graph: int32 of any shape -> bool of that shape, whether each code point is in the ranges."""
+    """Returns whether each code point, int32 of any shape, is in the ranges; works in a graph."""
     import tensorflow as tf
 
     borders = np.array([(first, last + 1) for first, last in pairs], np.int32).reshape(-1)
@@ -53,15 +54,16 @@ def is_in(codes, pairs):
 
 @functools.cache
 def normalization(lower):
-    """Returns BERT's table for `str.translate`: {code point: text}, filled when a character first occurs."""
+    """Returns BERT's table for `str.translate`, {code point: text}, which is filled when a character first occurs."""
     return _Normalization(lower)
 
 
 class _Normalization(dict):
-    """Maps controls to nothing, every kind of space to a space, and adds spaces around words of one character.
+    """Removes control characters, maps every kind of space to a space, and adds spaces around one-character words.
 
-    Composed characters are decomposed and lose their marks regardless of their neighbors, which Unicode's normal form
-    may reorder: this matters only for two consecutive spacing marks (Mc) in an order that is not canonical.
+    Composed characters are decomposed and lose their marks regardless of their neighbors. Unicode's normal form might
+    reorder the neighbors, but this matters only for two consecutive spacing marks (Mc) in an order that is not
+    canonical.
     """
 
     def __init__(self, lower):
@@ -77,8 +79,8 @@ class _Normalization(dict):
         return text
 
     def changes(self):
-        """Returns {code point: text} of all characters that change, in order."""
-        # Beyond plane 2 only the classes matter: no character there has a lower case or is composed.
+        """Returns {code point: text} for all characters that change, in order."""
+        # Beyond plane 2, only the classes matter, because no character there has a lower case or is composed.
         codes = [*range(0xD800), *range(0xE000, 0x30000), *sorted(self._controls | self._marks | self._alone)]
         texts = {code: self._normalized(code) for code in codes}
         return {code: text for code, text in texts.items() if text != chr(code)}
@@ -96,27 +98,28 @@ class _Normalization(dict):
 
 
 _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
-BYTE_ORDER = [*_PRINTABLE, *(byte for byte in range(256) if byte not in _PRINTABLE)]  # of the bytes' tokens
+# in which the tokens of bytes are ordered
+BYTE_ORDER = [*_PRINTABLE, *(byte for byte in range(256) if byte not in _PRINTABLE)]
 _CHARACTER_OF = {byte: chr(byte) for byte in _PRINTABLE}
 _CHARACTER_OF |= {byte: chr(256 + n) for n, byte in enumerate(BYTE_ORDER[len(_PRINTABLE) :])}
-CHARACTERS = "".join(_CHARACTER_OF[byte] for byte in range(256))  # that represent each byte
+CHARACTERS = "".join(_CHARACTER_OF[byte] for byte in range(256))  # the character that represents each byte
 _SPELLING = dict(enumerate(CHARACTERS))
 CONTRACTIONS = ("s", "t", "re", "ve", "m", "ll", "d")  # after an apostrophe
 
 
 def spelled(word):
-    """Returns the UTF-8 bytes of a text as the characters that represent them."""
+    """Returns the characters that represent the UTF-8 bytes of a text."""
     return word.encode("utf-8").decode("latin-1").translate(_SPELLING)
 
 
 def split(text):
-    """Returns the words of a text, as GPT-2 splits it; joined, they are the text."""
+    """Splits a text into words like GPT-2; the joined words are the text."""
     return _splitter()(text)
 
 
 @functools.cache
 def _splitter():
-    """Returns the function that splits a text: GPT-2's expression with the classes written out."""
+    """Returns the function that splits a text, made from GPT-2's regular expression with explicit character classes."""
     letters, numbers = (pattern(ranges(name)) for name in "LN")
     spaces = pattern(SPACES)
     endings = "|".join(f"'{ending}" for ending in CONTRACTIONS)

@@ -1,4 +1,4 @@
-"""The base of encoders of published vocabularies: ids in this package's order, special tokens, and added ones."""
+"""The base class for published vocabularies: ids in this package's order, special tokens and added tokens."""
 
 import functools
 import hashlib
@@ -10,7 +10,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
 
-CONFIG = "tokenizer_config.json"  # name of the file next to a vocabulary's main file; both begin alike
+CONFIG = "tokenizer_config.json"  # file next to a vocabulary's main file; their names begin alike
 KEY = "added_tokens_decoder"
 _OLDER, _SPECIAL = "added_tokens.json", "special_tokens_map.json"
 _SIDES = ("lstrip", "rstrip", "single_word")
@@ -19,31 +19,32 @@ _SCHEMA = {
 }  # fmt: skip
 _NAMES = [name.removesuffix("?") for name in _SCHEMA]
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
-# Surrounds added tokens inside a graph: code points that are not characters. In a text, it is replaced by U+FFFD.
+# Surrounds added tokens inside a graph; made of code points that are not characters. In texts, U+FFFD replaces it.
 _MARK, _INSTEAD = "\ufdd0\ufdd1\ufdd2", "\ufffd" * 3
 
 
 class PublishedEncoder(TextEncoder):
-    """Ids of a vocabulary whose publisher has numbered the tokens.
+    """Base class of encoders for vocabularies whose publishers have numbered the tokens.
 
-    Here padding is 0, the end 1 and unknown 2; the other tokens follow in the publisher's order.
+    In this package, padding is 0, the end 1 and unknown 2; the other tokens follow in the publisher's order.
 
     Args:
         path: the vocabulary's file.
-        contents: {name of the file in other packages: bytes}, to write the vocabulary again in an export.
+        contents: {name of the file in other packages: bytes}, from which an export writes the vocabulary again.
         published: list of str, the tokens in the publisher's order.
-        reserved: the publisher's tokens for padding, end and unknown; None: there is no such token, and one is added.
-        special: set of the names of special tokens, which text never yields unless they are allowed.
-        added: list of AddedToken, which text yields wherever they occur; those not in `published` follow it.
+        reserved: the publisher's tokens for padding, end and unknown; if one is None, a token is added.
+        special: set of special tokens, which are not recognized in text unless they are allowed.
+        added: list of AddedToken, which are recognized wherever they occur in text. Tokens not in `published` follow
+            it.
         lower: whether text is lowercased.
 
     Attributes:
-        path, contents: as passed.
+        path, contents: see the arguments.
         tokens: list of str by id.
         published_ids: list of int by id: the publisher's id, or -1 for an added token.
         special_ids: {name: id} of the publisher's special tokens.
-        added: AddedTokens, or None without added tokens.
-        tokenizer: {name: value}, the entries of a `tokenizer_config.json` for this kind; {}: the usual ones.
+        added: AddedTokens, or None if there are no added tokens.
+        tokenizer: {name: value}, the entries of a `tokenizer_config.json` for this kind; {} for the defaults.
     """
 
     num_reserved_ids = 3
@@ -68,27 +69,27 @@ class PublishedEncoder(TextEncoder):
 
     @functools.cached_property
     def fingerprint(self):
-        """SHA-256 (hex) of all files, one after the other."""
+        """The SHA-256 (hex) of all files, concatenated."""
         return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
 
     def special_id(self, token):
-        """Returns the id of a special token. Raises `UserError` if the vocabulary does not have it."""
+        """Returns the id of a special token. Raises `UserError` if the vocabulary does not have this token."""
         if token not in self.special_ids:
             raise UserError(
                 f"{self.path}: the vocabulary has no special token {token}. Its special tokens are "
-                f"{', '.join(self.special_ids)}: use the vocabulary of a model that was trained with {token}."
+                f"{', '.join(self.special_ids)}. Use the vocabulary of a model that was trained with {token}."
             )
         return self.special_ids[token]
 
     def encode(self, text, allowed_special=()):
-        """Returns the ids of a string, without an end.
+        """Returns the ids of a string, without EOS.
 
         Args:
-            text: str. A special token in it is text like any other, unless it is allowed.
-            allowed_special: names of special tokens that become their own ids, or "all" (tiktoken's option).
+            text: str. A special token in the string is ordinary text unless it is allowed.
+            allowed_special: special tokens that are encoded as their own ids, or "all" (as in tiktoken).
 
         Raises:
-            UserError: the vocabulary lacks an allowed token.
+            UserError: the vocabulary does not have an allowed token.
         """
         if not allowed_special:
             if not self.added:
@@ -101,11 +102,11 @@ class PublishedEncoder(TextEncoder):
         return [i for part in parts for i in ([allowed[part]] if part in allowed else self.encode(part))]
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+        """Encodes string [batch] in a graph as int32 ragged [batch, (length)], like `encode`, without EOS."""
         return self.added.tf_encode(strings, self.tf_encode_part) if self.added else self.tf_encode_part(strings)
 
     def pieces(self, ids):
-        """Returns the token of every id, special ones included."""
+        """Returns the token of every id, including special tokens."""
         return [self.tokens[i] for i in map(int, ids)]
 
     def encode_part(self, text):
@@ -113,18 +114,18 @@ class PublishedEncoder(TextEncoder):
         raise NotImplementedError
 
     def tf_encode_part(self, strings):
-        """As `tf_encode`, but added tokens are ordinary text."""
+        """Encodes like `tf_encode`, but treats added tokens as ordinary text."""
         raise NotImplementedError
 
 
 class AddedToken(NamedTuple):
-    """A token with the publisher's id.
+    """An added token with the id that the publisher gave it.
 
     Attributes:
         content: str.
         id: int.
-        special: bool, whether it is left out of decoded texts.
-        normalized: bool, whether it is matched in the normalized text.
+        special: bool, whether decoding drops the token.
+        normalized: bool, whether the token is matched in the normalized text.
     """
 
     content: str
@@ -134,10 +135,10 @@ class AddedToken(NamedTuple):
 
 
 def read_settings(beginning):
-    """Returns {id: facts}, Transformers' `added_tokens_decoder`, of the files next to a vocabulary, or {} without any.
+    """Returns {id: facts} (Transformers' `added_tokens_decoder`) from the files next to a vocabulary, or {}.
 
     Args:
-        beginning: str, a path without `vocab.txt`, `vocab.json` or the like.
+        beginning: str, the path of a vocabulary without its last part such as `vocab.txt` or `vocab.json`.
 
     Raises:
         UserError: a file is damaged.
@@ -164,7 +165,7 @@ def _contents(settings):
 
 
 def of_tokenizer_json(added, path):
-    """Returns {id: facts} of the list in a `tokenizer.json`. Raises `UserError` if it is damaged."""
+    """Returns {id: facts} from the list in a `tokenizer.json`. Raises `UserError` if the list is damaged."""
     settings = {}
     for facts in added:
         i = facts.get("id") if isinstance(facts, dict) else None
@@ -175,12 +176,12 @@ def of_tokenizer_json(added, path):
 
 
 def beyond(settings, published, excluded, path):
-    """Returns the AddedTokens in {id: facts} that are not `excluded`, in the order of their ids.
+    """Returns the tokens of {id: facts} that are not `excluded`, a list of AddedToken in the order of their ids.
 
     Args:
-        settings: as returned by `read_settings`.
+        settings: the result of `read_settings`.
         published: list of str, the vocabulary's own tokens by id.
-        excluded: set of str, the tokens that the vocabulary treats as special anyway.
+        excluded: set of str, tokens that the vocabulary already treats as special.
         path: str, the vocabulary's file, for errors.
 
     Raises:
@@ -194,7 +195,7 @@ def beyond(settings, published, excluded, path):
             continue
         if not token or not token.isprintable() or token != token.strip():
             raise UserError(
-                f"{path}: the added token {shown(token)}. Expected printable text without blanks around it."
+                f"{path}: the added token {shown(token)}. Expected printable text without surrounding spaces."
             )
         if wrong := [name for name in _SIDES if facts.get(name)]:
             raise UserError(f"{path}: the added token {shown(token)} has {wrong[0]}=true. Expected false.")
@@ -209,7 +210,7 @@ def beyond(settings, published, excluded, path):
 
 
 def as_settings(added):
-    """Returns AddedTokens as {"added_tokens_decoder": {id: facts}}; {} for an empty list."""
+    """Converts a list of AddedToken to {"added_tokens_decoder": {id: facts}}, or to {} if it is empty."""
     off = dict.fromkeys(_SIDES, False)
     settings = {
         str(one.id): {"content": one.content, **off, "normalized": one.normalized, "special": one.special}
@@ -223,7 +224,7 @@ class AddedTokens:
 
     Args:
         added: list of AddedToken.
-        ids: {content: our id}.
+        ids: {content: id in this package}.
         lower: bool, whether normalized texts are lowercased.
     """
 
@@ -235,7 +236,7 @@ class AddedTokens:
         self._pattern = f"({'|'.join(parts)})"
 
     def split(self, text):
-        """Yields (part of a text, its id if it is an added token, or None); empty parts are skipped."""
+        """Splits a text; yields (part, id of an added token or None) and skips empty parts."""
         for number, part in enumerate(re.split(self._pattern, text.replace(_MARK, _INSTEAD))):
             if number % 2:
                 yield part, self._ids.get(part, self._folded.get(part.lower()))
@@ -243,9 +244,9 @@ class AddedTokens:
                 yield part, None
 
     def tf_split(self, strings):
-        """In a graph: string [batch] -> (parts, string ragged [batch, (parts)]; int32 [all parts], ids, or -1).
+        """Splits string [batch] in a graph; returns (string ragged [batch, (parts)], int32 [all parts]: ids or -1).
 
-        Joined, the parts are the texts, except for `_MARK` in these. Parts between added tokens can be empty.
+        The joined parts are the texts, except that `_MARK` is replaced. Parts between added tokens can be empty.
         """
         import tensorflow as tf
 
@@ -264,7 +265,7 @@ class AddedTokens:
         return parts, tf.where(is_added, ids, -1)
 
     def tf_encode(self, strings, encode):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)]; `encode` does the same without added tokens."""
+        """Encodes string [batch] as int32 ragged [batch, (length)]; `encode` encodes text without added tokens."""
         import tensorflow as tf
 
         parts, added = self.tf_split(strings)

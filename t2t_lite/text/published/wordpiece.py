@@ -1,8 +1,8 @@
-"""WordPiece, the vocabularies of BERT (Devlin et al. 2019): read from the published `vocab.txt`, never learned.
+"""Reads WordPiece vocabularies, such as BERT's (Devlin et al. 2019), from the published `vocab.txt`.
 
-A text is normalized one character at a time and split at spaces and around punctuation. Each word is spelled by pieces:
-always the longest that fits, from the left. A word that cannot be spelled is one unknown token. The ids are those of
-Hugging Face's `BertWordPieceTokenizer`.
+A text is normalized one character at a time and split at spaces and around punctuation. Each word is spelled from the
+left, always with the longest piece that fits. A word that cannot be spelled is one unknown token. Vocabularies cannot
+be learned here. The ids are those of Hugging Face's `BertWordPieceTokenizer`.
 """
 
 import itertools
@@ -18,26 +18,26 @@ from t2t_lite.text.vocabulary import tf_joined
 
 ENDING = "vocab.txt"
 _SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
-LONGEST_WORD = 100  # characters; longer words are unknown
+LONGEST_WORD = 100  # in characters; longer words are unknown
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # padding, end, unknown
+_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # for padding, end and unknown
 
 
 class WordPieceEncoder(PublishedEncoder):
-    """Ids of a `vocab.txt`: one piece per line; those that continue a word begin with `##`.
+    """Encodes text with a `vocab.txt` of one piece per line; pieces that continue a word begin with `##`.
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
-        lower: whether text is converted to lower case and loses its accents; None: by `do_lower_case` in the
-            `tokenizer_config.json` next to the file, or else if no piece has a capital letter.
+        lower: whether text is converted to lower case and loses its accents; None: see `do_lower_case` in the
+            `tokenizer_config.json` next to the file; without this entry, True if no piece has a capital letter.
 
     Attributes:
         lower: bool.
         spellings: list of str by id, the pieces that spell words.
 
     Raises:
-        UserError: the file does not exist, a piece is repeated, there is no [UNK] or [SEP], or that configuration asks
-            for another normalization.
+        UserError: the file does not exist, a piece is repeated, [UNK] or [SEP] is missing, or the configuration
+            requires an unsupported normalization.
 
     Example:
         >>> encoder = WordPieceEncoder("bert/vocab.txt")                                         # doctest: +SKIP
@@ -58,11 +58,11 @@ class WordPieceEncoder(PublishedEncoder):
         tokens = special | {token.content for token in added}
         reserved = [token if token in tokens else None for token in _RESERVED]
         super().__init__(path, {ENDING: content}, published, reserved, special, added, self.lower)
-        # Settings that do not follow from the pieces.
+        # Settings that cannot be derived from the pieces.
         config = {"do_lower_case": self.lower} if self.lower != is_lower else {}
         if config := config | published_encoder.as_settings(added):
             self.contents[published_encoder.CONFIG] = json.dumps(config).encode()
-        # The pieces that spell words; added tokens in a text have been matched before.
+        # The pieces that spell words, without added tokens, which are matched first.
         self.spellings = [f"[{i}]" if i in self.added_ids else token for i, token in enumerate(self.tokens)]
         self._ids = {token: i for i, token in enumerate(self.spellings)}
         self._longest = max(map(len, self.spellings))
@@ -80,7 +80,7 @@ class WordPieceEncoder(PublishedEncoder):
         return wordpiece_graph.encode(strings, self.spellings, self.lower, LONGEST_WORD)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]."""
+        """Decodes int32 [batch, length] to string [batch] in a graph."""
         import tensorflow as tf
 
         return tf.strings.regex_replace(tf_joined(ids, self.tokens, separator=" "), " ##", "")
@@ -91,7 +91,7 @@ class WordPieceEncoder(PublishedEncoder):
         return list(itertools.chain.from_iterable(self._words[word] for word in words if word))
 
     def _encode_word(self, word):
-        """Returns the ids of the longest pieces from the left, or of one unknown token."""
+        """Returns the ids of a word's longest pieces from the left, or the unknown id."""
         ids = longest_pieces(word, self._ids, self._longest, "##") if len(word) <= LONGEST_WORD else None
         return [self.unknown_id] if ids is None else ids
 
@@ -100,15 +100,15 @@ class WordPieceEncoder(PublishedEncoder):
 
 
 def _configured_lower(path):
-    """Returns `do_lower_case` of the configuration, or None."""
+    """Returns `do_lower_case` from the configuration, or None."""
     path = path.removesuffix(ENDING) + published_encoder.CONFIG
     config = files.read_json(path, _SCHEMA) if files.exists(path) else {}
     lower = config.get("do_lower_case")
     for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
         if config.get(name) not in (None, expected):
             raise UserError(
-                f"{path}: {name}={config[name]} with do_lower_case={lower}. Expected it to be left out: BERT's own "
-                "normalization is the only one here."
+                f"{path}: {name}={config[name]} with do_lower_case={lower} is not supported; only BERT's own "
+                f"normalization is. Remove {name}."
             )
     return lower
 
@@ -117,7 +117,7 @@ def _read_pieces(content, path):
     pieces, places = [line.rstrip() for line in lines_of(content, path, "one piece per line")], {}
     for number, piece in enumerate(pieces, 1):
         if not piece or piece in places:
-            fault = f"{shown(piece)} is also line {places[piece]}" if piece else "empty"
+            fault = f"{shown(piece)} is also on line {places[piece]}" if piece else "empty"
             raise UserError(f"{path}: line {number}: {fault}. Expected one piece per line, each once.")
         places[piece] = number
     for token in ("[UNK]", "[SEP]"):

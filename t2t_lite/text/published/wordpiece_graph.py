@@ -1,7 +1,8 @@
 """WordPiece inside a TensorFlow graph, for exports: the same ids as `WordPieceEncoder`.
 
-It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes. tensorflow-text's own
-`FastBertNormalizer` is not used: it folds cases and composes, so that even plain German gets other ids than BERT's.
+It uses only operations of TensorFlow and tensorflow-text that TensorFlow Serving includes. tensorflow-text's
+`FastBertNormalizer` is not used, because it folds case and composes characters, so that even plain German would get
+different ids than in BERT.
 """
 
 import functools
@@ -14,27 +15,26 @@ from t2t_lite.text.vocabulary import UNK_ID
 
 
 def encode(strings, tokens, lower, longest_word):
-    """string [batch] -> int32 ragged [batch, (length)].
+    """Encodes string [batch] as int32 ragged [batch, (length)].
 
     Args:
         strings: the texts.
         tokens: list of str by id.
         lower: see `split`.
-        longest_word: characters; longer words are unknown.
+        longest_word: int, number of characters above which a word is unknown.
     """
     return _spelled(split(strings, lower), tokens, longest_word)[0]
 
 
 def encode_with_offsets(strings, tokens, lower, longest_word):
-    """As `encode`, with the span of characters of each piece.
+    """Encodes like `encode`, and returns the span of characters of each piece.
 
     Returns:
-        (ids; int64 [all ids], the first characters; likewise the last ones, plus one). Characters are counted through
-        all strings.
+        (ids, starts, ends); starts and ends are int64 [all ids]. Characters are counted across all strings.
     """
     parts = _normalized(strings, lower)
     ids, sizes = _spelled(_words(parts), tokens, longest_word)
-    # The origin of each normalized character; a character that becomes none belongs to the one before it.
+    # The origin of each normalized character. A character that is removed belongs to the preceding character.
     texts = parts.values  # ragged [all characters, (normalized characters)]
     origins = texts.value_rowids()
     nonempty = tf.where(texts.row_lengths() > 0)[:, 0]
@@ -48,7 +48,7 @@ def encode_with_offsets(strings, tokens, lower, longest_word):
 
 
 def _spelled(words, tokens, longest_word):
-    """Returns the ids of words, int32 ragged [batch, (length)], and the characters of each, int64 [all ids]."""
+    """Returns the ids of words, int32 ragged [batch, (length)], and their numbers of characters, int64 [all ids]."""
     import tensorflow_text
 
     pieces = tensorflow_text.FastWordpieceTokenizer(
@@ -67,7 +67,7 @@ def _spelled(words, tokens, longest_word):
 
 
 def split(strings, lower):
-    """string [batch] -> string ragged [batch, (words)]: BERT's normalized words and punctuation marks.
+    """Splits string [batch] into BERT's normalized words and punctuation marks, string ragged [batch, (words)].
 
     Args:
         strings: the texts.
@@ -81,21 +81,21 @@ def _words(parts):
 
 
 def _normalized(strings, lower):
-    """string [batch] -> int32 ragged [batch, (characters), (characters of the normalized text)]."""
+    """Normalizes string [batch] to int32 ragged [batch, (characters), (characters of the normalized text)]."""
     changed, values, row_splits = map(tf.constant, _changes(lower))
     replacements = tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
     codes = tf.strings.unicode_decode(strings, "UTF-8")
     place = tf.minimum(tf.searchsorted(changed, codes.flat_values), tf.size(changed) - 1)
     is_changed = tf.gather(changed, place) == codes.flat_values
-    # Code points, not strings: to join a string per character would pad every row to the longest one.
+    # Code points instead of strings, because joining a string per character would pad every row to the longest row.
     either = tf.concat([replacements, tf.RaggedTensor.from_tensor(codes.flat_values[:, None])], 0)
     at = tf.where(is_changed, place, tf.size(changed) + tf.range(tf.size(place)))
     return codes.with_values(tf.gather(either, at))
 
 
-@functools.cache  # going through all characters takes seconds
+@functools.cache  # cached, because iterating over all characters takes seconds
 def _changes(lower):
-    """Returns (int32 [changes], the code points that change; int32, what they become; int64 [changes + 1], splits)."""
+    """Returns the code points that change, int32 [changes], their replacements, int32, and row splits, int64."""
     changes = normalization(lower).changes()
     values = [ord(character) for text in changes.values() for character in text]
     row_splits = np.cumsum([0, *map(len, changes.values())], dtype=np.int64)

@@ -7,13 +7,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import problem as text_problems
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import (
-    DatasetSplit,
-    Text2ClassProblem,
-    Text2RealProblem,
-    TextConcat2ClassProblem,
-    VocabType,
-)
+from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem, TextConcat2ClassProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
@@ -112,7 +106,7 @@ def test_the_texts_of_a_pair_are_one_row_and_each_begins_with_the_prefix(tmp_pat
 
 def test_labels_of_another_order_are_refused(data_dir, monkeypatch):
     monkeypatch.setattr(Opinion, "class_labels", lambda self, data_dir: ["positive", "negative"])
-    with pytest.raises(UserError, match=r"targets of opinion: this vocabulary .* not the one the records"):
+    with pytest.raises(UserError, match=r"targets of opinion: this vocabulary .* differs "):
         Records(Opinion(), data_dir, DatasetSplit.TRAIN).check()
     monkeypatch.setattr(Opinion, "num_classes", 3)
     with pytest.raises(UserError, match="opinion: 2 class labels, but num_classes = 3"):

@@ -64,7 +64,7 @@ def theirs(tmp_path):
 def test_byte_level_vocabularies_are_learned(tmp_path):
     problem = TwoVocabularies()
     problem.vocab_type = VocabType.BYTE_LEVEL_BPE
-    with pytest.raises(UserError, match=r"additional_reserved_tokens \(<2de>\) together with byte-level BPE"):
+    with pytest.raises(UserError, match=r"additional_reserved_tokens \(<2de>\) .* byte-level BPE"):
         problem.generate_data(str(tmp_path), str(tmp_path))
     problem.additional_reserved_tokens = ()
     problem.approx_target_vocab_size = 2000
@@ -234,7 +234,7 @@ def test_the_vocabulary_of_a_problem_with_other_features_serves(tmp_path, two_di
     lines.use_vocab_from_other_problem = TwoVocabularies()
     assert {side: encoder.vocab_size for side, encoder in lines.feature_encoders(two_dir).items()} == {"targets": 310}
     lines.text_features = ("context",)
-    with pytest.raises(UserError, match="has vocabularies of inputs and targets, not of context"):
+    with pytest.raises(UserError, match=r"vocabularies for inputs and targets, .* context"):
         lines.feature_encoders(two_dir)
 
 

@@ -12,6 +12,7 @@ from t2t_lite.decoding.command.decode_files import FilePart, interact, made_from
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.job import DecodingJob
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from tests.decoding.reversing import job_of
 
 LINES = [f"{n}a b c d" for n in range(1, 10)]  # the second of two parts has lines 5 to 9
@@ -167,3 +168,19 @@ def test_predictions_are_not_searched(tmp_path, monkeypatch):
 )
 def test_parts_are_all_lines_once(settings, begin, end):
     assert DecodeHParams.parse(settings).shard_range(7) == (begin, end)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "dtype", "asked"),
+    [(4, None, [("--compute_dtype=bfloat16", 12)]), (5, None, []), (4, "float32", [])],
+    ids=["many batches", "few batches", "a dtype is given"],
+)
+def test_bfloat16_is_suggested_for_many_batches(tmp_path, monkeypatch, batch_size, dtype, asked):
+    calls = []
+    monkeypatch.setattr(decode_files.bfloat16, "suggest", lambda setting, hparams, rows: calls.append((setting, rows)))
+    monkeypatch.setattr(decode_files, "use_a_thread_per_search", lambda: None)
+    write(tmp_path / "in", ["a"] * 32)
+    job = job_of(tmp_path, f"batch_size={batch_size},beam_size=3", compute_dtype=dtype)
+    job.translator.hparams = HParams()
+    decode_files.translate_file(job, "in", "out")
+    assert calls == asked

@@ -11,8 +11,8 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import TextEncoder
+from tests.decoding.overlapping_pieces import Letters, encoders
 from tests.decoding.scripted import ScriptedModel, numpy_search
-from tests.decoding.search.test_stop_strings import Letters, encoders
 
 SOURCES = [[4, 7, 3], [5, 6, 2], [3, 3, 9, 10], [8, 2, 8], [10]]
 BANNED = [["abab", "c"], ["b", "bc", "xabx"]]

@@ -10,7 +10,7 @@ MISTAKES = {
     "seeds": ([*SEARCH, "--random_seeds=1,2"], ["--random_seeds: not with --hparams_range", "--autotune_seeds=N"]),
     "no evaluations": ([*SEARCH, "--schedule=train"], ["--hparams_range=x", "--schedule=train"]),
     "a bucket": ([*REQUIRED, "--hparams_range=x", "--output_dir=gs://b/s"], ["--output_dir=gs://b/s", "local folder"]),
-    "an export": ([*SEARCH, "--export_saved_model"], ["Export the best trial by t2t-exporter"]),
+    "an export": ([*SEARCH, "--export_saved_model"], ["t2t-exporter"]),
     "other hyperparameters": ([*SEARCH, "--allow_hparams_change"], ["--allow_hparams_change", "--hparams_range"]),
     "a spread over one seed": (["--autotune_seeds=1"], ["--autotune_seeds=1", "from 2 to 1,000, or 0"]),
     "no trial": ([*SEARCH, "--autotune_max_trials=0"], ["--autotune_max_trials=0"]),

@@ -36,8 +36,8 @@ def test_metrics_and_their_directions(problem, arguments, metric, maximize):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("bleau",), "--autotune_objective=bleau: not a metric .* Nearest: bleu"),
-        ((None, None, "blue"), "--best_checkpoint_metric=blue: not a metric"),
+        (("bleau",), "--autotune_objective=bleau: .* Nearest: bleu"),
+        ((None, None, "blue"), "--best_checkpoint_metric=blue: "),
         (("loss", True), "--autotune_maximize=true: smaller values of loss"),
         (("bleu", False), "--autotune_maximize=false: larger values of bleu"),
         (("neg_log_perplexity", False), "--autotune_maximize=false: larger values of neg_log_perplexity"),

@@ -37,7 +37,7 @@ def test_the_best_is_that_of_the_objective_and_the_first_on_a_tie():
     assert search.ranked(tie, LOSS)[0].number == 0
     tie[1] = dataclasses.replace(tie[1], loss=0.5)
     assert search.ranked(tie, Objective("bleu", maximize=True))[0].number == 1
-    with pytest.raises(Failure, match=r"no trial is complete; the last one: pruned: …"):
+    with pytest.raises(Failure, match=r"no trial is complete; the last trial: pruned: …"):
         search.ranked(TRIALS[1:2] + TRIALS[3:4], LOSS)
 
 
@@ -45,11 +45,11 @@ def test_trials_within_two_deviations_are_named():
     order = search.ranked(TRIALS, LOSS)
     assert [trial.number for trial in search.within_noise(order, 0.03)] == [4]
     assert search.spread_text(order, LOSS, SUMMARY) == [
-        "3 further seeds: loss 1.2600, standard deviation 0.0300; the trial, chosen as the best of 3, has 1.2000",
-        "within two deviations of trial-2, and so perhaps as good: trial-4",
+        "3 other seeds: loss 1.2600, standard deviation 0.0300; the best of 3 trials has 1.2000",
+        "within two standard deviations of trial-2, so perhaps as good: trial-4",
     ]
     few = {**SUMMARY, "standard_deviation": {"loss": 0.001}}
-    assert search.spread_text(order, LOSS, few)[1] == "no other complete trial is within two deviations of trial-2"
+    assert search.spread_text(order, LOSS, few)[1].endswith("is within two standard deviations of trial-2")
     edge = [Trial(n, "complete", {}, value, 1, 1) for n, value in enumerate((1.25, 1.5, 1.0, 1.5625))]
     assert [trial.number for trial in search.within_noise(edge, 0.125)] == [1, 2], "exactly two deviations count"
 

@@ -213,7 +213,7 @@ def test_failed_trials_count_but_do_not_end_the_search(tmp_path):
 
 def test_many_failures_in_a_row_end_the_search(tmp_path):
     found, runs = search(tmp_path, lambda call: Failure("the disk is full."))
-    with pytest.raises(Failure, match="5 trials in a row have failed, the last one with: the disk is full"):
+    with pytest.raises(Failure, match="5 trials in a row have failed, the last trial with: the disk is full"):
         found.run(100)
     assert len(runs.calls) == 5
 
@@ -236,7 +236,7 @@ def test_the_seed_of_the_trials_is_none_of_the_winner_s_further_ones(tmp_path):
 
 def test_a_search_is_not_continued_with_other_settings(tmp_path):
     study(tmp_path, train_steps=8, hparams={"hidden_size": 8, "num_heads": 2})
-    with pytest.raises(UserError, match=r"begun with hparams=\{'num_heads': 2\}, now it is \{'num_heads': 4\}"):
+    with pytest.raises(UserError, match=r"begun with hparams=\{'num_heads': 2\}, but now has \{'num_heads': 4\}"):
         study(tmp_path, train_steps=8, hparams={"hidden_size": 8, "num_heads": 4})
 
 

@@ -18,7 +18,7 @@ def test_each_worker_has_gpus_of_its_own():
     assert shares_of_gpus(3, 1, ["4", "5", "7"]) == ["4", "5", "7"]
     assert shares_of_gpus(3, 1, []) == [None] * 3, "they share the cores"
     assert shares_of_gpus(2, 0, ["0"]) == [None] * 2
-    with pytest.raises(UserError, match=r"3 GPUs are needed, 1 for each trial, and 2 visible. Expected at most 2"):
+    with pytest.raises(UserError, match=r"needs 3 GPUs, 1 per trial, but 2 are visible. Expected at most 2"):
         shares_of_gpus(3, 1, ["0", "1"])
 
 
@@ -49,7 +49,7 @@ def test_a_worker_that_fails_is_named(tmp_path, status, kind):
 def test_a_worker_that_fails_in_silence(tmp_path):
     (tmp_path / "worker-1.log").write_text(" \n")  # of an earlier search, to which is appended
     program = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
-    with pytest.raises(Failure, match=r"worker-1.log: .* exit status -9: it has printed nothing"):
+    with pytest.raises(Failure, match=r"worker-1.log: .* exit status -9: no output"):
         run_workers(program, [None], str(tmp_path))
     assert (tmp_path / "worker-1.log").read_text() == " \n"
     assert run_alone(program) == 128 + 9, "as in shells"

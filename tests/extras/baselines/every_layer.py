@@ -3,6 +3,4 @@
 from t2t_lite import layers
 from tests.layers.layer_rows import Row
 
-ROWS = {
-    "Convolution": Row(layers.Convolution, {"filters": 6, "kernel_size": 3}),
-}
+ROWS = {"Convolution": Row(layers.Convolution, {"filters": 6, "kernel_size": 3})}

@@ -63,10 +63,7 @@ class OneStream(Text2TextProblem):
     name = "one_stream"
     is_generate_per_split = False
     approx_vocab_size = 320
-    dataset_splits = (
-        {"split": DatasetSplit.TRAIN, "shards": 3},
-        {"split": DatasetSplit.EVAL, "shards": 1},
-    )
+    dataset_splits = ({"split": DatasetSplit.TRAIN, "shards": 3}, {"split": DatasetSplit.EVAL, "shards": 1})
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         for inputs, targets in corpus.sentence_pairs(400):

@@ -25,8 +25,7 @@ def test_describe_needs_no_more_than_a_set(call):  # noqa: F811
 
 
 @pytest.mark.parametrize(
-    ("hparams_set", "model"),
-    [("transformer_lm_tiny", "transformer_lm"), ("bert_tiny", "transformer_encoder")],
+    ("hparams_set", "model"), [("transformer_lm_tiny", "transformer_lm"), ("bert_tiny", "transformer_encoder")]
 )
 def test_describe_takes_the_model_of_the_set(call, hparams_set, model):  # noqa: F811
     status, out, _ = call("--describe", f"--hparams_set={hparams_set}")

@@ -3,6 +3,4 @@
 from t2t_lite import layers
 from tests.layers.layer_rows import Row
 
-ROWS = {
-    "MixtureOfExperts": Row(layers.MixtureOfExperts, {"filter_size": 16, "num_experts": 4}, matrices=False),
-}
+ROWS = {"MixtureOfExperts": Row(layers.MixtureOfExperts, {"filter_size": 16, "num_experts": 4}, matrices=False)}

@@ -16,7 +16,7 @@ from t2t_lite.layers import FeedForward, MixtureOfExperts
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.models.arguments import model_hparams
 from tests.decoding.runs import make_run
-from tests.decoding.search.test_every_model import assert_same_results, searched
+from tests.decoding.search.same_results import assert_same_results, searched
 from tests.layers.equations import array
 from tests.models.every_model import ROWS
 from tests.models.fine_tuned import made as small

@@ -170,10 +170,10 @@ def of_tensor2tensor(encoders, tmp_path_factory):
         ("config.json", json_with(max_position_embeddings=2.5), "max_position_embeddings.*a whole number"),
         ("config.json", json_with(max_position_embeddings=1000), "embed_positions.weight is float32 1024 x 8"),
         ("config.json", json_with(vocab_size=10_000_000), "float32 320 x 8"),
-        ("config.json", json_with(model_type="marian"), "layer_norm.* has no place"),
+        ("config.json", json_with(model_type="marian"), "layer_norm.* does not belong"),
         ("model.safetensors", tensors_with(lambda t: t.pop("model.encoder.layer_norm.bias")), "layer_norm.bias is mis"),
         ("model.safetensors", tensors_with(lambda t: spoil(t, "model.decoder.embed_positions.weight", np.nan)),
-         "embed_positions.weight contains numbers that are not finite"),
+         "embed_positions.weight contains NaN"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )  # fmt: skip

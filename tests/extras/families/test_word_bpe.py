@@ -69,10 +69,10 @@ def test_the_graph_gives_the_same(encoder):
 @pytest.mark.parametrize(
     "merges, special, message",
     [
-        (["t he"], ["\n</w>"], r"merges.txt: line 2: 't he': no earlier merge builds 'he'"),
-        (["t h", "h e", "t he"], ["\n</w>"], "earlier merges never leave these two side by side"),
+        (["t he"], ["\n</w>"], r"merges.txt: line 2: 't he': no earlier merge forms 'he'"),
+        (["t h", "h e", "t he"], ["\n</w>"], "earlier merges never leave these two"),
         (["t h"], [], r"no token for the end of a text. Expected </s> or <\|endoftext\|> or \\n</w>"),
-        (["t h"], ["\n</w>", "ing</w>"], "no merge builds the token 'ing</w>'"),
+        (["t h"], ["\n</w>", "ing</w>"], "no merge forms the token 'ing</w>'"),
     ],
 )
 def test_damaged_files(tmp_path, merges, special, message):

@@ -10,7 +10,7 @@ READERS = {
     "tensors": Reader(
         safetensors.numpy.save({}),
         lambda path: read_tensors(files.read_bytes(path), path),
-        binary("not a whole safetensors file") | {"CR": READ, "CR LF": READ},
-    ),
+        binary("not a complete safetensors file") | {"CR": READ, "CR LF": READ},
+    )
 }
 DAMAGED = {}

@@ -136,7 +136,7 @@ def test_problems_of_pairs(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
     import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
     assert t2t_lite.load(str(tmp_path / "run")).predict([("the", "cafe")])[0].label in LABELS
-    for kind, message in (("Bert", "classify_own or classify_pair_own"), ("Roberta", "reads two ends")):
+    for kind, message in (("Bert", "classify_own or classify_pair_own"), ("Roberta", "two end tokens")):
         folder, _ = write_encoder(tmp_path / kind, f"{kind}ForSequenceClassification")
         problem = "regress_pair_own" if kind == "Bert" else "classify_pair_own"
         with pytest.raises(UserError, match=message):
@@ -144,7 +144,7 @@ def test_problems_of_pairs(tmp_path):
     import_hugging_face(folder, str(tmp_path / "roberta"))
     predictor = t2t_lite.load(str(tmp_path / "roberta"))
     predictor.problem = registry.problem("classify_pair_own")  # as of a model that was trained here
-    with pytest.raises(UserError, match="reads two ends"):
+    with pytest.raises(UserError, match="two end tokens"):
         export_hugging_face(predictor, str(tmp_path / "no"))
     assert not (tmp_path / "no").exists()
 
@@ -154,7 +154,7 @@ def test_a_body_alone_gives_features(tmp_path, caplog):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertModel", prefix=False)
     with caplog.at_level(logging.WARNING):
         import_hugging_face(folder, str(tmp_path / "run"))
-    assert "without head" in caplog.text
+    assert "has no head" in caplog.text
     predictor = t2t_lite.load(str(tmp_path / "run"))
     assert predictor.features(["the cafe"], pooling="mean")[0].shape == (16,)
     np.testing.assert_array_equal(predictor.model.embedding_norm.gamma, tensors["embeddings.LayerNorm.weight"])
@@ -224,7 +224,7 @@ def test_other_files_that_do_not_fit_are_named(tmp_path):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     weights, config = f"{folder}/model.safetensors", pathlib.Path(folder, "tokenizer_config.json")
     write_tensors(weights, tensors | {"bert.other.weight": np.zeros(3, "float32")})
-    refuses_import(folder, tmp_path, "other.weight has no place in the model")
+    refuses_import(folder, tmp_path, "other.weight does not belong")
     write_tensors(weights, {name: tensor for name, tensor in tensors.items() if name != "cls.predictions.bias"})
     refuses_import(folder, tmp_path, "cls.predictions.bias is missing")
     write_tensors(weights, tensors)
@@ -235,7 +235,7 @@ def test_other_files_that_do_not_fit_are_named(tmp_path):
         file.write("more\n")
     refuses_import(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected the {len(PIECES) + 1} tokens")
     os.rename(weights, f"{folder}/pytorch_model.bin")
-    refuses_import(folder, tmp_path, "holds pytorch_model.bin")
+    refuses_import(folder, tmp_path, "contains pytorch_model.bin")
 
 
 @pytest.mark.slow
@@ -245,7 +245,7 @@ def test_ids_beyond_the_tokens_are_left_out(tmp_path, caplog):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM", vocab_size=size)
     with caplog.at_level(logging.WARNING):
         import_hugging_face(folder, str(tmp_path / "run"))
-    assert f"vocab_size={size}, but {len(PIECES)} tokens" in caplog.text
+    assert f"vocab_size={size}, but only {len(PIECES)} tokens" in caplog.text
     export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
     name = "bert.embeddings.word_embeddings.weight"
     np.testing.assert_array_equal(tensors_of(tmp_path / "out")[name], tensors[name][: len(PIECES)])
@@ -284,7 +284,7 @@ def test_shards_are_found_by_their_index(tmp_path):
         np.testing.assert_array_equal(array, tensors[name], err_msg=name)
     path.write_text(json.dumps({"weight_map": index | {names[0]: "../model.safetensors"}}))
     refuses_import(
-        folder, tmp_path / "again", "the shard '../model.safetensors'. Expected the name of a .safetensors file"
+        folder, tmp_path / "again", "the shard is '../model.safetensors'. Expected the name of a .safetensors file"
     )
 
 

@@ -97,9 +97,9 @@ def _without(name):
 TENSORS = [
     (_without("transformer.ln_f.bias"), "ln_f.bias is missing"),
     (_without("transformer.wte.weight"), "wte.weight is missing"),
-    (lambda t: t | {"transformer.h.2.ln_1.bias": np.zeros(16, "float32")}, "h.2.ln_1.bias has no place"),
+    (lambda t: t | {"transformer.h.2.ln_1.bias": np.zeros(16, "float32")}, "h.2.ln_1.bias does not belong"),
     (lambda t: t | {"transformer.ln_f.bias": np.zeros(15, "float32")}, "ln_f.bias is float32 15. Expected float 16"),
-    (lambda t: t | {"transformer.ln_f.bias": np.full(16, np.nan, "float32")}, "not finite"),
+    (lambda t: t | {"transformer.ln_f.bias": np.full(16, np.nan, "float32")}, "NaN or infinite"),
 ]
 
 
@@ -128,9 +128,9 @@ def _append(folder):
 
 
 FILES = [
-    (_rename, "holds pytorch_model.bin"),
+    (_rename, "contains pytorch_model.bin"),
     (lambda folder: os.remove(f"{folder}/model.safetensors"), "model.safetensors"),
-    (_cut("model.safetensors", 5), "model.safetensors: not a whole safetensors file"),
+    (_cut("model.safetensors", 5), "model.safetensors: not a complete safetensors file"),
     (_cut("config.json", 5), "config.json: not readable as JSON"),
     (_cut("vocab.json", 5), "vocab.json: not readable as JSON"),
     (_cut("merges.txt", 5), "merges.txt"),
@@ -163,10 +163,10 @@ def test_rows_beyond_the_vocabulary_are_left_out(tmp_path, caplog):
     with_rows(folder, tensors, -1)
     refuses_import(folder, tmp_path, "vocab_size=272. Expected the 273 tokens of ")
     with_rows(folder, tensors, 7, eos_token_id=[end, 0])
-    refuses_import(folder, tmp_path, f"eos_token_id=[{end}, 0]. Expected {end}, the id of '<|endoftext|>', alone")
+    refuses_import(folder, tmp_path, f"eos_token_id=[{end}, 0]. Expected only {end}, the id of '<|endoftext|>'")
     with_rows(folder, tensors, 7, eos_token_id=[end])
     import_hugging_face(folder, str(tmp_path / "run"))
-    assert "vocab_size=280, but 273 tokens: the ids beyond them are left out" in caplog.text
+    assert "vocab_size=280, but only 273 tokens" in caplog.text
     export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
     np.testing.assert_array_equal(
         tensors_of(tmp_path / "out")["transformer.wte.weight"], tensors["transformer.wte.weight"]

@@ -12,8 +12,8 @@ from t2t_lite.extras.insights.models import Models
 from t2t_lite.process.lazy import extras
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.browser import chromium, downloads
-from tests.decoding.test_generator import generator_of
-from tests.decoding.test_predictor import Labels
+from tests.decoding.letter_generator import generator_of
+from tests.decoding.parity import Labels
 from tests.export.models import translator_of
 from tests.extras.insights.doubles import Classes, Classifier, Letters, Shown, spans
 

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.data.problem import Problem, Text2SelfProblem
-from tests.decoding.test_predictor import Labels, Parity
+from tests.decoding.parity import Labels, Parity
 
 
 class Letters(Text2SelfProblem):

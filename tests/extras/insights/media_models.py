@@ -11,7 +11,7 @@ from t2t_lite.extras.images.image_own import ImageProblem
 from t2t_lite.extras.images.png_files import png_bytes
 from t2t_lite.extras.music.music_own import MusicProblem
 from t2t_lite.models import TransformerLM
-from tests.decoding.test_generator import generator_of
+from tests.decoding.letter_generator import generator_of
 
 SIZE = (4, 2, 3)
 

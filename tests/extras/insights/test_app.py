@@ -154,7 +154,7 @@ def test_weights_have_the_digits_that_a_picture_shows():
 STEPS = {
     "no alternative": ({"target": "b", "top": 0}, "top=0: expected a whole number from 1 to 100"),
     "many": ({"target": "b", "top": 101}, "top=101: "),
-    "no ids": ({"target": []}, "target: has no ids"),
+    "no ids": ({"target": []}, "target: is empty"),
     "201 ids": ({"target": [5] * 201}, "target: 201 ids. Expected at most 200"),
     "EOS inside": ({"target": [5, 1, 5]}, "target: id 1 is EOS"),
     "no target": ({}, "'target' is missing"),
@@ -222,7 +222,7 @@ WRONG = {
     "no text": ({}, "'text' is missing"),
     "a number": ({"text": 3}, "expected a text"),
     "a list": ({"text": ["a"]}, "expected a text"),
-    "an unknown name": ({"text": "a", "beam": 4}, "'beam': is not known. Nearest: beam_size"),
+    "an unknown name": ({"text": "a", "beam": 4}, "'beam': unknown field. Nearest: beam_size"),
     "a large beam": ({"text": "a", "beam_size": 1000}, "beam_size=1000: expected a whole number from 1 to 32"),
     "a negative alpha": ({"text": "a", "alpha": -1}, "alpha=-1: expected a number from 0 to 5"),
     "a long text": ({"text": "a" * 100_000}, "text: 100,000 characters. Expected at most 10,000"),

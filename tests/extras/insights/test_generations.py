@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.generations import Generations
 from t2t_lite.extras.insights.models import Models
-from tests.decoding.test_generator import generator_of
+from tests.decoding.letter_generator import generator_of
 from tests.extras.insights.doubles import Letters
 
 PROMPT = "abbac"
@@ -109,17 +109,17 @@ def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
     status, found = ask("generate", text=longest, beam_size=1)
     assert status == 200 and len(found["hypotheses"][0]["tokens"]) == 1
     status, answer = ask("generate", text=longest + "a")
-    assert status == 400 and "text: 24 ids. The model reads 24, the continuation included" in answer["error"]
+    assert status == 400 and "text: 24 ids. The model reads 24, including the continuation" in answer["error"]
 
 
 MISTAKES = {
-    "a long prompt": ("generate", {"text": "a" * 30}, "text: 30 ids. The model reads 24, the continuation included"),
+    "a long prompt": ("generate", {"text": "a" * 30}, "text: 30 ids. The model reads 24, including the continuation"),
     "no new token": ("generate", {"text": "a", "max_new_tokens": 0}, "max_new_tokens=0: expected"),
-    "another's length": ("generate", {"text": "a", "extra_length": 3}, "'extra_length': is not known"),
-    "a tree of samples": ("beam", {"text": "a", "sampling": True}, "'sampling': is not known"),
+    "another's length": ("generate", {"text": "a", "extra_length": 3}, "'extra_length': unknown field"),
+    "a tree of samples": ("beam", {"text": "a", "sampling": True}, "'sampling': unknown field"),
     "no target": ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
     "a blank picture": ("attention", {"text": ""}, "text: is blank"),
-    "another task": ("translate", {"text": "a"}, "lm: cannot translate. Expected one of generate, beam, steps"),
+    "another task": ("translate", {"text": "a"}, "lm: does not support translate. Expected one of gen"),
 }  # fmt: skip
 
 

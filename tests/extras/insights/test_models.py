@@ -13,8 +13,8 @@ from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.models import Models
 from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
+from tests.decoding.parity import LABELS, Labels, Parity
 from tests.decoding.runs import make_run
-from tests.decoding.test_predictor import LABELS, Labels, Parity
 from tests.extras.insights.doubles import Classes, Classifier, Shown, spans, tags
 
 TEXT = "the red house"
@@ -61,9 +61,9 @@ def test_what_is_said_of_each(client, checkpoints):
 @pytest.mark.parametrize(
     ("call", "request_", "words"),
     [
-        ("translate", {"model": "model.ckpt-300"}, "model='model.ckpt-300': is not served. Expected one of /"),
+        ("translate", {"model": "model.ckpt-300"}, "model='model.ckpt-300': unknown model. Expected one of /"),
         ("translate", {"model": 3}, "'model': expected a text, found 3"),
-        ("predict", {}, "model.ckpt-100: cannot predict. Expected one of translate, beam, steps, attention."),
+        ("predict", {}, "model.ckpt-100: does not support predict. Expected one of translate, beam, steps, attention."),
     ],
     ids=["unknown", "a number", "another task"],
 )
@@ -76,7 +76,7 @@ def test_a_request_whose_client_has_gone_is_not_computed(client, monkeypatch):
     monkeypatch.setattr(Translator, "translate", None)  # must not be called
     gone = {"waitress.client_disconnected": lambda: True}
     answer = client.post("/api/translate", json={"text": TEXT}, environ_overrides=gone)
-    assert answer.status_code == 400 and answer.json["error"] == "The client has gone."
+    assert answer.status_code == 400 and answer.json["error"] == "The client has disconnected."
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_a_folder_that_changes_underneath(tmp_path):
     shutil.rmtree(run)
     after, notice = ask()
     assert after == before and notice.startswith(f"{run}: no such folder or checkpoint.")
-    assert notice.endswith("This server answers with the model that it has loaded.")
+    assert notice.endswith("This server still uses the model that it has loaded.")
 
 
 @pytest.mark.slow

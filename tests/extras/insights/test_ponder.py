@@ -5,13 +5,15 @@ import types
 import numpy as np
 import pytest
 
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.extras.insights.models import CALLS
 from t2t_lite.extras.insights.text_answers import Translations
-from tests.extras.universal.test_pondering import run_dir, translator  # noqa: F401
+from tests.extras.universal.pondering_run import make_pondering_run
 
 
 @pytest.mark.slow
-def test_steps_of_every_piece(translator, eager):  # noqa: F811
+def test_steps_of_every_piece(tmp_path, eager):
+    translator = Translator.load(str(make_pondering_run(tmp_path)))
     answers, texts = Translations(translator), {"source": "the red.", "output": "a tree."}
     encoders = {"source": translator.encoders["inputs"], "output": translator.encoders["targets"]}
     ids = {name: encoders[name].encode(text) for name, text in texts.items()}

@@ -7,8 +7,8 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.extras.insights.search_tree import trace
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID
+from tests.decoding.overlapping_pieces import Letters
 from tests.decoding.scripted import ScriptedModel
-from tests.decoding.search.test_stop_strings import Letters
 
 pytestmark = pytest.mark.slow
 some = pytest.mark.few("only the top may end", "a prefix", "no repetition")

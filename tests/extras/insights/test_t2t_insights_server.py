@@ -17,7 +17,7 @@ from tests.extras.serving.running_server import RunningServer
 COMMAND = "t2t-insights-server"
 REQUEST = b'{"text": "the red house.", "beam_size": 2}'
 BAD = {  # body: what the answer says
-    b'{"text": "%s"}' % (100_000 * b"a"): "text: 100,000 characters. Expected at most 10,000: split the text.",
+    b'{"text": "%s"}' % (100_000 * b"a"): "text: 100,000 characters. Expected at most 10,000. Split the text.",
     b'{"text": "\xff"}': "The request is not JSON: 'utf-8' codec can't decode byte 0xff",
     b"no JSON": "The request is not JSON: Expecting value",
     b"[]": "request: expected an object, found []",

@@ -61,7 +61,9 @@ def test_a_card_names_the_model_its_settings_and_its_call(translator):
     assert (head["license"], head["language"], head["library_name"]) == ("MIT / own words", ["en", "de"], "t2t_lite")
     assert "# translate_own, version 3\n" in text
     assert (row(text, "languages"), row(text, "license")) == ("en → de", "MIT / own words")
-    search = "beam 7, alpha 0.25 (power), ends top, at most the input's length + 9 pieces; inputs are cut to 33 pieces"
+    search = (
+        "beam 7, alpha 0.25 (power), ends top, at most the input's length + 9 pieces; inputs are truncated to 33 pieces"
+    )
     assert row(text, "search") == search
     assert row(text, "model") == "transformer, set transformer_tiny, step 200 (`run/model.ckpt-200`)"
     assert row(text, "weights") == "float32, as trained"

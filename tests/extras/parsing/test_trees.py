@@ -64,7 +64,7 @@ UNREADABLE = {  # a tree in line 2, the message behind its path
 DAMAGED = {
     "not closed": (f"{GOOD}(S (NP (NN b)\n(S (NN c))\n", ", line 2: .*not closed.* 2 closing"),
     "not closed at the end": (f"{GOOD}(S (NN a)\n", ", line 2: .*not closed.* 1 closing"),
-    "not opened": (f"{GOOD}(S (NN b)))\n", ", line 2: .*unmatched closing"),
+    "not opened": (f"{GOOD}(S (NN b)))\n", ", line 2: .*closing bracket"),
     "a word before": (f"{GOOD}hello (S (NN b))\n", ", line 2: 'hello' .*outside"),
     "a word behind": (f"{GOOD}(S (NN b)) hello\n", ", line 2: 'hello' .*outside"),
     "no brackets": ("no brackets at all\n", ", line 1: .*'no'"), "blank": ("\n \n", ".*no tree"),

@@ -1,15 +1,13 @@
 """t2t-attention --roles and --patterns."""
-# ruff: noqa: F811
-
 # Nearest tests of: extras/pictures/in_t2t_attention.py
 
 import pytest
 
-from tests.integration.test_attention import COMMAND, TEXT, folder, run  # noqa: F401
+COMMAND, TEXT = "t2t-attention", "--text=the red house"
 
 
 @pytest.mark.slow
-def test_roles(folder, call_command):
+def test_roles(attention_folder, call_command):
     result = call_command(COMMAND, "--output_dir=run", "--roles=text", "--output=roles.pdf")
     assert result.status == 0, result.stderr
     header, *rows, path = result.stdout.splitlines()
@@ -17,14 +15,14 @@ def test_roles(folder, call_command):
     assert [row.split()[:3] for row in rows] == [
         [kind, layer, head] for kind in ("encoder", "decoder", "memory") for layer in "12" for head in "12"
     ]
-    assert (folder / "roles.pdf").read_bytes()[:5] == b"%PDF-"
+    assert (attention_folder / "roles.pdf").read_bytes()[:5] == b"%PDF-"
 
 
 @pytest.mark.long
-def test_patterns(folder, call_command):
+def test_patterns(attention_folder, call_command):
     result = call_command(COMMAND, "--output_dir=run", "--patterns", "--length=9")
     assert (result.status, result.stdout) == (0, "patterns.svg\n"), result.stderr
-    assert b"<svg" in (folder / "patterns.svg").read_bytes()
+    assert b"<svg" in (attention_folder / "patterns.svg").read_bytes()
 
 
 @pytest.mark.slow
@@ -40,5 +38,5 @@ def test_patterns(folder, call_command):
         (["--patterns", "--length=1"], ["--length=1"]),
     ],
 )  # fmt: skip
-def test_mistakes(folder, call_command, assert_user_error, flags, words):
+def test_mistakes(attention_folder, call_command, assert_user_error, flags, words):
     assert_user_error(call_command(COMMAND, "--output_dir=run", *flags), *words)

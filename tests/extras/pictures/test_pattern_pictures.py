@@ -44,7 +44,7 @@ def test_a_memory_has_positions_below_0():
     model = TransformerMemory(20, num_layers=1, memory_length=3, **SIZES)
     ((colors, axes),) = drawn(draw_patterns(model, 4))
     assert colors.shape == (4, 7, 3) and (colors[0, :4] == BLUE).all() and (colors[0, 4:] == WHITE).all()
-    assert tuple(axes.images[0].get_extent()) == (-3.5, 3.5, 3.5, -0.5) and "of the memory" in axes.get_xlabel()
+    assert tuple(axes.images[0].get_extent()) == (-3.5, 3.5, 3.5, -0.5) and "in the memory" in axes.get_xlabel()
 
 
 @pytest.mark.parametrize(

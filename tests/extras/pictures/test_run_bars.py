@@ -12,7 +12,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.pictures.run_bars import TABLE_3, best_evaluations, draw_bars
 from tests.bin.conftest import CONFIG
-from tests.visualization.test_curves import progress, write_log
+from tests.extras.pictures.run_logs import progress, write_log
 
 
 def evaluation(step, loss, **metrics):

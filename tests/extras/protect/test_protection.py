@@ -37,7 +37,7 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
     with caplog.at_level(logging.INFO):
         problem = own.generated("translate_own", tmp_path / "d", train_files=train, protect=KINDS, **asked)
     for split in ("train", "dev"):
-        assert len(re.findall(f"translate_own: {split}: 241 protected texts .*; 3 were left", caplog.text)) == 1
+        assert len(re.findall(f"translate_own: {split}: 241 protected texts .*; 3 were kept", caplog.text)) == 1
     fresh = registry.problem("translate_own")
     encoder = fresh.get_feature_encoders(str(tmp_path / "d"))["inputs"]
     assert fresh.substitution.kinds == ("urls", "placeholders")
@@ -96,10 +96,7 @@ def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mistakes = [
         ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders"),
-        (
-            {"protect": ["urls"], "vocab_type": "byte_level_bpe"},
-            "which --vocab_type=byte_level_bpe",
-        ),
+        ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "which --vocab_type=byte_level_bpe"),
         ({"protect": ["urls"], "user_defined_symbols": ["x", "⟦url2⟧"]}, "⟦url2⟧ is a symbol of --protect=urls"),
     ]
     own_problems.check_mistakes("translate_own", {"train_files": train, "dev_files": train}, mistakes)

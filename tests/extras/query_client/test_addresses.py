@@ -91,8 +91,8 @@ def test_names_of_a_model_in_messages():
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"cert_file": "notes"}, "private key together"),
-        ({"key_file": "notes"}, "private key together"),
+        ({"cert_file": "notes"}, "both a client certificate"),
+        ({"key_file": "notes"}, "both a client certificate"),
         ({"cert_file": "notes", "key_file": "missing"}, "^missing: no such file"),
         ({"cert_file": "missing", "key_file": "notes"}, "^missing: no such file"),
         ({"ca_file": "missing"}, "^missing: no such file"),
@@ -112,7 +112,7 @@ ERRORS = {  # what a message has to say of a code, beside the address
     "UNAVAILABLE": ["over REST", "some words", "8500", "8501"],
     "DEADLINE_EXCEEDED": ["model 'm', version 7", "within 2.5 s"],
     "NOT_FOUND": ["model 'm', version 7", "some words", "name and the version"],
-    "UNIMPLEMENTED": ["speaks REST", "some words"],
+    "UNIMPLEMENTED": ["REST port", "some words"],
     "CERTIFICATE": ["no encrypted connection", "some words", "TLS"],
     "INTERNAL": ["model 'm', version 7", "INTERNAL: some words."],
 }
@@ -123,7 +123,7 @@ def test_errors_of_a_server(code, words):
     where = query.Address.parse("http://[::1]:77"), query.Servable("m", 7)
     error = server_error(code, " some\n words.", *where, 2.5)
     assert error.code == code and str(error).startswith("[::1]:77: ") and all(word in str(error) for word in words)
-    assert "client's certificate" not in str(error)
+    assert "client certificate" not in str(error)
     assert len(str(server_error(code, "x" * 999, *where, 2.5))) < 300 + 250
     closed = server_error("UNAVAILABLE", "the peer closed it", query.Address.parse("h:7"), where[1], 2.5)
-    assert "over gRPC" in str(closed) and "client's certificate" in str(closed)
+    assert "over gRPC" in str(closed) and "client certificate" in str(closed)

@@ -51,7 +51,7 @@ def test_the_lines_of_an_encoder_are_json(outputs, expected, tmp_path, capsys, c
         queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
     lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert lines == [expected[0] | {"truncated": False}, expected[1] | {"truncated": True}]
-    assert "line 2: longer than the export takes" in caplog.text
+    assert "line 2: longer than the export" in caplog.text
     assert len(transport.asked) == 3, "what it is is known after the first answer"
     first = {name: values[:1] for name, values in outputs.items()} | {"truncated": [False]}
     LineQueries(query.Client(Encoder(first))).show("aa")
@@ -136,10 +136,10 @@ def n_best(tmp_path):
 def test_the_best_outputs_of_a_line(n_best, caplog):
     lines = "a b\nc\n\ncut it\n"
     assert n_best(lines, "return_beams=true") == "A B0\tA B1\tA B2\nC0\tC1\n\nCUT IT0\tCUT IT1\tCUT IT2\n"
-    assert "line 4: longer than the export takes" in caplog.text
+    assert "line 4: longer than the export" in caplog.text
     found = n_best(lines, "n_best=2,write_beam_scores=true")
     assert found == "A B0\t0.00\tA B1\t-1.00\nC0\t0.00\tC1\t-1.00\n\t0.00\nCUT IT0\t0.00\tCUT IT1\t-1.00\n"
-    with pytest.raises(UserError, match=r"n_best=4: .* 3 best"):
+    with pytest.raises(UserError, match=r"n_best=4: .*at most 3"):
         n_best(lines, "n_best=4")
 
 
@@ -195,7 +195,7 @@ def test_a_short_answer_and_a_truncated_text_are_told(n_best, caplog):
     }  # fmt: skip
     n_best(f"{'a' * 199}\n{'b' * 200}\nc\n", transport=short, split_sentences="never")
     assert [message.partition(":")[0] for message in caplog.messages] == ["line 2", "line 3"]
-    assert "--split_sentences=always" in caplog.messages[0] and "longer than the export takes" in caplog.messages[1]
+    assert "--split_sentences=always" in caplog.messages[0] and "longer than the export" in caplog.messages[1]
 
 
 def test_json_is_that_of_t2t_decoder(n_best):
@@ -221,11 +221,11 @@ def test_json_is_that_of_t2t_decoder(n_best):
 
 def test_what_does_not_go_together(n_best):
     for settings in ("n_best=2,alpha=0.1,extra_length=3", "return_beams=true,sampling_seed=1,extra_length=3"):
-        with pytest.raises(UserError, match="not with n_best or return_beams"):
+        with pytest.raises(UserError, match="n_best and return_beams"):
             LineQueries(None, settings)
     for options in ({"as_json": True}, {"decode_hparams": "n_best=2"}, {"split_sentences": "always"}):
         with pytest.raises(
-            UserError, match=r"--signature_name=x: .*JSON.*--decode_hparams, --n_best_format and --split_sentences"
+            UserError, match=r"--signature_name=x .*JSON.*--decode_hparams, --n_best_format and --split_sentences"
         ):
             LineQueries(None, **options, signature="x")
 
@@ -235,7 +235,7 @@ def test_an_export_that_lacks_what_is_asked_for_says_what_it_has(n_best):
     for name in ("features", "__saved_model_init_op"):
         with pytest.raises(Failure, match=expected % name):
             n_best("a\n", signature=name)
-    with pytest.raises(UserError, match=r"signature_name=with_options: .*numbers: alpha, extra_length"):
+    with pytest.raises(UserError, match=r"signature_name=with_options: .*: alpha, extra_length"):
         n_best("a\n", signature="with_options")
     older = NBest()
     older.signatures = lambda: {"serving_default": {"inputs": "string"}}

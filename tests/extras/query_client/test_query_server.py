@@ -101,7 +101,7 @@ def test_a_file_is_translated_line_by_line(ask, served, expected, tmp_path, prot
     assert [float(score) for _, score in found] == pytest.approx(scores, abs=0.006)
     assert [translation.text for translation in expected[1]] != [translation.text for translation in expected[2]]
     assert result.stdout == "" and "written: out" in result.stderr
-    assert f"line {LINES.index('is ' * 40) + 1}: longer than the export takes" in result.stderr
+    assert f"line {LINES.index('is ' * 40) + 1}: longer than the export" in result.stderr
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_a_signature_by_its_name(ask, served, translators, tmp_path, protocol):
     assert_failure(ask(served[protocol], protocol, "--inputs_file=in", "--signature_name=features"), *words)
     (tmp_path / "in").write_text("old\n")
     result = ask(served[protocol], protocol, "--inputs_file=in", "--signature_name=with_options")
-    assert result.status == 2 and "numbers: alpha, extra_length" in result.stderr
+    assert result.status == 2 and ": alpha, extra_length" in result.stderr
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def test_an_answer_of_a_problem_of_python_is_a_part_of_its_context(answer, tmp_p
         def generate_samples(self, data_dir, tmp_dir, dataset_split):
             yield {"inputs": "Q?", "context": "a bcd e", "answer": answer}
 
-    with pytest.raises(UserError, match=r"mine: .*has 7\."):
+    with pytest.raises(UserError, match=r"mine: .*has 7 characters"):
         Mine().generate_data(str(tmp_path), str(tmp_path))
 
 

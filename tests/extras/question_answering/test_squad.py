@@ -98,10 +98,10 @@ DAMAGED = {
     "a blank": (squad(("a", "?", [(3, " ")])), ".* question 'a': .*' '.* 3[.] It is blank"),
     "before the context": (squad(("a", "?", [(-4, "1833")])), ".*'1833'.* character -4[.] .*at character 63[.]"),
     "nothing": (squad(("a", "?", [])), ".* question 'a': has no answer.*is_impossible"),
-    "twice": (squad(*[("1", "?", [(16, "London")])] * 2), ".* question '1': its id occurs twice"),
+    "twice": (squad(*[("1", "?", [(16, "London")])] * 2), ".* question '1': two questions"),
     "beside": (squad(("a", "?", [(15, "London")])), ".*'London'.* character 15[.] .*at character 16[.]"),
     "elsewhere": (squad(("a", "?", [(40, "in")])), ".* character 40[.] .*at character 54, and 2 times"),
-    "nowhere": (squad(("a", "?", [(3, "Paris")])), ".*'Paris'.* character 3[.] .*nowhere"),
+    "nowhere": (squad(("a", "?", [(3, "Paris")])), ".*'Paris'.* character 3[.] .*not occur"),
     "no number": (squad(("a", "?", [("16", "London")])), ".*'London'.* character '16'[.] .*at character 16[.]"),
 }  # fmt: skip
 

@@ -193,7 +193,7 @@ def test_requests_are_accepted_for_a_while_after_sigterm():
             assert server.ask("/stop-sleeping")[0] == 200
             assert b"ended" in received(sleeper)
         assert server.process.wait(20) == 0 and server.process.stdout.read() == "last\n"
-        assert "Stopping; requests are accepted for another 3 s." in server.process.stderr.read()
+        assert "Stopping. Requests are accepted for another 3 s." in server.process.stderr.read()
         with pytest.raises(OSError):
             server.ask()
 
@@ -203,7 +203,7 @@ def test_a_request_that_takes_long_does_not_hold_up_the_end_for_long():
         wait_for(lambda: "begun" in server.seen(), 20)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.stderr.readline() == "Stopping; requests in progress: 1.\n"
-        assert server.process.stderr.readline() == "Requests that were not answered within 0.5 s: 1.\n"
+        assert server.process.stderr.readline() == "Connections not finished within 0.5 s: 1.\n"
 
 
 def test_where_a_server_cannot_listen():

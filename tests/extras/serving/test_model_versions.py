@@ -79,7 +79,7 @@ def test_nothing_to_serve(tmp_path):
         with pytest.raises(UserError, match=str(folder)):
             opened(folder)
     write(tmp_path, 1, "damaged")
-    with pytest.raises(UserError, match=r"1: cannot be loaded: data loss. Export it again"):
+    with pytest.raises(UserError, match=r"1: cannot be loaded: data loss. Export"):
         opened(tmp_path)
 
 
@@ -118,7 +118,7 @@ def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, calls):
 
     def looks():
         yield False
-        assert "are open. The loaded version is still served: translate, 1." in caplog.text
+        assert "are open. translate, version 1, is still served." in caplog.text
         assert versions.find()[0] == 1
         yield False
         assert versions.find()[0] == 2
@@ -145,7 +145,7 @@ def test_changes_while_serving(tmp_path, caplog):
     with watching(versions, 0.02):
         write(tmp_path, 2, "damaged")
         wait_for(lambda: "2: cannot be loaded: data loss" in caplog.text)
-        assert "still served: translate, 1" in caplog.text and versions.find()[0] == 1
+        assert "translate, version 1, is still served" in caplog.text and versions.find()[0] == 1
         assert versions.states(2)[0][1:3] == ("END", "INTERNAL")
         (tmp_path / "2" / "saved_model.pb").write_text("mended")
         wait_for(lambda: versions.find()[0] == 2 and states(versions)[1] == "END")

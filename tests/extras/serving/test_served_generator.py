@@ -141,6 +141,6 @@ def test_an_export_of_something_else_is_refused_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(TextSignatures, "warmup", lambda self: [])
     export_saved_model(t2t_lite.load(str(make_run(tmp_path / "a"))), str(tmp_path / "export"))
     versions = ModelVersions("m", str(tmp_path / "export"), load_with_generator)
-    with pytest.raises(UserError, match=r"export/1: --max_streams: .*translate_own is sequence_to_sequence"):
+    with pytest.raises(UserError, match=r"export/1: --max_streams .*translate_own is sequence_to_sequence"):
         versions.refresh()
     assert "--max_streams" in versions.states()[0][3]

@@ -260,8 +260,8 @@ def test_mistakes(call_command, assert_user_error, exports, tmp_path):
     (tmp_path / "damaged" / "1").mkdir(parents=True)
     (tmp_path / "damaged" / "1" / "saved_model.pb").write_bytes(b"damaged")
     flags = {
-        "--export_dir=empty": ["empty", "no exports there", "t2t-exporter"],
-        f"--export_dir={exports / '1'}": ["no exports there"],
+        "--export_dir=empty": ["empty", "contains no exports", "t2t-exporter"],
+        f"--export_dir={exports / '1'}": ["contains no exports"],
         "--export_dir=missing": ["missing"],
         "--export_dir=": ["--export_dir"],
     }

@@ -181,7 +181,7 @@ def test_errors_are_shown_as_text(open_page):
     page.ask("right")
     assert not page.one("error").is_displayed() and page.text("main-output") == "right"
     page = open_page(["inputs"], {"outputs": str}, [], "DT_FLOAT")
-    assert "reads other things than texts" in page.text("error") and not page.one("form").is_displayed()
+    assert "Not all inputs of the model are texts" in page.text("error") and not page.one("form").is_displayed()
 
 
 @pytest.mark.slow

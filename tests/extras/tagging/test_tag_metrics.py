@@ -28,7 +28,7 @@ def test_scores(name, predicted, expected, score):
 
 
 def test_tags_of_no_entities():
-    with pytest.raises(UserError, match=r"entities: 'NOUN, VERB'.* O, B-"):
+    with pytest.raises(UserError, match=r"entities: .*'NOUN, VERB'.* O, B-"):
         OF_TAGS["entity_f1"]([["NOUN", "VERB"]], [["NOUN", "VERB"]])
 
 

@@ -45,7 +45,7 @@ def test_tags_that_are_no_entities_have_no_such_metric():
 def test_tags_without_entity_f1_are_warned_of(old, new, odd, tmp_path, caplog):
     tags = TAGS.replace(old, new)
     problem = own.generated("tag_own", tmp_path, vocab_size=300, **own.files_of(tmp_path, train=tags, dev=tags))
-    assert ("entity_f1" in problem.eval_metrics()) == (not odd) == ("will not have entity_f1" not in caplog.text)
+    assert ("entity_f1" in problem.eval_metrics()) == (not odd) == ("will not report entity_f1" not in caplog.text)
     assert not odd or re.search(f"--train_files: {tmp_path}/train.*'{odd}'", caplog.text)
 
 

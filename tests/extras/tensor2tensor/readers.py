@@ -11,7 +11,7 @@ READERS = {
         SubwordTextEncoder,
         LINES_OF_A_VOCABULARY
         | dict.fromkeys(("empty", "CR", "PDF", "zip"), "not a vocabulary of .* as line 1, expected"),
-    ),
+    )
 }
 DAMAGED = {
     "subwords": [
@@ -20,5 +20,5 @@ DAMAGED = {
         ("v", "<pad>\n<EOS>\nthe\n", ".* has no piece"),
         ("v", b"'<pad>_'\n'\xff'\n", ".*not UTF-8"),
         ("v", b"\x0a\x10\x05model", ".*found"),
-    ],
+    ]
 }

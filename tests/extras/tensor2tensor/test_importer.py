@@ -92,7 +92,7 @@ def assert_user_error_last(result, *words):
         (["--from=hugging_face"], ["--vocab: not with --from=hugging_face, only with --from=tensor2tensor"]),
         (["--path=nowhere"], ["nowhere"]),
         (["--vocab=nowhere.subwords"], ["nowhere.subwords", "no such file"]),
-        (["--vocab=old/hparams.json"], ["old/hparams.json", "not a vocabulary"]),
+        (["--vocab=old/hparams.json"], ["old/hparams.json", "not a .subwords file"]),
         (["--vocab="], ["missing --vocab"]),
         (["--vocab=a,b,c"], ["--vocab", "3 files"]),
         (["--languages=english"], ["--languages=english", "two different codes"]),

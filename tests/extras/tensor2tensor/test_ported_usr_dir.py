@@ -122,7 +122,7 @@ def test_a_ported_folder_generates_its_data(call_command, usr_dir, tmp_path):
     # Padding, EOS, unknown, 256 bytes, the mark of a space, and each letter: more than the 256 asked for.
     size = 3 + 256 + 1 + len({*LINES} - {" ", "\n", ","})
     assert f"256 pieces are too few. The bytes and the characters of this corpus alone need {size}." in done.stderr
-    assert f"It gets {size}." in done.stderr
+    assert f"gets {size} pieces." in done.stderr
     assert registry.problem("ported_proverbs").open_encoders(str(tmp_path / "data"))["inputs"].vocab_size == size
     assert registry.hparams("transformer_ported").hidden_size == 128
     assert registry.problem("ported_translation").input_space_id == 3
@@ -144,10 +144,16 @@ def test_the_next_command_names_the_folder(call_command, usr_dir, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("from tensor2tensor.layers import common_layers", "common_layers is not here: layers are Keras layers"),
-        ("from tensor2tensor.utils import metrics", "metrics is not here: a problem's eval_metrics are names"),
-        ("from tensor2tensor.data_generators import wiki", "wiki is not here. docs/coming_from_tensor2tensor.md"),
-        ("import tensor2tensor.utils.t2t_model as t", "t2t_model is not here: a model is a Keras model"),
+        (
+            "from tensor2tensor.layers import common_layers",
+            "common_layers does not exist here: layers are Keras layers",
+        ),
+        ("from tensor2tensor.utils import metrics", "metrics does not exist here: a problem's eval_metrics are names"),
+        (
+            "from tensor2tensor.data_generators import wiki",
+            "wiki does not exist here. See the imports in docs/coming_from_tensor2tensor.md",
+        ),
+        ("import tensor2tensor.utils.t2t_model as t", "t2t_model does not exist here: a model is a Keras model"),
     ],
 )
 def test_an_import_of_what_is_not_here_is_answered(call_command, tmp_path, line, words):

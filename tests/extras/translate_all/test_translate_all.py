@@ -184,7 +184,7 @@ def test_a_damaged_checkpoint_is_left_out(call_command, expected, tmp_path):
     data.write_bytes(data.read_bytes()[:100])
     result = call_command("t2t-translate-all", *FLAGS)
     assert (result.status, result.stdout) == (0, "translations/translate_own-200\n")
-    assert "warning: step 100 is left out: run/model.ckpt-100: damaged" in result.stderr
+    assert "warning: step 100 is skipped: run/model.ckpt-100: damaged" in result.stderr
     (data,) = (tmp_path / "run").glob("model.ckpt-200.data-*")
     data.unlink()
     (tmp_path / "translations/translate_own-200").unlink()
@@ -218,7 +218,7 @@ def test_another_command_translates(call_command, expected, tmp_path):
     silent = call_command(
         "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=true {params}")
     )
-    assert "translate_own-100: missing" in silent.stderr
+    assert "translate_own-100: --decoder_command" in silent.stderr
 
 
 def test_options_that_nobody_gave_are_left_out(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.extras.universal import digits
-from tests.benchmarks.test_systems import weights_of
+from tests.benchmarks.weights import weights_of
 
 RANDOM_POSITIONS = "universal_transformer_position_random_timing_tiny"
 

@@ -6,7 +6,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from t2t_lite import registry
 from t2t_lite.decoding.command.flag_checks import Asked, check
 from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.search.adapters import Ensemble
@@ -16,24 +15,15 @@ from t2t_lite.extras.universal.pondering import PonderSteps, draw_ponder_steps
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.runs.locating import find_run
 from t2t_lite.settings.search_options import SearchOptions
-from tests.decoding.runs import SENTENCES, make_problem_run
 from tests.decoding.scripted import numpy_search
+from tests.extras.universal.pondering_run import make_pondering_run
 
 TEXTS = ["the red.", "", "a tree. old."]
-ACT = {"recurrence_type": "act", "act_max_steps": 3, "act_halting_bias_init": 0.0, "position_start_index": "step"}
 
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("universal")
-    (folder / "data").mkdir()
-    texts = [folder / f"a.{language}" for language in ("en", "de")]
-    for path in texts:
-        path.write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
-    problem = registry.problem("translate_own")
-    files = [*map(str, texts)]
-    problem.configure(train_files=files, dev_files=files, vocab_size=330)
-    return make_problem_run(problem, "universal_transformer", folder, **ACT)
+    return make_pondering_run(tmp_path_factory.mktemp("universal"))
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ def test_positions_may_begin_farther_on_in_each_step():
         np.testing.assert_allclose(array(signals(X, step=step, lengths=lengths)), expected, atol=1e-5)
         at = array(signals(X[:, 2:3], step=step, position=2, lengths=lengths))
         np.testing.assert_allclose(at, expected[:, 2:3], atol=1e-5)
-    with pytest.raises(ValueError, match="needs `lengths`"):
+    with pytest.raises(ValueError, match="`lengths` is required"):
         signals(X, position=2)
 
 

@@ -143,7 +143,7 @@ def test_parameters_are_as_many_as_published(name, parameters):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"head": "class"}, "needs target_vocab_size of at least 2: received None"),
+        ({"head": "class"}, "target_vocab_size of at least 2: received None"),
         ({"last_id": VOCAB}, "from 0 to 14: received last_id=15"),
         ({"position": "sinusoidal"}, "`position` must be none"),
         ({"self_attention": "dot_product"}, "`self_attention` must be relative_segments"),

@@ -128,7 +128,7 @@ def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
     folder, tensors = write_xlnet(tmp_path / "body", "XLNetModel", prefix=False)
     with caplog.at_level(logging.WARNING):
         import_hugging_face(folder, str(tmp_path / "body_run"))
-    assert "without head" in caplog.text
+    assert "has no head" in caplog.text
     model = t2t_lite.load(str(tmp_path / "body_run")).model
     np.testing.assert_array_equal(model.query, tensors["mask_emb"])
     np.testing.assert_array_equal(
@@ -140,10 +140,7 @@ def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
 @pytest.mark.parametrize(
     "config, message",
     [
-        (
-            {"architectures": ["XLNetForQuestionAnswering"]},
-            "architectures=XLNetForQuestionAnswering…XLNetLMHead",
-        ),
+        ({"architectures": ["XLNetForQuestionAnswering"]}, "architectures=XLNetForQuestionAnswering…XLNetLMHead"),
         ({"attn_type": "uni"}, "attn_type=uni…bi"),
         ({"bi_data": True}, "bi_data=True…False"),
         ({"d_head": 8}, "d_head=8…4, d_model / n_head"),
@@ -166,6 +163,6 @@ def test_a_tensor_that_is_missing_or_has_no_place(tmp_path):
     folder, tensors = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
     path = f"{folder}/model.safetensors"
     write_tensors(path, tensors | {"transformer.extra": np.zeros(3, "float32")})
-    refuses_import(folder, tmp_path, "model.safetensors: extra has no place")
+    refuses_import(folder, tmp_path, "model.safetensors: extra does not belong")
     write_tensors(path, {name: tensor for name, tensor in tensors.items() if not name.endswith("1.rel_attn.seg_embed")})
     refuses_import(folder, tmp_path, "layer.1.rel_attn.seg_embed…missing…2 x 4 x 4")

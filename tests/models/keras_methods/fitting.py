@@ -87,11 +87,7 @@ class Batches(keras.utils.PyDataset):
 def fit_on_any_kind_of_data(case):
     batch = case.x, case.y
     _, weights = by_hand(case, 2)
-    for data in (
-        Batches(*batch),
-        (batch for _ in range(2)),
-        tf.data.Dataset.from_tensors(batch).repeat(2),
-    ):
+    for data in (Batches(*batch), (batch for _ in range(2)), tf.data.Dataset.from_tensors(batch).repeat(2)):
         model = case.compiled(model=case.fresh())
         model.fit(data, steps_per_epoch=2, verbose=0, shuffle=False)
         same(model.get_weights(), weights, 1e-5)

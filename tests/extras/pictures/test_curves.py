@@ -1,22 +1,12 @@
 """The curves of runs: what is read of their logs, and what is drawn."""
 
-import json
-
 import matplotlib.image
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.visualization import curves, drawing
-
-
-def write_log(folder, *lines, tail=""):
-    folder.mkdir(exist_ok=True)
-    (folder / "train.log").write_text("".join(json.dumps(line) + "\n" for line in lines) + tail)
-    return str(folder)
-
-
-def progress(step, loss):
-    return {"event": "progress", "step": step, "loss": loss, "learning_rate": 0.1, "target_tokens_per_second": 9.0}
+from t2t_lite.extras.pictures import curves
+from t2t_lite.visualization import drawing
+from tests.extras.pictures.run_logs import progress, write_log
 
 
 def test_steps_that_were_done_again_count_once(tmp_path):

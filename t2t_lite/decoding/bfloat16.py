@@ -1,0 +1,93 @@
+"""bfloat16 on this machine: whether it has instructions for it, and how much faster its matrix products are."""
+
+import logging
+import os
+import time
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.settings.ranges import COMPUTE_DTYPES
+
+_LOGGER = logging.getLogger("t2t_lite")
+_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86's two kinds of instructions, and ARM's
+_GPU_CAPABILITY = (8, 0)  # Ampere, the first with bfloat16
+_MOST_ROWS = 2048  # of a measured product, so that it takes milliseconds
+_WORTHWHILE = 1.5  # smaller speedups of products are lost in the rest of a step
+_SMALLEST = 256  # hidden_size; in narrower models other operations take most of the time
+
+
+def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
+    """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16.
+
+    Without them oneDNN falls back to code that is many times slower.
+
+    Args:
+        dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
+        check_device: bool; False returns `dtype` on any machine.
+        cpuinfo: path of Linux's description of the CPU.
+
+    Raises:
+        UserError: another dtype.
+    """
+    if dtype is not None and dtype not in COMPUTE_DTYPES:
+        raise UserError(f"compute_dtype={dtype}: expected {' or '.join(COMPUTE_DTYPES)}.")
+    missing = _missing_for_bfloat16(cpuinfo) if dtype == "bfloat16" and check_device else ""
+    if not missing:
+        return dtype
+    _LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. float32 is used.")
+    return "float32"
+
+
+def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
+    """Returns the reason why bfloat16 is slow on this machine, or ""."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
+        return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
+    if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
+        return "TF_ENABLE_ONEDNN_OPTS=0 turns the CPU's kernels for it off"
+    try:
+        with open(cpuinfo) as file:
+            words = set(file.read().split())
+    except OSError:
+        words = set()  # not Linux: unknown, so slow is assumed
+    return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"
+
+
+def suggest(setting, hparams, rows):
+    """Logs that a float32 model would be faster in bfloat16 on this CPU, if a measurement of half a second shows it.
+
+    Args:
+        setting: str, what the user would add to the command.
+        hparams: dict, the model's hyperparameters: dtype_policy, hidden_size, filter_size.
+        rows: int, the tokens that a step multiplies by the matrices.
+    """
+    is_large = hparams["dtype_policy"] == "float32" and hparams["hidden_size"] >= _SMALLEST
+    if not is_large or tf.config.list_physical_devices("GPU") or _missing_for_bfloat16():
+        return
+    factor = speedup(min(rows, _MOST_ROWS), hparams["hidden_size"], hparams["filter_size"])
+    if factor >= _WORTHWHILE:
+        _LOGGER.info(
+            f"bfloat16: this CPU multiplies matrices of the model's size {factor:.1f} times as fast as in float32 "
+            f"(measured now). {setting} uses it."
+        )
+
+
+def speedup(rows, inputs, outputs, seconds=0.5):
+    """Returns how many times as fast a product [rows, inputs] x [inputs, outputs] is in bfloat16 as in float32.
+
+    Args:
+        rows, inputs, outputs: int.
+        seconds: float, for which both take turns; the shortest turn of each counts.
+    """
+    product, best = tf.function(tf.matmul), {tf.float32: float("inf"), tf.bfloat16: float("inf")}
+    factors = {dtype: (tf.ones((rows, inputs), dtype), tf.ones((inputs, outputs), dtype)) for dtype in best}
+    for dtype in best:
+        product(*factors[dtype])  # traces it
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or max(best.values()) == float("inf"):
+        for dtype in best:
+            begin = time.perf_counter()
+            product(*factors[dtype]).numpy()
+            best[dtype] = min(best[dtype], time.perf_counter() - begin)
+    return best[tf.float32] / best[tf.bfloat16]
