@@ -111,7 +111,7 @@ def run(flags):
     job = _job(asked)
     from t2t_lite.corpora.catalogs import is_catalog
     from t2t_lite.data.problem import DatasetSplit
-    from t2t_lite.decoding.command import decode_files, decode_records, tuning
+    from t2t_lite.decoding.command import decode_catalogs, decode_files, decode_records, tuning
 
     split = DatasetSplit.TEST if asked["eval_use_test_set"] else DatasetSplit.EVAL
     source, output, reference = asked["decode_from_file"], asked["decode_to_file"], asked["decode_reference"]
@@ -126,13 +126,9 @@ def run(flags):
             from t2t_lite.decoding.command.features import write_features
 
             write_features(job, source, asked["features_file"], **_trained.features_options(flags))
-        case "decode_from_file" if is_catalog(source):
-            from t2t_lite.decoding.command.decode_catalogs import translate_catalog
-
-            beside = [f"--{name}" for name in ("decode_reference", "prefix_file") if asked[name]]
-            translate_catalog(job, source, output, beside)
         case "decode_from_file":
-            decode_files.translate_file(job, source, output, reference, asked["prefix_file"])
+            translate = decode_catalogs.translate_catalog if is_catalog(source) else decode_files.translate_file
+            translate(job, source, output, reference, asked["prefix_file"])
         case "records":
             decode_records.translate_records(job, split, output)
         case "stream":

@@ -8,7 +8,7 @@ from t2t_lite import registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.catalogs import Catalog, joined_lines
 from t2t_lite.errors import UserError, needs, shown
-from t2t_lite.extras.catalogs.text_pieces import TextPieces
+from t2t_lite.extras.catalogs.text_pieces import TextPieces, placeholders
 
 with needs("polib", "catalogs", "a .po file"):
     import polib
@@ -26,8 +26,8 @@ _MOST_BYTES = 2**28
 class PoCatalog(Catalog):
     """A `.po` file; see `Catalog`.
 
-    The form for one thing gets the translation of `msgid`, all others that of `msgid_plural`. Only empty forms are
-    filled in.
+    The form for one thing gets the translation of `msgid`, all others that of `msgid_plural`; it gets the latter, too,
+    where other numbers share it and `msgid` lacks a placeholder. Only empty forms are filled in.
 
     Attributes:
         encoding: str, the charset of the header.
@@ -48,7 +48,7 @@ class PoCatalog(Catalog):
             for index in range(forms.count):
                 if not entry.msgstr_plural.get(index):
                     entry.msgstr_plural[index] = ""
-                    text = entry.msgid if forms.is_of_one(index) else entry.msgid_plural
+                    text = entry.msgid if forms.takes_singular(index, entry) else entry.msgid_plural
                     self._slots.append((entry, index, TextPieces(text, keeps)))
         self.lines = [piece for _, _, pieces in self._slots for piece in pieces.pieces]
 
@@ -95,21 +95,37 @@ class PoCatalog(Catalog):
 
 
 class _Forms:
-    """The plural forms of a language: `count`, and `of_one`, the index of the form for one thing."""
+    """The plural forms of a language.
 
-    def __init__(self, count, of_one):
-        self.count, self.of_one = count, of_one
+    Args:
+        count: int.
+        form_of: function of a number that returns the index of its form.
 
-    def is_of_one(self, index):
-        """Returns whether a form is only for one thing, unlike the only form of a language without plurals."""
-        return self.count > 1 and index == self.of_one
+    Attributes:
+        count: int.
+        of_one: int, the index of the form for 1.
+        is_for_one_alone: bool, whether no other number has this form, unlike 21 in Russian.
+    """
+
+    def __init__(self, count, form_of):
+        self.count, self.of_one = count, form_of(1)
+        self.is_for_one_alone = not any(form_of(number) == self.of_one for number in (0, *range(2, 1000)))
+
+    def takes_singular(self, index, entry):
+        """Returns whether a form of an entry is that of its `msgid`, not of its `msgid_plural`.
+
+        A form for several numbers has to name the number, which a `msgid` such as "one file" does not.
+        """
+        if self.count == 1 or index != self.of_one:
+            return False
+        return self.is_for_one_alone or placeholders(entry.msgid) == placeholders(entry.msgid_plural)
 
 
 def _plural_forms(source, header, line):
     found = _PLURAL_FORMS.fullmatch(header or "")
     try:
-        count, of_one = int(found[1]), gettext.c2py(found[2])(1)
-        if not 0 <= of_one < count:
+        forms = _Forms(int(found[1]), gettext.c2py(found[2]))
+        if not 0 <= forms.of_one < forms.count:
             raise ValueError
     except (TypeError, ValueError, ZeroDivisionError, RecursionError):
         has = f"has Plural-Forms: {shown(header)}" if header else "has no Plural-Forms"
@@ -117,7 +133,7 @@ def _plural_forms(source, header, line):
             f"{source}, line {line}: an entry with plural forms, and the header {has}. Expected such as "
             '"Plural-Forms: nplurals=2; plural=(n != 1);\\n" for the target language.'
         ) from None
-    return _Forms(count, of_one)
+    return forms
 
 
 def _parsed(source):

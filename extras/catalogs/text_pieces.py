@@ -49,7 +49,7 @@ class TextPieces:
             before, after = len(part) - len(part.lstrip()), len(part.rstrip())
             parts.append(part[:before] + translation + part[after:])
         text = "".join(parts)
-        return text if _placeholders(text) == _placeholders(self._text) else None
+        return text if placeholders(text) == placeholders(self._text) else None
 
 
 def _has_letters(text):
@@ -57,5 +57,6 @@ def _has_letters(text):
     return any(map(str.isalpha, PLACEHOLDERS.sub("", text)))
 
 
-def _placeholders(text):
+def placeholders(text):
+    """Returns a Counter of the placeholders of a text."""
     return collections.Counter(PLACEHOLDERS.findall(text))

@@ -86,7 +86,7 @@ class LibreTranslateApi(Api):
         """Returns the translations of texts: lines and pieces of HTML are translated all at once."""
         version, export = self._versions.find()
         protects_tags = kind == "html" and self._protects_tags(version)
-        documents = [HTMLTexts(text, protects_tags) if kind == "html" else Lines(text) for text in texts]
+        documents = [HTMLTexts(text, protects_tags) if kind == "html" else TextLines(text) for text in texts]
         pieces = [piece for document in documents for piece in document.pieces]
         found = iter(self._run(export, pieces, is_abandoned))
         whole = [document.with_translations([next(found) for _ in document.pieces]) for document in documents]
@@ -124,7 +124,7 @@ class LibreTranslateApi(Api):
         return "tags" in getattr(problem.substitution, "kinds", ())
 
 
-class Lines:
+class TextLines:
     """The lines of a text, which are translated one by one; line ends and spaces around them stay.
 
     Args:

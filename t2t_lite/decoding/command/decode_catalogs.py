@@ -11,19 +11,19 @@ from t2t_lite.errors import UserError, counted
 _LOGGER = logging.getLogger("t2t_lite")
 
 
-def translate_catalog(job, source, output="", beside=()):
+def translate_catalog(job, source, output="", reference="", prefixes=""):
     """Translates the entries of a file that have no translation, and writes the file with all of its entries.
 
     Args:
         job: DecodingJob.
         source: path of a file of a registered kind.
         output: path to write; it must have the same extension.
-        beside: list of str, flags in use that need lines of text.
+        reference, prefixes: paths of files with a line for each line of text, which are refused.
 
     Raises:
         UserError: the file or the output cannot be used, or an option needs lines of text.
     """
-    _check(job, source, output, beside)
+    _check(job, source, output, {"--decode_reference": reference, "--prefix_file": prefixes})
     job.check_files({"--decode_to_file": output})
     substitution = job.runs[0].problem.substitution
     catalog = catalog_of(source)(source, getattr(substitution, "find", None))
@@ -44,7 +44,7 @@ def translate_catalog(job, source, output="", beside=()):
     translate_lines(job, part, output, convert=convert)
 
 
-def _check(job, source, output, beside):
+def _check(job, source, output, others):
     ending = plain_text.kind(source)
     if job.predicts or job.generates:
         raise UserError(
@@ -54,7 +54,7 @@ def _check(job, source, output, beside):
         found = f"--decode_to_file={output}: expected" if output else "--decode_to_file is missing. Expected"
         raise UserError(f"{found} the name of a {ending} file to write, as {source} is one.")
     settings = job.settings
-    used = [*beside, *(flag for flag, _ in job.files_beside().values())]
+    used = [*(flag for flag, path in others.items() if path), *(flag for flag, _ in job.files_beside().values())]
     used += ["--n_best_format=json"] * (job.n_best_format == "json")
     used += ["--decode_shards"] * (settings.shards > 1)
     used += [name for name in ("write_beam_scores", "identity_output") if getattr(settings, name)]

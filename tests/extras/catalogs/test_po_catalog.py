@@ -4,6 +4,8 @@ import collections
 import gettext
 import io
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -17,7 +19,6 @@ from t2t_lite.corpora.catalogs import catalog_of, is_catalog
 from t2t_lite.corpora.source_files import holds_both, read_corpus
 from t2t_lite.errors import UserError
 from t2t_lite.extras.catalogs.po_catalog import UNFINISHED, UNTRANSLATED, PoCatalog
-from t2t_lite.extras.protect.protected_texts import ProtectedTexts
 
 HEADER = """# Translators.
 msgid ""
@@ -81,7 +82,7 @@ def filled(path, translate=str.upper, **options):
 def test_entries_without_a_translation_are_filled_in_and_marked(path):
     catalog = PoCatalog(str(path))
     # fmt: off
-    assert catalog.lines == ["Open", "of", "now", "one file in", "files in", "First line", "Second"]
+    assert catalog.lines == ["Open", "of", "now", "files in", "files in", "First line", "Second"]
     # fmt: on
     file, counts, _ = filled(path)
     assert counts == [5, 0]
@@ -96,7 +97,7 @@ def test_entries_without_a_translation_are_filled_in_and_marked(path):
     forms = by_id["one file in {name}"]
     assert forms.msgid_plural == "%(count)d files in {name}" and forms.fuzzy
     assert forms.msgstr_plural == {
-        0: "ONE FILE IN {name}", 1: "%(count)d файла в {name}", 2: "%(count)d FILES IN {name}",
+        0: "%(count)d FILES IN {name}", 1: "%(count)d файла в {name}", 2: "%(count)d FILES IN {name}",
     }  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def test_other_programs_read_the_result(path, tmp_path):
     store = po.pofile.parsestring(content)
     fuzzy = [unit.isfuzzy() for unit in store.units if unit.source and not unit.isobsolete() and not unit.isheader()]
     assert fuzzy == [True, False, True, True, True, True]
-    for include_fuzzy, expected in ((True, "ONE FILE IN {name}"), (False, "%(count)d files in {name}")):
+    for include_fuzzy, expected in ((True, "%(count)d FILES IN {name}"), (False, "%(count)d files in {name}")):
         with (tmp_path / "a.mo").open("wb") as compiled:
             assert convertmo(io.BytesIO(content), compiled, None, include_fuzzy)
         translations = gettext.GNUTranslations(io.BytesIO((tmp_path / "a.mo").read_bytes()))
@@ -132,9 +133,10 @@ def test_a_translation_with_other_placeholders_or_none_is_left_out(path):
 
 
 def test_placeholders_that_the_model_keeps_stay_in_their_sentence(path):
-    keeps = ProtectedTexts(("tags", "placeholders")).find
+    protect = pytest.importorskip("t2t_lite.extras.protect.protected_texts")
+    keeps = protect.ProtectedTexts(("tags", "placeholders")).find
     lines = PoCatalog(str(path), keeps).lines
-    assert lines[0] == "Open %d of %2$s <b>now</b>" and "one file in {name}" in lines
+    assert lines[0] == "Open %d of %2$s <b>now</b>" and lines[2] == "%(count)d files in {name}"
 
 
 def test_encodings_and_line_ends_stay(tmp_path):
@@ -148,6 +150,22 @@ def test_a_language_without_plurals_has_one_form_from_the_plural(tmp_path):
     header = re.sub("nplurals=.*;", "nplurals=1; plural=0;", HEADER)
     (tmp_path / "a.po").write_text(header + '\nmsgid "a file"\nmsgid_plural "files"\nmsgstr[0] ""\n', encoding="utf-8")
     assert next(iter(filled(tmp_path / "a.po")[0])).msgstr_plural == {0: "FILES"}
+
+
+@pytest.mark.parametrize(
+    ("forms", "msgid", "expected"),
+    [("nplurals=2; plural=(n != 1);", "one file", "ONE FILE"), ("nplurals=2; plural=(n > 1);", "one file", "%d FILES"),
+     ("nplurals=2; plural=(n > 1);", "%d file", "%d FILE"), ("nplurals=2; plural=n==1;", "one file", "ONE FILE")],
+)  # fmt: skip
+def test_a_form_of_several_numbers_names_the_number(tmp_path, forms, msgid, expected):
+    header = re.sub("nplurals=.*;", forms, HEADER)
+    entry = f'\n#, c-format\nmsgid "{msgid}"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    (tmp_path / "a.po").write_text(header + entry, encoding="utf-8")
+    file, _, content = filled(tmp_path / "a.po")
+    assert sorted(next(iter(file)).msgstr_plural.values()) == sorted([expected, "%d FILES"])
+    if program := shutil.which("msgfmt"):  # gettext's own check
+        command = [program, "--check-format", "--use-fuzzy", "-o", tmp_path / "a.mo", "-"]
+        assert subprocess.run(command, input=content, capture_output=True).returncode == 0
 
 
 def test_pairs_are_finished_entries(path):

@@ -30,7 +30,8 @@ def test_a_text_without_letters_needs_no_translation():
 
 
 def test_what_is_kept_stays_within_its_piece():
-    pieces = TextPieces("Open %s now\nor %d", lambda text: [(5, 7)])
-    assert pieces.pieces == ["Open %s now", "or"]
-    assert pieces.joined(["Jetzt %s", "x"]) == "Jetzt %s\nx %d"
+    pieces = TextPieces("%d: open %s now\nor %d", lambda text: [(9, 11)])
+    assert pieces.pieces == [": open %s now", "or"]
+    assert pieces.joined([": jetzt %s", "x"]) == "%d: jetzt %s\nx %d"
     assert pieces.joined(["Jetzt", "x"]) is pieces.joined(["Jetzt %s %s", "x"]) is pieces.joined(["%s", " "]) is None
+    assert TextPieces("%s", lambda text: [(0, 2)]).pieces == []

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.extras.libretranslate import in_t2t_server, libretranslate_api
-from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, Lines
+from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, TextLines
 from tests.extras.serving.doubles import Versions, asker, rest_server
 
 FORM = "application/x-www-form-urlencoded"
@@ -78,7 +78,7 @@ def test_a_text_and_several_texts(translate, form):
 def test_lines_and_the_spaces_around_them_stay(translate, asked):
     text = "  one\r\n\r\n\ttwo \n three\n"
     assert translate(q=text)[1]["translatedText"] == text.upper() and asked == ["one", "two", "three"]
-    assert Lines(" \n").pieces == []
+    assert TextLines(" \n").pieces == []
 
 
 def test_html(translate, asked):
