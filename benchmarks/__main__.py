@@ -5,8 +5,8 @@ python -m benchmarks all                   # also some benchmarks without peers
 python -m benchmarks decoding training     # these: make bench BENCH="decoding training"
 python -m benchmarks --quick               # small sizes, into bench/results: make bench BENCH_FLAGS=--quick
 
-Flags after the names are passed to each benchmark: `python -m benchmarks.NAME --help` lists its flags. A benchmark that
-fails does not stop the others; the exit status is then 1.
+Flags after the names are passed to each benchmark: `python -m benchmarks.NAME --help` lists its flags. If a benchmark
+fails, the other benchmarks still run, and the exit status is 1.
 """
 
 import argparse

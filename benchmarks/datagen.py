@@ -112,7 +112,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Writes the corpus if it does not exist, and runs the command."""
+    """Writes the corpus unless the files exist, and runs t2t-datagen."""
     pairs, paths_by_name = 5_000 if flags.quick else flags.pairs, work.texts(flags.bench_dir)
     seeds = flags.seed_files.split(",") if flags.seed_files else [paths_by_name["train.en"], paths_by_name["train.de"]]
     folder = os.path.join(flags.bench_dir, "datagen")

@@ -38,7 +38,7 @@ def add_flags(parser):
     work.add_flags(parser)
     parser.add_argument("--size", choices=SIZES, default="base")
     parser.add_argument("--batches", default="1,32", help="batch sizes")
-    parser.add_argument("--count", default="8,32", help="sentences, for each batch size")
+    parser.add_argument("--count", default="8,32", help="number of sentences, for each batch size")
     parser.add_argument("--weights_dtype", default="float32")
 
 

@@ -13,7 +13,7 @@ import sys
 from benchmarks.harness.command import chosen, compare, main
 from benchmarks.harness.turns import answer_turns
 
-TITLE = "Cached steps beside full passes"
+TITLE = "Cached steps compared with full passes"
 SIDES = {"cached": "cached steps", "full": "full passes"}
 NEEDS = {}
 VOCAB, LENGTH, BEAM = 2_000, 64, 4

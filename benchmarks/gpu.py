@@ -12,10 +12,11 @@ over a large vocabulary in blocks of rows), `variants` (the first case of traini
 XLA's command buffers, and without XLA), `jax` (the same layers under jax.jit), `more` (float32, small batches). If
 something is missing (PyTorch, JAX, memory), the section reports it, and the other sections continue.
 
-All sides have random weights and the same shapes. They run in separate processes, warm up in parallel, and take turns
-on the GPU one at a time. A training batch has rows of 32 ids per side without padding (1,024 ids for a language model),
-read from records by the trainer's pipeline; dropout is 0.1, and the optimizer is Adam. Operations are counted as by
-`t2t-trainer --describe`. Outputs of searches always reach the length limit. The result is written after each section.
+All sides have random weights and the same shapes. The sides run in separate processes, warm up in parallel, and take
+turns on the GPU one at a time. A training batch has rows of 32 ids per side without padding (1,024 ids for a language
+model), read from records by the trainer's pipeline; dropout is 0.1, and the optimizer is Adam. Operations are counted
+as by `t2t-trainer --describe`. Outputs of searches always reach the length limit. The result is written after each
+section.
 """
 
 import argparse
@@ -95,7 +96,7 @@ class Card:
                 if self.left < 20:
                     self.page.leave_out(name, f"the {self.flags.minutes:g} minutes were over")
                 elif self.page.nothing_works:
-                    self.page.leave_out(name, "no step of training works")
+                    self.page.leave_out(name, "no training step works")
                 elif name in ("works", "attention", "loss_blocks", "variants", "jax"):
                     getattr(self, name)()
                 else:
@@ -119,9 +120,9 @@ class Card:
             print(f"gpu: t2t_lite does not start: {hellos['ours']['error']}", file=sys.stderr)
             return False
         if hellos["ours"]["card"] is None and not self.flags.cpu:
-            reason = pages.first_match(pair["ours"].log, "dlopen|cuInit|cuda drivers") or "it does not say why"
+            reason = pages.first_match(pair["ours"].log, "dlopen|cuInit|cuda drivers") or "no reason was logged"
             print(
-                f"gpu: TensorFlow sees no GPU: {reason.rstrip('.')}. Expected a card that nvidia-smi lists, and "
+                f"gpu: TensorFlow sees no GPU: {reason.rstrip('.')}. Expected a GPU that nvidia-smi lists, and "
                 "pip install '.[cuda]'; --cpu tries every section on the CPU.", file=sys.stderr,
             )  # fmt: skip
             return False

@@ -36,7 +36,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Measures the sides one after another, because in turns they would not be long runs."""
+    """Measures the sides one after another, because the sides' runs would be short if they took turns."""
     this = sys.modules[__name__]
     train_steps, requests = (24, 12) if flags.quick else (flags.train_steps, flags.requests)
     pattern = os.path.join(work.data_dir(flags.bench_dir), "*-train-*")

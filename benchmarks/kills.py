@@ -91,7 +91,7 @@ class Run:
 
 
 def is_due(run, moment, step, begun, since):
-    """Returns whether to kill now a process that started at time `since` after `begun` logged events."""
+    """Returns whether to kill the process now, which started at time `since` after `begun` logged events."""
     if moment == "in a save":
         return any(number >= step for number in run.unlisted(since))
     new = run.events()[begun:]

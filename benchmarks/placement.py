@@ -18,7 +18,7 @@ import sys
 GRAPHS = {
     "training": "a training step, float32",
     "mixed": "a training step, mixed_bfloat16",
-    "compiled": "a training step, xla_compile: what is outside of it",
+    "compiled": "a training step, xla_compile: operations outside XLA",
     "beam": "beam search, 4 beams",
     "greedy": "greedy search",
     "sampling": "sampling, top_k=10",

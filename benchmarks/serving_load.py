@@ -7,8 +7,8 @@ The run is exported. Texts are sampled: whole sentences, parts of sentences and 
 hostile (random bytes, control characters, other scripts, 100,000 characters …). The texts are translated offline by
 Translator, with invalid UTF-8 replaced by U+FFFD as in TensorFlow. A separate process, without the package's layers,
 loads the export with the session loader, like TensorFlow Serving, and runs its tensors by name from `--threads`
-threads. Each thread sends its next request when it has the answer to the previous one. This is repeated for each number
-of texts per request in `--batches`, with as many texts as `--counts` says.
+threads. Each thread sends its next request when it has the answer to the previous one. The test is repeated for each
+number of texts per request in `--batches`, with the number of texts in `--counts`.
 
 Every answer is compared with the offline translation. An answer is wrong if its text or its `truncated` differs, except
 for ties, where the scores of the two outputs differ by at most 1e-5. Memory is the resident set of the process,

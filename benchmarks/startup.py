@@ -39,7 +39,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Times whole processes in turns."""
+    """Times imports, --help, mistakes and first translations."""
     rounds, python = rounds_of(flags, 3), [sys.executable, "-c"]
     compare(result, "import", {side: [*python, IMPORTS[side]] for side in flags.sides}, rounds)
     for command in COMMANDS if "ours" in flags.sides else ():

@@ -8,7 +8,7 @@ Each side trains for as many steps as it can run in `--minutes` on this machine,
 a few steps; its learning rate falls to 0 at the end. With `--jobs`, each run gets an equal share of the cores. Texts
 are decoded with beam 4 and the value of --alphas with which the side's first run has the best BLEU on the development
 set; BLEU is sacreBLEU's. Operations are those of training (three forward passes), counted as by `t2t-trainer
---describe`. If a run was interrupted, the next call with the same --bench_dir continues it.
+--describe`. If a run was interrupted, the next call with the same --bench_dir continues the run.
 """
 
 import itertools

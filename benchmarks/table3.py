@@ -7,7 +7,7 @@ The base model has 3 + 3 layers of hidden size 128, 4 heads, 8,000 pieces and 2,
 dropout and learning rates. (tensor2tensor's sets also apply dropout to attention weights and filter units, and have
 twice the learning rate.) Each row changes the same part as the paper's row, by about the same factor. As in the paper,
 figures are for the development set. A row of 1,500 steps takes about 13 minutes on one core, the wide row half an hour.
-If a row was interrupted, the next call with the same --bench_dir continues it.
+If a row was interrupted, the next call with the same --bench_dir continues the row.
 """
 
 import pathlib

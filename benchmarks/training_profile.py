@@ -118,7 +118,7 @@ def self_times(folder):
 
 
 def profile(name, size, batches, rounds):
-    """Measures one of `SIDES`; returns what is printed."""
+    """Profiles a step of one side; returns the figures to print."""
     from t2t_lite import registry
 
     hparams = (
@@ -127,7 +127,7 @@ def profile(name, size, batches, rounds):
         .parse(training.HPARAMS.get(name, ""))
     )
     step = training.new_step(hparams)
-    import tensorflow as tf  # after t2t_lite, which asks for oneDNN
+    import tensorflow as tf  # after t2t_lite, which enables oneDNN
 
     from t2t_lite.training.training_data import StepBatches
 
@@ -139,7 +139,7 @@ def profile(name, size, batches, rounds):
     for product, (_, product_flops) in operations.items():
         flops, alone[product] = flops + counts[product] * product_flops, float("inf")
     step_seconds, times = float("inf"), {}
-    for turn in range(rounds + 2):  # two to warm up
+    for turn in range(rounds + 2):  # the first two warm up
         seconds = cpu_seconds(lambda: float(step(placed)["objective"]["targets"]))
         if turn >= 2:
             step_seconds = min(step_seconds, seconds)

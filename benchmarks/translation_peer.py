@@ -5,9 +5,9 @@ python benchmarks/translation_peer.py --train=train.en.gz,train.de.gz --vocabula
 
 M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. The peer has the same pieces, label
 smoothing, Adam and learning rates by step. Its batches have the same number of tokens and are made of examples of
-similar length, shuffled in each pass. It is decoded by `generate` with a beam of 4. M2M100's length penalty is not the
-same function as t2t_lite's, so alpha should be selected on the dev set for both: with other sentences or another alpha,
-the same command reuses the trained weights. The script prints the training loss (which includes label smoothing;
+similar length, shuffled in each pass. The peer decodes with `generate` and a beam of 4. M2M100's length penalty is not
+the same function as t2t_lite's, so alpha should be selected on the dev set for both: with other sentences or another
+alpha, the same command reuses the trained weights. The script prints the training loss (which includes label smoothing;
 subtract its entropy, 1.224 nats for 8,000 pieces, to compare it with t2t-trainer's objective), target tokens per
 second, the seconds of training, and the loss on --dev.
 """
@@ -79,7 +79,7 @@ def padded(rows):
 
 
 def new_model(flags, vocab_size):
-    """Returns the model, in training mode."""
+    """Creates the model, in training mode."""
     config = M2M100Config(
         vocab_size=vocab_size, d_model=flags.hidden_size, encoder_layers=flags.layers, decoder_layers=flags.layers,
         encoder_ffn_dim=flags.filter_size, decoder_ffn_dim=flags.filter_size, encoder_attention_heads=flags.heads,

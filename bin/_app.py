@@ -78,7 +78,7 @@ def define_tf1_flags(flags):
 
 
 def refuse_packed(flags, *names):
-    """Raises `UserError` if one of the flags names an output whose extension is that of a compressed file."""
+    """Raises `UserError` if one of the flags names an output with the extension of a compressed file."""
     for name in names:
         path = flags[name].value or ""
         if program := PACKERS.get(os.path.splitext(path)[1].lower()):

@@ -100,12 +100,9 @@ def _sentence(flags, answerer):
 
 
 _TEXT = Mode(
-    "--text",
-    ("text", "target", "kind", "view", "layer", "heads", "word", "whole_words"),
-    run=_sentence,
-    asked=lambda flags: flags.text is not None,
-    check=lambda flags: check_picture(flags, "attention"),
-)
+    "--text", ("text", "target", "kind", "view", "layer", "heads", "word", "whole_words"), run=_sentence,
+    asked=lambda flags: flags.text is not None, check=lambda flags: check_picture(flags, "attention"),
+)  # fmt: skip
 
 
 def modes():

@@ -3,7 +3,7 @@
     t2t-datagen --problem=translate_ende_phrasebook --data_dir=data
     t2t-datagen --problem=translate_own --data_dir=data --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000
 
-If the data is already complete, the command does nothing; if an earlier run was stopped, it resumes there.
+If the data is already complete, the command does nothing. If an earlier command was stopped, it resumes the work.
 """
 
 import collections

@@ -81,12 +81,9 @@ def define_flags(flags):
     flags.DEFINE_integer("decode_shards", 1, "Number of commands that split the input; this one decodes part "
                          "--worker_id.", limits=SHARDS)  # fmt: skip
     flags.DEFINE_integer(
-        "worker_id",
-        0,
-        "Number of the part that this command decodes, counted from 0; see --decode_shards.",
-        0,
+        "worker_id", 0, "Number of the part that this command decodes, counted from 0; see --decode_shards.", 0,
         SHARDS.most - 1,
-    )
+    )  # fmt: skip
     flags.no_effect("decode_in_memory", "outputs go to a file or to standard output; in Python: "
                     "t2t_lite.Translator.load(output_dir).translate(texts)", is_bool=True)  # fmt: skip
     _app.define_tf1_flags(flags)

@@ -45,12 +45,10 @@ def define_flags(flags):
         "model; other formats keep no settings.",
     )
     flags.DEFINE_enum(
-        "weights_dtype",
-        "float32",
-        COMPUTE_DTYPES,
+        "weights_dtype", "float32", COMPUTE_DTYPES,
         "Type of the weights. With bfloat16 the export is half the size and computes in bfloat16, for CPUs that "
         "support it.",
-    )
+    )  # fmt: skip
     _trained.define_features_flags(flags)
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
     flags.DEFINE_bool("export_as_tfhub", False, "Not supported.")

@@ -22,11 +22,9 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_enum("from", None, [*modes()], "The package that trained the model.")
     flags.DEFINE_path(
-        "path",
-        None,
-        "The model: a checkpoint, …/model.ckpt-N, or a folder. With --from=hugging_face, the folder of a "
+        "path", None, "The model: a checkpoint, …/model.ckpt-N, or a folder. With --from=hugging_face, the folder of a "
         "MarianMTModel, GPT-2, BERT or a model derived from them.",
-    )
+    )  # fmt: skip
     flags.DEFINE_list(
         "languages",
         [],

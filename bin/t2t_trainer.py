@@ -5,9 +5,6 @@ of the run. A run remembers its problem, model and hyperparameters, so these fla
 Different values are an error. If --hparams_set is given again, the run keeps the values stored when it began. A run
 also remembers flags such as --train_steps, --keep_checkpoint_max or --best_checkpoint_metric, but these may be changed.
 
---random_seeds=1,2,3 trains one run per seed, in --output_dir/seed_1, …, and prints the mean and standard deviation of
-their metrics.
-
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
 """
 

@@ -28,14 +28,14 @@ extensions = [
     "extensions.folder_links",
 ]
 
-# The pages, and what of the repository they link to.
+# The pages, and the files of the repository that they link to.
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**", "deploy/*.md", "examples/**", "benchmarks/**"]
 exclude_patterns = [".*", "**/.*", "**/_build", "**/__pycache__", "build", "dist", "quickstart", "tests", "t2t_lite"]
-# Pages of measurements are reached from their own index page.
+# Pages of measurements are linked from their own index page, so they are not in a toctree.
 suppress_warnings = ["toc.not_included"]
 nitpicky = True
-# Types in signatures may be of other packages or internal, and back-quoted words of docstrings need not be names.
+# Types in signatures may be internal or from other packages; back-quoted words in docstrings need not be names.
 nitpick_ignore_regex = [("py:(obj|class)", ".*"), ("py:.*", r"(?!t2t_lite\.).*")]
 
 myst_heading_anchors = 4
@@ -44,7 +44,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "exclude-members": "build, get_config, from_config, compute_output_shape"}
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
-# One entry may describe several arguments, whose types it says in words.
+# One entry may describe several arguments and give their types in words.
 napoleon_use_param = napoleon_use_rtype = False
 napoleon_use_ivar = True
 add_module_names = False
@@ -54,4 +54,4 @@ html_copy_source = html_show_sourcelink = False
 html_extra_path = ["extensions/static"]
 html_theme_options = {"top_of_page_buttons": []}
 html_show_copyright = False
-smartquotes = False  # they are code: {"inputs": ids}, --name
+smartquotes = False  # these are code: {"inputs": ids}, --name

@@ -106,7 +106,7 @@ def _arrow(drawing, x1, x2, y):
 
 
 def _elbow(drawing, source, target, around=False):
-    """Draws the line from a lane's output to the first box of another: directly below, or around those between."""
+    """Draws a line from a lane's output to the first box of another lane, around the lanes between."""
     begin_top, end_top = (LEFT + i * (LANE + BETWEEN) for i in (source, target))
     file, edge = LEFT + 16 + 3 * (BOX + GAP), LEFT - 10
     above, end = end_top - BETWEEN / 2, end_top + HEAD + 29
@@ -122,7 +122,7 @@ def _elbow(drawing, source, target, around=False):
     drawing.text(LEFT + 15, end, "▶", anchor="right", size=10)
 
 
-# By the word that registers something in a module, or its file's name: what an extra adds.
+# What an extra adds, by the word that registers it in a module or by the name of the module's file.
 ADDS = {
     "problems": r"^@(registry\.)?register_problem\b",
     "models": r"^@(registry\.)?register_model\b",
@@ -134,7 +134,7 @@ ADDS = {
 
 
 def extras_drawn():
-    """Returns the picture of the extras: a line for each folder, with what it says it is, and what it adds."""
+    """Returns the picture of the extras: a line per folder, with its description and the names that it adds."""
     lines = [(name, *_facts(path)) for name, path in extras().items()]
     drawing = Drawing(WIDTH, len(lines) * ROW + 2 * LEFT, "The extras of t2t_lite")
     for i, (name, adds, what) in enumerate(lines):
@@ -155,7 +155,7 @@ def _facts(folder):
     adds += [path.stem.replace("_", "-") for path in sources if path.stem.startswith("t2t_")]
     adds += [f"in {path.stem[3:].replace('_', '-')}" for path in sources if path.stem.startswith("in_t2t_")]
     first = ast.get_docstring(ast.parse(sources[folder / "__init__.py"])).partition("\n")[0]
-    what = re.sub(r"^[\w -=]{,40}: ", "", first)  # what is before a colon is the name once more
+    what = re.sub(r"^[\w -=]{,40}: ", "", first)  # the part before a colon repeats the name
     return ", ".join(adds), textwrap.shorten(what, 64, placeholder=" …")
 
 

@@ -1,4 +1,4 @@
-"""A decoder-only language model made of the layers: it learns to close brackets, and samples with a cache.
+"""A decoder-only language model built from layers: it learns to close brackets, and samples with a cache.
 
     python examples/language_model.py
 
@@ -16,7 +16,7 @@ from keras import ops
 from t2t_lite.layers import SinusoidalPositionEmbedding, TokenEmbedding, TransformerDecoderLayer
 from t2t_lite.training.losses import SmoothedCrossEntropy
 
-SYMBOLS = " ([{)]}"  # by id; 0 is padding, id + 3 closes id
+SYMBOLS = " ([{)]}"  # indexed by id; 0 is padding, and id + 3 closes id
 LENGTH, MAX_DEPTH = 16, 3
 
 
@@ -26,7 +26,7 @@ def bracket_strings(count, seed):
     for row in ids:
         pending = []
         for i in range(LENGTH):
-            chance = {0: 1.0, MAX_DEPTH: 0.0}.get(len(pending), 0.5)  # of one more opening bracket
+            chance = {0: 1.0, MAX_DEPTH: 0.0}.get(len(pending), 0.5)  # probability of another opening bracket
             if opens := draw.random() < chance:
                 pending.append(draw.randint(1, 3))
             row[i] = pending[-1] if opens else pending.pop() + 3
@@ -35,7 +35,7 @@ def bracket_strings(count, seed):
 
 
 def is_valid(text):
-    """Says whether each closing bracket is of the kind of the last one still open."""
+    """Returns whether each closing bracket matches the last open bracket."""
     pending = []
     for i in map(SYMBOLS.index, text):
         if i <= 3:
@@ -46,7 +46,7 @@ def is_valid(text):
 
 
 class LanguageModel(keras.Model):
-    """A decoder without an encoder: int ids [batch, length] -> logits, each from the ids before it."""
+    """A decoder without an encoder: int ids [batch, length] -> logits; each position depends only on earlier ids."""
 
     def __init__(self, vocab_size, hidden_size=64, num_heads=4, num_layers=2):
         super().__init__()
@@ -55,14 +55,14 @@ class LanguageModel(keras.Model):
         self.blocks = [TransformerDecoderLayer(num_heads, 4 * hidden_size, dropout=0.0) for _ in range(num_layers)]
 
     def call(self, ids, training=None):
-        """All positions at once."""
+        """Computes all positions in one pass."""
         x = self.position(self.embedding(ops.pad(ids, ((0, 0), (1, 0)))[:, :-1]))  # shifted; id 0 embeds to zero
         for block in self.blocks:
             x = block(x, training=training)
         return self.embedding(x, reverse=True)
 
     def step(self, last_ids, position, caches):
-        """One position: the logits [batch, vocab] after the ids [batch] of the one before, and the new caches."""
+        """Computes one position from the previous ids [batch]: returns the logits [batch, vocab] and the new caches."""
         x = self.position(self.embedding(last_ids[:, None]), position=position)
         seen = ops.arange(LENGTH)[None, None] <= position
         for i, block in enumerate(self.blocks):
@@ -70,7 +70,7 @@ class LanguageModel(keras.Model):
         return self.embedding(x, reverse=True)[:, 0], caches
 
     def sample(self, prompt, seed):
-        """Continues ids [batch, length]. Returns (ids [batch, LENGTH], the steps' logits [batch, LENGTH, vocab])."""
+        """Samples from a prompt [batch, length]; returns (ids [batch, LENGTH], logits [batch, LENGTH, vocab])."""
         caches = [block.init_cache(None, len(prompt), LENGTH) for block in self.blocks]
         ids, steps, seeds = ops.zeros((len(prompt), 1), "int32"), [], keras.random.SeedGenerator(seed)
         for position in range(LENGTH):

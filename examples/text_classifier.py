@@ -1,4 +1,4 @@
-"""The encoder in a functional Keras model, which classifies the agent of a sentence as a person or an animal.
+"""The encoder in a functional Keras model that classifies the agent of a sentence as a person or an animal.
 
     python examples/text_classifier.py
 
@@ -44,7 +44,7 @@ def classifier(vocab_size, hidden_size=64, num_layers=2):
     x = SinusoidalPositionEmbedding()(x)
     for _ in range(num_layers):
         x = TransformerEncoderLayer(num_heads=4, filter_size=2 * hidden_size, dropout=0.1)(x)
-    x = keras.layers.GlobalAveragePooling1D()(x)  # over the words: the mask has come all the way
+    x = keras.layers.GlobalAveragePooling1D()(x)  # over the words only: the layers propagate the mask
     return keras.Model(ids, keras.layers.Dense(1, activation="sigmoid")(x))
 
 

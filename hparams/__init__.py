@@ -1,1 +1,1 @@
-"""Hyperparameter sets; each registers itself."""
+"""The built-in hyperparameter sets, which register themselves when imported."""

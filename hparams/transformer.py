@@ -1,8 +1,8 @@
-"""Sets for `--hparams_set` (mirrors tensor2tensor's models/transformer.py; the paper's are the `_v1` ones).
+"""Transformer sets for `--hparams_set` (mirrors tensor2tensor's models/transformer.py; `_v1` marks the paper's sets).
 
-Three families: the paper's models; the rows of its table 3, each with one change to `transformer_base_v1`; and
-tensor2tensor's later sets, with its values. docs/hparams_sets.md lists all sets with their sizes;
-docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that are not supported here.
+There are three families: the paper's models; the rows of the paper's table 3, each with one change to
+`transformer_base_v1`; and tensor2tensor's later sets, with tensor2tensor's values. docs/hparams_sets.md lists all sets
+with their sizes; docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that are not supported here.
 """
 
 from t2t_lite.registry import register_hparams
@@ -38,10 +38,10 @@ def transformer_big_enfr_v1():
 
 @register_hparams
 def transformer_parsing_v1():
-    """The paper's parser (section 6.3): 4 layers, d_model 1024, otherwise as base.
+    """The paper's parser (section 6.3): 4 layers with d_model 1024, otherwise like the base model.
 
-    The paper chose "dropout, both attention and residual" on its development set without giving the rates: 0.2 and
-    0.2 are those of tensor2tensor's transformer_parsing_base.
+    The paper chose "dropout, both attention and residual" on its development set but does not give the rates. The rates
+    of 0.2 and 0.2 are from tensor2tensor's transformer_parsing_base.
     """
     return _changed(
         transformer_base_v1(),
@@ -52,15 +52,15 @@ def transformer_parsing_v1():
     )
 
 
-# Table 3 of the paper: the changes of each row to the base model; d_v stays 64 in row (B). In tensor2tensor these names
-# stand for changes to its transformer_base_v3, which are other models.
+# Table 3 of the paper: how each row changes the base model; d_v stays 64 in row (B). In tensor2tensor, these names are
+# changes to its transformer_base_v3, so the models differ.
 TABLE_3 = {
-    # (A): heads, which share 512 channels
+    # (A): number of heads, which share 512 channels
     "transformer_h1": {"num_heads": 1},
     "transformer_h4": {"num_heads": 4},
     "transformer_h16": {"num_heads": 16},
     "transformer_h32": {"num_heads": 32},
-    # (B): d_k = 16 and 32, given as the total over all heads
+    # (B): d_k = 16 and 32, multiplied by the number of heads
     "transformer_k128": {"attention_key_channels": 128},
     "transformer_k256": {"attention_key_channels": 256},
     # (C): layers per side, d_model, d_ff
@@ -89,17 +89,18 @@ def _register_row(name):
     return make
 
 
-globals().update({name: _register_row(name) for name in TABLE_3})  # each is importable, as the other sets are
+# Each set can be imported by name, like the other sets.
+globals().update({name: _register_row(name) for name in TABLE_3})
 
 
-# tensor2tensor's sets, under its names and with its values.
+# tensor2tensor's sets, with its names and values.
 
 
 @register_hparams
 def transformer_base_v2():
-    """tensor2tensor's second version: pre-norm, dropout inside the sub-layers too, a longer and higher warm-up.
+    """tensor2tensor's second version: pre-norm, additional dropout inside the sub-layers, a longer and higher warm-up.
 
-    The epsilon of its layer norm and its layout of the sinusoids also differ from the paper's sets.
+    The epsilon of layer norm and the layout of the sinusoids also differ from the paper's sets.
     """
     return _changed(
         transformer_base_v1(),
@@ -109,7 +110,8 @@ def transformer_base_v2():
         position_layout="tensor2tensor",
         attention_dropout=0.1,
         relu_dropout=0.1,
-        learning_rate_constant=2.0,  # there learning_rate 0.2, times the 5000 · 0.002 of its "legacy" schedule
+        # in tensor2tensor, learning_rate 0.2 is multiplied by 5000 · 0.002 in the "legacy" schedule
+        learning_rate_constant=2.0,
         learning_rate_warmup_steps=8000,
     )
 
@@ -159,9 +161,9 @@ def transformer_base_single_gpu():
 
 @register_hparams
 def transformer_base_multistep8():
-    """tensor2tensor's base model with 8 batches per update (there optimizer "multistep_adam").
+    """tensor2tensor's base model with 8 batches per update ("multistep_adam" in tensor2tensor).
 
-    A step is an update here, but a batch there, so train_steps is an eighth of tensor2tensor's.
+    A step is an update here but a batch in tensor2tensor, so train_steps is an eighth of tensor2tensor's value.
     """
     return _changed(transformer_base(), gradient_accumulation_steps=8)
 
@@ -180,13 +182,16 @@ def transformer_small():
 
 @register_hparams
 def transformer_l10():
-    """tensor2tensor's base model with 10 layers per side. It is not in table 3, so the parent is tensor2tensor's."""
+    """tensor2tensor's base model with 10 layers per side.
+
+    This model is not in table 3, so the set is based on tensor2tensor's base model.
+    """
     return _changed(transformer_base(), num_hidden_layers=10)
 
 
 @register_hparams
 def transformer_relative():
-    """tensor2tensor's base model with relative positions (Shaw et al. 2018) on the keys, and no others."""
+    """tensor2tensor's base model with only relative positions (Shaw et al. 2018), on the keys."""
     return _changed(
         transformer_base(), pos="none", self_attention_type="dot_product_relative", max_relative_position=20
     )
@@ -200,7 +205,7 @@ def transformer_relative_tiny():
 
 @register_hparams
 def transformer_parsing_base():
-    """tensor2tensor's parser; the paper's has 4 layers (`transformer_parsing_v1`)."""
+    """tensor2tensor's parser; the paper's parser has 4 layers (`transformer_parsing_v1`)."""
     return _changed(
         transformer_base(),
         attention_dropout=0.2,
@@ -220,20 +225,20 @@ def transformer_parsing_big():
     )
 
 
-# This package's own.
+# This package's own sets.
 
 
 @register_hparams
 def transformer_quickstart():
-    """The set of `make quickstart`: learns the phrasebook in minutes on two CPU cores."""
+    """The set for `make quickstart`, which learns the phrasebook in minutes on two CPU cores."""
     return _changed(transformer_tiny(), batch_size=2048, learning_rate_warmup_steps=500, eval_decode_examples=100)
 
 
 @register_hparams
 def transformer_cpu():
-    """For thousands of sentence pairs and a CPU: 4 layers of 128, and a rate that falls to zero at the last step.
+    """For thousands of sentence pairs on a CPU: 4 layers of 128; the learning rate falls to zero at the last step.
 
-    The dropout is for about 30,000 pairs; fewer pairs need 0.3. docs/recipes.md has scores and times.
+    The dropout suits about 30,000 pairs; fewer pairs need 0.3. docs/recipes.md has scores and times.
     """
     return _changed(
         transformer_tiny(),

@@ -1,7 +1,7 @@
-"""Sets of encoders for `--hparams_set`: BERT, RoBERTa, ALBERT, ERNIE, and this package's own small ones.
+"""Encoder sets for `--hparams_set`: BERT, RoBERTa, ALBERT, ERNIE, and this package's own small sets.
 
-Sizes and pretraining are those of the papers: Devlin et al. 2019, appendix A.2, Liu et al. 2019, table 9, Lan et al.
-2020, table 1 and section 4.1, Sun et al. 2019.
+Sizes and pretraining follow the papers: Devlin et al. 2019, appendix A.2; Liu et al. 2019, table 9; Lan et al. 2020,
+table 1 and section 4.1; Sun et al. 2019.
 """
 
 from t2t_lite.registry import register_hparams
@@ -56,7 +56,7 @@ def bert_large():
 
 @register_hparams(model="transformer_encoder")
 def roberta_base():
-    """RoBERTa base: BERT's sizes, one segment, more and larger batches (8,000 rows of 512 ids per step)."""
+    """RoBERTa base: BERT's sizes with one segment and more and larger batches (8,000 rows of 512 ids per step)."""
     hparams = _changed(
         bert_base(),
         norm_epsilon=1e-5,
@@ -81,7 +81,7 @@ def roberta_large():
 
 @register_hparams(model="transformer_encoder")
 def albert_base():
-    """ALBERT base: 12 layers of 768 with one set of weights, embeddings of 128; LAMB, 4,096 rows per step."""
+    """ALBERT base: 12 layers of 768 that share weights, embeddings of 128; trained with LAMB, 4,096 rows per step."""
     hparams = _changed(
         bert_base(),
         embedding_size=128,
@@ -122,18 +122,18 @@ def albert_xxlarge():
 
 @register_hparams(model="transformer_encoder")
 def ernie_base():
-    """ERNIE 2.0 base: BERT base with a table of task types; its rows should be masked by phrases (`--mask_unit`)."""
+    """ERNIE 2.0 base: BERT base with embeddings of task types; whole phrases should be masked (`--mask_unit`)."""
     hparams = bert_base()
     hparams.add_hparam("num_task_types", 3)
     return hparams
 
 
-# This package's own, for a CPU.
+# This package's own sets, for a CPU.
 
 
 @register_hparams(model="transformer_encoder")
 def bert_mini():
-    """4 layers of 256, 128 positions."""
+    """A small encoder: 4 layers of 256, 128 positions."""
     return _changed(
         bert_base(),
         hidden_size=256,
@@ -151,5 +151,5 @@ def bert_mini():
 
 @register_hparams(model="transformer_encoder")
 def bert_tiny():
-    """2 layers of 128."""
+    """A tiny encoder: 2 layers of 128."""
     return _changed(bert_mini(), hidden_size=128, filter_size=512, num_heads=2, num_hidden_layers=2)

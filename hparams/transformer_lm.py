@@ -1,9 +1,9 @@
-"""Sets of language models for `--hparams_set`: GPT and GPT-2, tensor2tensor's, and this package's own.
+"""Language model sets for `--hparams_set`: GPT and GPT-2, tensor2tensor's sets, and this package's own.
 
 GPT has the sizes and dropout of its published models, and the optimizer and learning rate of Radford et al. 2018,
-section 4.1; GPT-2's authors did not publish theirs. All matrices are initialized as N(0, 0.02); in GPT-2 those whose
-products are added to the residual stream as N(0, 0.02/√(2N)). tensor2tensor's sets are from its
-models/research/attention_lm.py and models/transformer.py.
+section 4.1. The authors of GPT-2 did not publish these settings, so GPT's are used. All matrices are initialized as
+N(0, 0.02), except that in GPT-2, matrices whose products are added to the residual stream are initialized as N(0,
+0.02/√(2N)). tensor2tensor's sets are from its models/research/attention_lm.py and models/transformer.py.
 """
 
 from t2t_lite.hparams.transformer import transformer_base
@@ -52,7 +52,7 @@ def gpt():
 
 @register_hparams(model="transformer_lm")
 def gpt2_small():
-    """GPT-2 (Radford et al. 2019), the smallest: pre-norm, 1,024 positions; trained here as GPT."""
+    """The smallest GPT-2 (Radford et al. 2019): pre-norm, 1,024 positions; trained with the settings of GPT."""
     hparams = _changed(
         gpt(), layer_preprocess_sequence="n", layer_postprocess_sequence="da", max_position=1024, max_length=1024
     )
@@ -78,12 +78,12 @@ def gpt2_xl():
     return _changed(gpt2_small(), hidden_size=1600, filter_size=6400, num_heads=25, num_hidden_layers=48)
 
 
-# tensor2tensor's sets, under its names and with its values.
+# tensor2tensor's sets, with its names and values.
 
 
 @register_hparams(model="transformer_lm")
 def attention_lm_base():
-    """tensor2tensor's first language model: 6 layers of 1024, post-norm, a separate softmax matrix."""
+    """tensor2tensor's first language model: 6 layers of 1024, post-norm, with a separate softmax matrix."""
     return _changed(
         HParams(),
         hidden_size=1024,
@@ -93,14 +93,15 @@ def attention_lm_base():
         position_layout="tensor2tensor",
         label_smoothing=0.0,
         shared_embedding_and_softmax_weights=False,
-        learning_rate_constant=1.0,  # there learning_rate 0.1, times the 5000 · 0.002 of its "legacy" schedule
+        # in tensor2tensor, learning_rate 0.1 is multiplied by 5000 · 0.002 in the "legacy" schedule
+        learning_rate_constant=1.0,
         learning_rate_warmup_steps=2000,
     )
 
 
 @register_hparams(model="transformer_lm")
 def attention_lm_small():
-    """tensor2tensor's smaller language model: 4 layers of 512, dropout 0.5."""
+    """tensor2tensor's smaller language model: 4 layers of 512 with dropout 0.5."""
     return _changed(
         attention_lm_base(), num_hidden_layers=4, hidden_size=512, filter_size=2048, layer_prepostprocess_dropout=0.5
     )
@@ -108,7 +109,7 @@ def attention_lm_small():
 
 @register_hparams(model="transformer_lm")
 def transformer_tall():
-    """tensor2tensor's set for language models that are trained further on other tasks: 12 layers of 768."""
+    """tensor2tensor's set for language models that are later fine-tuned on other tasks: 12 layers of 768."""
     return _changed(
         transformer_base(),
         batch_size=2048,
@@ -138,12 +139,12 @@ def transformer_tall_pretrain_lm():
     )
 
 
-# This package's own: pre-norm, with tanh-GELU.
+# This package's own sets: pre-norm, with tanh-GELU.
 
 
 @register_hparams(model="transformer_lm")
 def transformer_lm_base():
-    """12 layers of 512 for one GPU."""
+    """A medium-sized language model for one GPU: 12 layers of 512."""
     return _changed(
         transformer_base(),
         num_hidden_layers=12,
@@ -160,13 +161,13 @@ def transformer_lm_base():
 
 @register_hparams(model="transformer_lm")
 def transformer_lm_small():
-    """6 layers of 384."""
+    """A small language model: 6 layers of 384."""
     return _changed(transformer_lm_base(), num_hidden_layers=6, hidden_size=384, filter_size=1536, num_heads=6)
 
 
 @register_hparams(model="transformer_lm")
 def transformer_lm_tiny():
-    """4 layers of 128, for CPUs and tests."""
+    """A tiny language model for CPUs and tests: 4 layers of 128."""
     return _changed(
         transformer_lm_base(),
         num_hidden_layers=4,

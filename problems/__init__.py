@@ -1,1 +1,1 @@
-"""Problems: one module per family, which registers itself."""
+"""The built-in problems; each module registers the problems of one family."""

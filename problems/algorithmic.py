@@ -1,4 +1,4 @@
-"""Digits to copy, to reverse or to add: exact tasks, learned in minutes (mirrors tensor2tensor's algorithmic.py)."""
+"""Algorithmic tasks (copy, reverse or add digits) that are learned in minutes (see tensor2tensor's algorithmic.py)."""
 
 import random
 
@@ -9,10 +9,11 @@ from t2t_lite.text import vocabulary
 
 
 class AlgorithmicProblem(Problem):
-    """Random sequences of symbols. Ids are symbol + 2, EOS follows; lengths are uniform in [1, longest].
+    """Random sequences of symbols. Ids are symbol + 2, followed by EOS. Lengths are uniform in [1, longest].
 
-    tensor2tensor's dev sequences are ten times as long as those for training (400 against 40), which tests more than
-    what was learned. Here both have the same lengths, so that the dev accuracy shows whether the task was learned.
+    In tensor2tensor, the dev sequences are ten times as long as the training sequences (400 versus 40), which also
+    tests generalization to longer sequences. Here both splits have the same lengths, so that the dev accuracy shows
+    whether the task was learned.
     """
 
     unit = "sequence"
@@ -23,18 +24,18 @@ class AlgorithmicProblem(Problem):
     dev_size = 10_000
 
     def targets_of(self, inputs):
-        """Returns the target symbols for the list of symbols `inputs`."""
-        raise NotWritten(f"{type(self).__name__}: write targets_of.")
+        """Returns the target symbols for `inputs`, a list of symbols."""
+        raise NotWritten(f"{type(self).__name__}: define targets_of.")
 
     def sample(self, generator, longest):
-        """Draws one example.
+        """Samples one example.
 
         Args:
             generator: random.Random.
-            longest: int, the most symbols of the inputs.
+            longest: int, the largest number of input symbols.
 
         Returns:
-            (symbols of the inputs, of the targets), lists of int.
+            (input symbols, target symbols), lists of int.
         """
         inputs = generator.choices(range(self.num_symbols), k=generator.randint(1, longest))
         return inputs, self.targets_of(inputs)
@@ -54,7 +55,7 @@ class AlgorithmicProblem(Problem):
         return {"inputs": encoder, "targets": encoder}
 
     def generation_settings(self):
-        """Returns symbols, lengths and sizes."""
+        """Returns the numbers of symbols, the lengths and the numbers of examples."""
         names = ("num_symbols", "train_length", "dev_length", "train_size", "dev_size")
         return {name: getattr(self, name) for name in names}
 
@@ -77,34 +78,34 @@ class AlgorithmicReverseDecimal40(AlgorithmicProblem):
     """The targets are the inputs in reverse order."""
 
     def targets_of(self, inputs):
-        """Returns the inputs reversed."""
+        """Returns the inputs in reverse order."""
         return inputs[::-1]
 
 
 @registry.register_problem
 class AlgorithmicAdditionDecimal40(AlgorithmicProblem):
-    """The inputs are two numbers with symbol 10 between them, the targets their sum; all begin with their last digits.
+    """The inputs are two numbers separated by symbol 10, and the targets are their sum; all begin with the last digit.
 
-    tensor2tensor gives symbol 10 an id outside of its vocabulary.
+    In tensor2tensor, symbol 10 has an id outside of the vocabulary.
     """
 
     num_symbols = 11
 
     def sample(self, generator, longest):
-        """Draws two numbers: the first of at most half of the symbols, the second of at most those that are left."""
+        """Samples two numbers: the first has at most half of the symbols, the second at most the remaining symbols."""
         one = _number(generator, generator.randint(1, longest // 2))
         two = _number(generator, generator.randint(1, longest - len(one) - 1))
         return [*one, 10, *two], self.targets_of([*one, 10, *two])
 
     def targets_of(self, inputs):
-        """Returns the digits of the sum, the last one first."""
+        """Returns the digits of the sum, last digit first."""
         middle = inputs.index(10)
         numbers = (int("".join(map(str, reversed(digits)))) for digits in (inputs[:middle], inputs[middle + 1 :]))
         return [int(digit) for digit in reversed(str(sum(numbers)))]
 
 
 def _number(generator, length):
-    """Returns digits of a number, the last one first; only a number of one digit may be 0."""
+    """Samples the digits of a number, last digit first; only a one-digit number may be 0."""
     if length == 1:
         return [generator.randrange(10)]
     return [*generator.choices(range(10), k=length - 1), generator.randrange(1, 10)]

@@ -1,10 +1,11 @@
-"""`classify_own`, `classify_pair_own`, `regress_own`, `regress_pair_own`: labelled texts, or pairs.
+"""Classification and regression on the user's own texts or text pairs: `classify_own`, `regress_own` and so on.
 
     t2t-datagen --problem=classify_own --train_files=train.tsv --dev_files=dev.tsv --vocab_size=8000 --data_dir=D
 
-A line of a file is `label<TAB>text`; for pairs it is `label<TAB>first<TAB>second`. The classes are the labels of the
-training files. `regress_own` learns numbers, such as similarities of pairs. `D/<problem>.json` stores the request, so
-later commands need only `--data_dir=D`.
+A line of a file is `label<TAB>text`; for pairs it is `label<TAB>first<TAB>second`. The classes are the labels in the
+training files. `regress_own` and `regress_pair_own` learn numbers, such as similarities of pairs. For pairs, use
+`classify_pair_own` and `regress_pair_own`. `D/<problem>.json` stores the request, so later commands need only
+`--data_dir=D`.
 """
 
 import collections
@@ -21,12 +22,12 @@ from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FEW_LABELS = 10  # a small file may have as many labels as lines
+_FEW_LABELS = 10  # up to this number, labels may differ in every line, as in a small file
 
 
 @registry.register_problem
 class ClassifyOwn(OwnCorpus, Text2ClassProblem):
-    """Texts with a label each, given to `configure`."""
+    """The user's own labelled texts, given to `configure`."""
 
     columns = ("label", "text")
     settings = own_settings(*LABELLED, OwnSetting("class_labels", list, None), "problem", vocab_type="subwords")
@@ -41,7 +42,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         return self.determined("class_labels", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the classes, and warns of classes that other files lack; see `OwnCorpus.check_corpus`."""
+        """Finds the classes, and warns of classes that are missing in other files; see `OwnCorpus.check_corpus`."""
         counts = {
             split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
         }
@@ -54,19 +55,19 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         if num_labels > max(_FEW_LABELS, num_lines / 2):
             _LOGGER.warning(
                 f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: {num_labels:,} different labels "
-                f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: they look like ids or "
-                "texts. Expected labels that many lines share; choose their column by --columns."
+                f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: these look like ids or "
+                "texts. Expected labels that many lines share; choose their column with --columns."
             )
         for split, labels in labels_by_split.items():
             if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
                 _LOGGER.warning(
-                    f"--{FLAGS[split]}: {self.paths_of(split)}: no example of {shown(', '.join(sorted(missing)))}, so "
-                    "evaluations cannot measure it."
+                    f"--{FLAGS[split]}: {self.paths_of(split)}: no example has the label "
+                    f"{shown(', '.join(sorted(missing)))}, so evaluations cannot measure it."
                 )
         super().check_corpus(data_dir, tmp_dir)
 
     def _check_first_lines(self, counts):
-        """Refuses a first line that may be a header, which is one whose label is unique."""
+        """Raises an error if the first line may be a header, that is, if its label is unique."""
         if self.layout.has_header is not None:
             return
         paths = [facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)]
@@ -78,7 +79,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
                 raise UserError(tables.header_question(where, cells, self.layout))
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": str or for pairs a list of str, "label": int}; skips blank lines."""
+        """Yields {"inputs": str or (for pairs) a list of str, "label": int}; skips blank lines."""
         numbers = {label: number for number, label in enumerate(self.class_labels(data_dir))}
         for (label, *texts), where in self.rows(dataset_split):
             if label not in numbers:
@@ -91,7 +92,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
 
 @registry.register_problem
 class ClassifyPairOwn(ClassifyOwn):
-    """Pairs of texts with a label each, given to `configure`; in a row each of the two ends in 1."""
+    """The user's own labelled text pairs, given to `configure`; in a row, both texts end in 1."""
 
     columns = ("label", "first", "second")
     num_texts = 2
@@ -103,7 +104,7 @@ def _are_numbers(ends):
 
 @registry.register_problem
 class RegressOwn(OwnCorpus, Text2RealProblem):
-    """Texts with a number each, given to `configure`."""
+    """The user's own texts with one number each, given to `configure`."""
 
     columns = ("number", "text")
     settings = own_settings(
@@ -111,7 +112,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
     )
 
     def label_range(self, data_dir):
-        """Returns (the lowest, the highest) number of all files."""
+        """Returns the lowest and the highest number in all files."""
         return self.determined("label_range", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
@@ -132,15 +133,15 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
             far = max(lowest, highest, key=lambda end: abs(end - statistics.median(numbers)))
             where = next(where for _, number, where in self._all_numbered() if number == far)
             raise UserError(
-                f"{where}: {far:.15g} is so far from the other numbers that {len(numbers):,} different ones become "
-                f"{steps}: {RealEncoder.STEPS:,} steps are between {lowest:.15g} and {highest:.15g}. Expected numbers "
-                "on one scale: remove those that are not measurements, or use logarithms."
+                f"{where}: {far:.15g} is so far from the other numbers that {len(numbers):,} different numbers become "
+                f"{steps}, because there are only {RealEncoder.STEPS:,} steps from {lowest:.15g} to {highest:.15g}. "
+                "Expected numbers on one scale: remove outliers, or use logarithms."
             )
         self.config["label_range"] = [lowest, highest]
         super().check_corpus(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": str or for pairs a list of str, "targets": float}; skips blank lines."""
+        """Yields {"inputs": str or (for pairs) a list of str, "targets": float}; skips blank lines."""
         for texts, number, _ in self._numbered(dataset_split):
             yield {"inputs": texts if self.num_texts > 1 else texts[0], "targets": number}
 
@@ -152,7 +153,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
         for (text, *texts), where in self.rows(split):
             number = as_number(text)
             if number is None:
-                header = "; --header if this line names the columns" if where.endswith(", line 1") else ""
+                header = ", or --header if this line names the columns" if where.endswith(", line 1") else ""
                 raise UserError(
                     f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5{header}."
                 )
@@ -161,7 +162,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
 
 @registry.register_problem
 class RegressPairOwn(RegressOwn):
-    """Pairs of texts with a number each, given to `configure`; in a row each of the two ends in 1."""
+    """The user's own text pairs with one number each, given to `configure`; in a row, both texts end in 1."""
 
     columns = ("number", "first", "second")
     num_texts = 2

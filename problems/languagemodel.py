@@ -1,11 +1,11 @@
-"""Language models of published texts, with tensor2tensor's names and addresses, and of the user's own texts.
+"""Language modelling on published texts (with tensor2tensor's names and addresses) and on the user's own texts.
 
 docs/language_models.md describes the texts and the differences from tensor2tensor.
 
     t2t-datagen --problem=languagemodel_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
-A file of `languagemodel_own` and `languagemodel_own_characters` is a document; a line `<|endoftext|>` in it ends one
-and begins another. `D/<problem>.json` stores the whole request, so later commands need only `--data_dir=D`.
+For `languagemodel_own` and `languagemodel_own_characters`, each file is a document, unless it is divided into documents
+by lines `<|endoftext|>`. `D/<problem>.json` stores the whole request, so later commands need only `--data_dir=D`.
 """
 
 import collections
@@ -33,14 +33,14 @@ _ENWIK8 = "http://mattmahoney.net/dc/enwik8.zip"
 
 
 class PublishedText(PublishedFiles, Text2SelfProblem):
-    """The lines of published files."""
+    """Language modelling on the lines of published files."""
 
     def text_of_line(self, line):
-        """Returns the text of a line of the files; by default its words, separated by single spaces."""
+        """Returns the text of a line in the files; by default its words, separated by single spaces."""
         return " ".join(line.split())
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": the text of a line} of lines that are not blank."""
+        """Yields {"targets": text} for each line that is not blank."""
         for source in self.sources(tmp_dir, dataset_split):
             for line in plain_text.read_lines(source, self.on_bad_line):
                 if line and line.strip():
@@ -48,10 +48,10 @@ class PublishedText(PublishedFiles, Text2SelfProblem):
 
 
 class PublishedWords(PublishedText):
-    """As `PublishedText`, with the words of the training set as vocabulary; rare words become `<unk>`.
+    """Like `PublishedText`, but the words of the training set are the vocabulary; rare words become `<unk>`.
 
     Attributes:
-        most_words: int, size of the vocabulary, without padding and end; None: all words.
+        most_words: int, size of the vocabulary without padding and EOS; None: all words.
     """
 
     vocab_type = VocabType.TOKEN
@@ -77,12 +77,12 @@ class PublishedWords(PublishedText):
         return [os.path.join(data_dir, self.vocab_filename)]
 
 
-# Penn Treebank, as Mikolov prepared it.
+# The Penn Treebank (PTB), as prepared by Mikolov.
 
 
 @register_problem
 class LanguagemodelPtb10k(PublishedWords):
-    """PTB by words."""
+    """Penn Treebank, by words."""
 
     url = _PTB
     text_files = files_of_splits("simple-examples/data/ptb.{}.txt", "train", "valid", "test")
@@ -91,14 +91,14 @@ class LanguagemodelPtb10k(PublishedWords):
 
 @register_problem
 class LanguagemodelPtbCharacters(PublishedText):
-    """PTB by characters, which are separated by spaces in the files, with `_` for a space."""
+    """Penn Treebank, by characters; in the files, spaces separate the characters, and `_` stands for a space."""
 
     url = _PTB
     text_files = files_of_splits("simple-examples/data/ptb.char.{}.txt", "train", "valid", "test")
     vocab_type = VocabType.CHARACTER
 
     def text_of_line(self, line):
-        """Returns the text without the spaces between characters."""
+        """Returns the text of a line without the spaces between characters."""
         return "".join(line.split()).replace("_", " ").strip()
 
 
@@ -107,7 +107,7 @@ class LanguagemodelPtbCharacters(PublishedText):
 
 @register_problem
 class LanguagemodelLm1b32k(PublishedText):
-    """Sentences of news, with UNK for words outside the benchmark's 793,471."""
+    """Sentences of news; UNK replaces words outside the benchmark's vocabulary of 793,471."""
 
     url = _LM1B
     text_files = files_of_splits(
@@ -122,7 +122,7 @@ class LanguagemodelLm1b32k(PublishedText):
     max_samples_for_vocab = 63_000
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": a sentence}."""
+        """Yields {"targets": sentence}."""
         ((url, name),) = self.further_files.items()
         (path,) = source_files.find_texts(tmp_dir, name, url)
         vocabulary = {line.strip() for line in plain_text.read_lines(path, self.on_bad_line) if line}
@@ -133,14 +133,14 @@ class LanguagemodelLm1b32k(PublishedText):
 
 @register_problem
 class LanguagemodelLm1b8k(LanguagemodelLm1b32k):
-    """As `languagemodel_lm1b32k`, with fewer pieces."""
+    """Like `languagemodel_lm1b32k`, but with fewer pieces."""
 
     approx_vocab_size = 2**13
 
 
 @register_problem
 class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
-    """As `languagemodel_lm1b32k`, by UTF-8 bytes."""
+    """Like `languagemodel_lm1b32k`, but by UTF-8 bytes."""
 
     vocab_type = VocabType.CHARACTER
 
@@ -150,7 +150,7 @@ class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
 
 @register_problem
 class LanguagemodelWikitext103(PublishedWords):
-    """Lines of Wikipedia (paragraphs and headings) by words."""
+    """Lines of Wikipedia (paragraphs and headings), by words."""
 
     url = f"{_WIKITEXT}/wikitext-103-v1.zip"
     text_files = files_of_splits("wikitext-103/wiki.{}.tokens", "train", "valid", "test")
@@ -158,7 +158,7 @@ class LanguagemodelWikitext103(PublishedWords):
 
 @register_problem
 class LanguagemodelWikitext103Characters(PublishedText):
-    """Lines of Wikipedia by UTF-8 bytes."""
+    """Lines of Wikipedia, by UTF-8 bytes."""
 
     url = f"{_WIKITEXT}/wikitext-103-raw-v1.zip"
     text_files = files_of_splits("wikitext-103-raw/wiki.{}.raw", "train", "valid", "test")
@@ -167,12 +167,12 @@ class LanguagemodelWikitext103Characters(PublishedText):
 
 @register_problem
 class LanguagemodelWikitext103L4k(LanguagemodelWikitext103, ChoppedTextProblem):
-    """As `languagemodel_wikitext103`, in rows of 4,096 words; each line ends in 1."""
+    """Like `languagemodel_wikitext103`, but in rows of 4,096 words; each line ends in 1."""
 
     sequence_length = 4096
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
-        """Yields each line."""
+        """Yields the lines of a split."""
         lines = PublishedText.generate_samples(self, data_dir, tmp_dir, dataset_split)
         return ([line["targets"]] for line in lines)
 
@@ -181,7 +181,7 @@ class LanguagemodelWikitext103L4k(LanguagemodelWikitext103, ChoppedTextProblem):
 
 @register_problem
 class LanguagemodelWikitext103L16k(LanguagemodelWikitext103L4k):
-    """As `languagemodel_wikitext103`, in rows of 16,384 words."""
+    """Like `languagemodel_wikitext103`, but in rows of 16,384 words."""
 
     sequence_length = 16384
 
@@ -191,12 +191,12 @@ class LanguagemodelWikitext103L16k(LanguagemodelWikitext103L4k):
 
 @register_problem
 class Enwik8L65k(PublishedText):
-    """The bytes of enwik8 in rows of 65,536: all but the last ten million are trained on.
+    """The bytes of enwik8 in rows of 65,536; the last ten million bytes are the dev and test sets.
 
     Attributes:
-        sequence_length: int, bytes in a row.
-        held_out_bytes: int, the size of the dev set, and of the test set after it.
-        overlap: int, number of training rows that contain each byte, at different places.
+        sequence_length: int, number of bytes in a row.
+        held_out_bytes: int, the size of the dev set and of the test set, which follows it.
+        overlap: int, number of training rows that contain each byte, at different positions.
     """
 
     url = _ENWIK8
@@ -213,14 +213,16 @@ class Enwik8L65k(PublishedText):
         return self.sequence_length
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields rows of bytes, without ends."""
+        """Yields rows of bytes, without EOS."""
         sources = iter(self.sources(tmp_dir, dataset_split))
         source = next(sources)
         with plain_text.open_binary(source) as file:
             data = file.read()
         last = self.held_out_bytes
         if len(data) <= 2 * last:
-            raise UserError(f"{source}: {len(data):,} bytes. Expected more than the {2 * last:,} that are held out.")
+            raise UserError(
+                f"{source}: {len(data):,} bytes. Expected more than the {2 * last:,} bytes that are held out."
+            )
         ranges = {DatasetSplit.TRAIN: (0, -2 * last), DatasetSplit.EVAL: (-2 * last, -last)}
         part = data[slice(*ranges.get(dataset_split, (-last, None)))]
         step = self.sequence_length // (self.overlap if dataset_split == DatasetSplit.TRAIN else 1)
@@ -241,12 +243,12 @@ for _name, _length in (
 ):
     _doc = f"As `enwik8_l65k`, in rows of {_length:,}."
     _made = type(_name, (Enwik8L65k,), {"__module__": __name__, "__doc__": _doc, "sequence_length": _length})
-    globals()[_name] = register_problem(_made)  # importable, as in tensor2tensor
+    globals()[_name] = register_problem(_made)  # the class can be imported by name, as in tensor2tensor
 
 
 @registry.register_problem
 class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
-    """Text files given to `configure`, in the pieces of a vocabulary."""
+    """The user's own text files, given to `configure`, in the pieces of a vocabulary."""
 
     settings = own_settings(
         "problem", "sequence_length", "vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab",
@@ -260,7 +262,7 @@ class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
     sequence_length = kept("sequence_length", "The number of ids in a row.")
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
-        """Yields the documents of a split's files."""
+        """Yields the documents in a split's files."""
         self.read_config(data_dir)
         for facts in self.files_of(dataset_split):
             parts = _with_borders(self.filepath_to_unicode_strings(facts["path"]))
@@ -271,14 +273,14 @@ class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
 
 @registry.register_problem
 class LanguagemodelOwnCharacters(LanguagemodelOwn):
-    """Text files given to `configure`, by UTF-8 bytes."""
+    """The user's own text files, given to `configure`, by UTF-8 bytes."""
 
     vocab_type = VocabType.CHARACTER
     settings = own_settings("problem", "sequence_length", "files", sequence_length=1024)
 
 
 def _with_borders(parts):
-    """Yields (whether it is a border between documents, part) for the lines of a text; long lines come in parts."""
+    """Yields (whether it separates documents, line) for each line of a text; long lines are yielded in parts."""
     begins_a_line = True
     for part in parts:
         yield begins_a_line and part.strip() == END_TOKEN, part

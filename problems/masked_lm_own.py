@@ -1,14 +1,14 @@
-"""`masked_lm_own`: encoders that learn to predict masked words from the user's own text files (BERT's first task).
+"""Masked language modelling on the user's own text files: `masked_lm_own` (BERT's first task) and two variants.
 
     t2t-datagen --problem=masked_lm_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
-The files, the rows and the vocabulary are those of `languagemodel_own`; masks are sampled whenever a batch is read, so
+The files, the rows and the vocabulary are as in `languagemodel_own`. Masks are sampled whenever a batch is read, so
 that each epoch has different masks (RoBERTa's dynamic masking).
 
-`next_sentence_own`, `sentence_order_own`: masked words, and the relation of the two texts of a row (BERT, ALBERT). A
-line of a file is a sentence, or any part of a text that stays whole; a blank line ends a document. A record is a row of
-two texts, `targets`, and an alternative row, `other`; one of the two is sampled whenever a batch is read. `sentence`
-distinguishes them: 1 is the original text, 2 the other row.
+`next_sentence_own` (BERT) and `sentence_order_own` (ALBERT) also predict the relation of the two texts in a row. A line
+of a file is a sentence, or any part of a text that should stay whole. A blank line ends a document. A record has a row
+of two texts, `targets`, and an alternative row, `other`; one of these rows is sampled whenever a batch is read. The
+feature `sentence` tells which: 1 is the original row, 2 the alternative row.
 """
 
 import functools
@@ -29,31 +29,31 @@ from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MASK = "[MASK]"
-_SHORTER = 0.1  # share of the rows with a random length, as in BERT's and ALBERT's programs
-_SHORTEST_ROW = 4  # two texts of one id, each with its end
+_SHORTER = 0.1  # share of rows with a random length, as in the code of BERT and ALBERT
+_SHORTEST_ROW = 4  # length of a row with two texts of one id, each followed by EOS
 
 
 @registry.register_problem
 class MaskedLmOwn(LanguagemodelOwn):
-    """Text files given to `configure`; a model sees a part of the text and predicts the rest."""
+    """The user's own text files, given to `configure`; a model sees a part of the text and predicts the rest."""
 
     task = "masked_language_model"
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     record_features = ("targets",)
-    # The first of BERT's 512 positions is reserved by the model.
+    # BERT has 512 positions, the first of which is reserved by the model.
     settings = own_settings(
         *LanguagemodelOwn.settings, "mask_rate", "mask_unit", OwnSetting("phrases", list, None),
         sequence_length=511, vocab_type=VocabType.SUBWORD.value,
     )  # fmt: skip
 
     def check_settings(self, values, paths):
-        """See `OwnCorpus.check_settings`. Raises `UserError` also if a given vocabulary has no mask."""
+        """See `OwnCorpus.check_settings`; also raises `UserError` if an existing vocabulary has no mask."""
         from t2t_lite.text.encoder_parts import mask_of
 
         super().check_settings(values, paths)
         if values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
             raise UserError(
-                f"--vocab_type={VocabType.BYTE_LEVEL_BPE.value}: such a vocabulary is learned without {_MASK}. "
+                f"--vocab_type={VocabType.BYTE_LEVEL_BPE.value}: a learned vocabulary of this kind has no {_MASK}. "
                 "Expected subwords, or --vocab_from with a published vocabulary that has a mask, such as RoBERTa's."
             )
         for path in (values["vocab_from"] or {}).values():
@@ -73,14 +73,14 @@ class MaskedLmOwn(LanguagemodelOwn):
                 raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected one phrase per line.")
 
     def generation_settings(self):
-        """See `OwnCorpus.generation_settings`; phrases are represented by their hash."""
+        """See `OwnCorpus.generation_settings`; a hash represents the phrases."""
         phrases = "\n".join(self.config.get("phrases") or ())
         sha256 = {"sha256": hashlib.sha256(phrases.encode()).hexdigest()} if phrases else None
         return {**super().generation_settings(), "phrases": sha256}
 
     @property
     def additional_reserved_tokens(self):
-        """The mask, which is part of a learned vocabulary."""
+        """The mask piece, which is part of a learned vocabulary."""
         return () if self.existing_vocabularies else (_MASK,)
 
     def feature_encoders(self, data_dir):
@@ -93,7 +93,7 @@ class MaskedLmOwn(LanguagemodelOwn):
         return {"inputs": encoder, "targets": encoder}
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the samples; then logs the number of masks in the text itself, if the vocabulary encodes them."""
+        """Yields the samples; then logs how often the text itself contains the mask, if the vocabulary encodes it."""
         from t2t_lite.text.encoder_parts import mask_of
 
         encoder = self.feature_encoders(data_dir)["targets"]
@@ -104,28 +104,30 @@ class MaskedLmOwn(LanguagemodelOwn):
             yield sample
         if count and mask_id in encoder.encode(mask):
             _LOGGER.warning(
-                f"{self.name}: {mask} stands in the text of the {FILE_TAGS[dataset_split]} set "
-                f"({counted(count, 'time')}): it is read as a mask, from which nothing is learned. Remove it "
-                "from the text unless this is intended."
+                f"{self.name}: the text of the {FILE_TAGS[dataset_split]} set contains {mask} "
+                f"({counted(count, 'time')}). It is read as a mask, and nothing is learned from it. Remove it from the "
+                "text unless this is intended."
             )
 
     def corrupt(self, batch, seeds):
-        """Returns the masked ids as inputs, and the ids to predict as targets."""
+        """Masks a batch: returns the masked ids as inputs, and the ids to predict as targets."""
         inputs, targets = self.masking(batch["targets"], seeds)
         return {"inputs": inputs, "targets": targets}
 
 
 class _SentencePretrainingOwn(MaskedLmOwn):
-    """Documents of sentences given to `configure`. Subclasses write `others`."""
+    """The user's own documents of sentences, given to `configure`. Subclasses define `others`."""
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
-    smallest_corpus = "documents of two sentences or more: a line for each sentence, a blank line between documents"
+    smallest_corpus = (
+        "documents of at least two sentences, with one sentence per line and a blank line between documents"
+    )
     record_features = ("targets", "other")
-    keeps_pieces = True  # most rows are full: resegmenting would reveal the row that has room for more pieces
+    keeps_pieces = True  # since most rows are full, resegmenting would reveal the row that has room for more pieces
     rows_are_windows = False
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Checks that a row has room for two texts; see `OwnCorpus.prepare_generation`."""
+        """Checks that two texts fit into a row; see `OwnCorpus.prepare_generation`."""
         if self.sequence_length < _SHORTEST_ROW:
             raise UserError(
                 f"--sequence_length={self.sequence_length}: too few ids for two texts. Expected {_SHORTEST_ROW} or "
@@ -134,7 +136,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         super().prepare_generation(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": a line, "begins": whether it begins a document}."""
+        """Yields {"targets": line, "begins": whether the line begins a document}."""
         for file in self.generate_documents(data_dir, tmp_dir, dataset_split):
             begins = True
             for line in file:
@@ -143,11 +145,11 @@ class _SentencePretrainingOwn(MaskedLmOwn):
                 begins = not line
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields and counts all samples; each is a separate text."""
+        """Yields and counts all samples, each as a separate text."""
         return super(ChoppedTextProblem, self).nonblank_samples(data_dir, tmp_dir, dataset_split)
 
     def sample_encoder(self, data_dir):
-        """Returns the function that turns consecutive samples into rows."""
+        """Returns a function that turns consecutive samples into rows."""
         encoder = self.feature_encoders(data_dir)["targets"]
         return functools.partial(_records, encoder, self.sequence_length, type(self).others)
 
@@ -157,11 +159,11 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         return hparams.override_from_dict({"sentence_classes": 2}) if "sentence_classes" in hparams else hparams
 
     def eval_metrics(self):
-        """Returns the names of the metrics of both tasks."""
+        """Returns the names of the metrics for both tasks."""
         return [*super().eval_metrics(), "sentence_accuracy"]
 
     def corrupt(self, batch, seeds):
-        """Returns one of the two rows, masked, and its number as `sentence`."""
+        """Selects one of the two rows and masks it; returns the number of the row as `sentence`."""
         from t2t_lite.data.corruption import one_of
 
         rows, number = one_of(batch["targets"], batch["other"], seeds)
@@ -170,7 +172,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
 
 @registry.register_problem
 class SentenceOrderOwn(_SentencePretrainingOwn):
-    """The other row has the same two texts in the other order (Lan et al. 2020, "ALBERT", section 3.1)."""
+    """The alternative row has the two texts in reverse order (Lan et al. 2020, "ALBERT", section 3.1)."""
 
     @staticmethod
     def others(documents, number, place, room, draw):
@@ -181,17 +183,17 @@ class SentenceOrderOwn(_SentencePretrainingOwn):
 
 @registry.register_problem
 class NextSentenceOwn(_SentencePretrainingOwn):
-    """The other row has the same first text, and a second one from elsewhere (Devlin et al. 2019, "BERT", 3.1)."""
+    """The alternative row has the same first text, but a random second text (Devlin et al. 2019, "BERT", 3.1)."""
 
     @staticmethod
     def others(documents, number, place, room, draw):
-        """Returns the texts of the other row; the second one is None if there is no other text.
+        """Returns the two texts of the alternative row; the second is None if no other text is available.
 
         Args:
             documents: list of documents, each a list of sentences, each a list of ids.
-            number: int, the row's document.
-            place: (start, border, end): where the first text begins, and where the second one begins and ends.
-            room: int, number of ids of both texts together.
+            number: int, the index of the row's document.
+            place: (start, border, end): where the first text begins, and where the second text begins and ends.
+            room: int, the total number of ids in both texts.
             draw: random.Random.
         """
         start, border, end = place
@@ -213,14 +215,15 @@ class NextSentenceOwn(_SentencePretrainingOwn):
 
 
 def _records(encoder, length, others, samples):
-    """Returns {"targets", "other"} of every row; drops a remaining sentence at the end of a document."""
-    documents, longest, records = [], length // 2 - 1, []  # so that any two sentences fit
+    """Returns {"targets", "other"} for every row; drops a single remaining sentence at the end of a document."""
+    # sentences are split at `longest`, so that any two fit into a row
+    documents, longest, records = [], length // 2 - 1, []
     for sample in samples:
         if sample["begins"] or not documents:
             documents.append([])
-        ids = encoder.encode(" " + sample["targets"])  # as it would stand inside of a text
+        ids = encoder.encode(" " + sample["targets"])  # with a space, as if the sentence were inside a text
         documents[-1] += [ids[at : at + longest] for at in range(0, len(ids), longest)]
-    documents = [document for document in documents if document]  # some text has no ids
+    documents = [document for document in documents if document]  # some texts have no ids
     for number, document in enumerate(documents):
         draw = random.Random(repr(document))
         for place, room in _places(document, length - 2, draw):
@@ -232,7 +235,7 @@ def _records(encoder, length, others, samples):
 
 
 def _places(sentences, longest, draw):
-    """Yields ((start, border, end), room) of rows with at least two sentences, of at most `room` ids if possible."""
+    """Yields ((start, border, end), room) for rows with at least two sentences and, if possible, at most `room` ids."""
     start, size, room = 0, 0, _room(longest, draw)
     for end, sentence in enumerate([*sentences, None]):
         if end - start >= 2 and (sentence is None or size + len(sentence) > room):
@@ -246,7 +249,7 @@ def _room(longest, draw):
 
 
 def _fitting(sentences, room):
-    """Returns the first sentences that fit into `room` ids, and at least a part of the first one."""
+    """Returns the first sentences that fit into `room` ids; if the first is too long, a part of it."""
     fitting = [sentences[0][:room]]
     for sentence in sentences[1:]:
         if sum(map(len, fitting)) + len(sentence) > room:

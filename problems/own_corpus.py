@@ -1,6 +1,6 @@
-"""The base class of problems on the user's own texts: it adds a vocabulary and tables to `own_problem`.
+"""The base class for problems on the user's own texts; it adds vocabularies and tables to `own_problem`.
 
-`--vocab_from` may name vocabulary files of one of the kinds in `vocabulary_files`, or a folder.
+`--vocab_from` may give vocabulary files of any kind in `vocabulary_files`, or a folder.
 """
 
 import itertools
@@ -17,11 +17,11 @@ from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
-_MOST_LABELS = 10_000  # more labels are texts from the wrong column
+_MOST_LABELS = 10_000  # a file with more labels probably has texts in the label column
 
 
 def _learned_with(name, meaning):
-    """Returns a property: a setting of the vocabulary's learner, with the default of `Text2TextProblem`."""
+    """Returns a property for a setting of vocabulary learning, with the default of `Text2TextProblem`."""
 
     def value(problem):
         configured = (problem._config or {}).get(name)
@@ -31,19 +31,19 @@ def _learned_with(name, meaning):
 
 
 class OwnCorpus(OwnProblem, Text2TextProblem):
-    """A problem on the user's own texts, to be listed before the class of its kind. Subclasses write `settings`.
+    """A mixin for the user's own texts; list it before the class of the problem's kind. Subclasses define `settings`.
 
     Attributes:
-        usual_vocab_sizes: what an error about the vocabulary's size recommends.
+        usual_vocab_sizes: the sizes that an error about the vocabulary's size recommends.
     """
 
     usual_vocab_sizes = "1000 to 50000"
     vocab_size_is_approximate = False
-    vocab_size_is_limit = False  # a data folder keeps the requested size
+    vocab_size_is_limit = False  # the requested size is final, because the data folder stores it
 
     @property
     def expected_lines(self):
-        """A description of a file's content, for messages."""
+        """A description of a file's contents, for messages."""
         return f"lines of {'<TAB>'.join(self.columns)}"
 
     # The request.
@@ -61,24 +61,27 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         super().check_settings(values, paths)
 
     def _check_tables(self, values, paths):
-        """Raises `UserError` for settings of tables that apply to no file; `paths` need not be tables."""
+        """Raises `UserError` if a setting for tables applies to none of the files `paths`."""
         is_json = [kind(path) in JSON_LINES for path in paths]
         if values["fields"] and not any(is_json):
-            raise UserError("--fields: only for .jsonl files, and no file is one. Remove the flag.")
+            raise UserError("--fields: is only for .jsonl files, but there are none. Remove the flag.")
         for name in ("header", "separator"):
             if values[name] is not None and all(is_json):
-                raise UserError(f"--{name}: lines of JSON contain the names of their fields. Remove the flag.")
+                raise UserError(
+                    f"--{name}: does not apply to lines of JSON, which contain the names of their fields. Remove the "
+                    "flag."
+                )
 
     def with_defaults(self, values):
-        """Returns all keys, except those of a learned vocabulary if an existing one is used."""
+        """Returns all keys, but without the keys for learning a vocabulary if an existing vocabulary is used."""
         return self.settings.keys() - ({*VOCABULARY} if values.get("vocab_from") else {})
 
     def fits(self, key, value):
-        """Returns whether an existing vocabulary is for the features of this problem."""
+        """Returns whether an existing vocabulary fits the features of this problem."""
         return key != "vocab_from" or not value or {*value} == {*self.text_features}
 
     def _find_vocabulary(self, values):
-        """Describes the vocabulary that `vocab_from` names."""
+        """Returns a description of the vocabulary given by `vocab_from`."""
         sources = values["vocab_from"]
         if both := [name for name in VOCABULARY if values.get(name) is not None]:
             raise UserError(
@@ -95,7 +98,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         values["vocab_from"] = {feature: paths[feature] for feature in self.text_features}
 
     def _check_vocabulary(self, values):
-        """Checks the settings of a vocabulary that is learned."""
+        """Checks the settings for learning a vocabulary."""
         for name in ("vocab_size", "target_vocab_size"):
             if values.get(name) is not None and values[name] < 300:
                 raise UserError(
@@ -105,7 +108,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         vocab_type = values.get("vocab_type") or self.settings["vocab_type"].default if "vocab_type" in values else None
         for name in SENTENCEPIECE:
             if values.get(name) == getattr(Text2TextProblem, name):
-                values[name] = None  # the default, which data of earlier versions do not mention
+                values[name] = None  # the default is stored as None, as in data from earlier versions
             if values.get(name) is not None and vocab_type == VocabType.BYTE_LEVEL_BPE.value:
                 raise UserError(
                     f"--{name} together with --vocab_type={vocab_type}, which keeps texts unchanged. Remove --{name}, "
@@ -119,32 +122,38 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         for symbol in symbols:
             if not is_symbol(symbol):
                 raise UserError(
-                    f"{flag}: {shown(symbol)}: expected symbols without blanks, such as <2de>, of at most "
+                    f"{flag}: {shown(symbol)}: expected symbols without spaces, such as <2de>, of at most "
                     f"{LONGEST_SYMBOL} characters."
                 )
             if RESERVED.fullmatch(symbol) or symbols.count(symbol) > 1:
                 raise UserError(f"{flag}: {symbol} is already in the vocabulary. Choose another symbol, or remove it.")
 
-    # The values in the data folder.
+    # Values stored in the data folder.
 
-    approx_vocab_size = kept("vocab_size", "The requested size of the vocabulary; None: an existing one is used.")
+    approx_vocab_size = kept(
+        "vocab_size", "The requested size of the vocabulary; None if an existing vocabulary is used."
+    )
 
     @property
     def vocab_type(self):
-        """The kind of vocabulary that is learned."""
+        """The kind of vocabulary to learn."""
         return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
 
-    normalization = _learned_with("normalization", "SentencePiece's rule that the vocabulary is learned with.")
+    normalization = _learned_with(
+        "normalization", "The SentencePiece normalization rule with which the vocabulary is learned."
+    )
     character_coverage = _learned_with(
         "character_coverage", "The share of the text's characters that become single pieces."
     )
     split_digits = _learned_with("split_digits", "Whether no piece has more than one digit.")
 
-    existing_vocabularies = kept("vocab_from", "The vocabularies that are used, {feature: path}; {} to learn one.", {})
+    existing_vocabularies = kept(
+        "vocab_from", "The existing vocabularies to use, {feature: path}; {} to learn a vocabulary.", {}
+    )
 
     @property
     def max_samples_for_vocab(self):
-        """Number of samples that the vocabulary is learned from."""
+        """Number of samples from which the vocabulary is learned."""
         return self.config.get("max_samples_for_vocab") or super().max_samples_for_vocab
 
     @property
@@ -157,12 +166,15 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         return Layout(self.columns, **values | {name: tuple(values[name] or ()) for name in ("columns", "fields")})
 
     def rows(self, split):
-        """Yields (list of str, place for messages) of every line of a split's tables; see `read_table`."""
+        """Yields (list of str, place for messages) for every line in a split's tables; see `read_table`."""
         for facts in self.files_of(split):
             yield from read_table(facts["path"], self.layout, self.on_bad_line)
 
     def enough_labels(self, labels, what):
-        """Returns the labels, sorted. Raises `UserError` unless there are 2 to 10,000 in the training files."""
+        """Returns the labels, sorted.
+
+        Raises `UserError` unless the training files have 2 to 10,000 different labels.
+        """
         found = sorted(set(labels))
         if not 2 <= len(found) <= _MOST_LABELS:
             raise UserError(
@@ -170,7 +182,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
             )
         return found
 
-    # The files in the data folder.
+    # Files in the data folder.
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
         """See `Text2TextProblem.get_or_create_vocab`."""
@@ -183,11 +195,11 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         return super().learned_files(data_dir)
 
     def hold_vocabulary(self, folder, path, **remembered):
-        """Copies a vocabulary into a folder without text, for a model that was trained elsewhere.
+        """Copies a vocabulary into a folder, for a model that was trained elsewhere; no text is needed.
 
         Args:
-            folder: str, which exists.
-            path: str, of the vocabulary, of any kind that `vocabulary_files` lists; or {feature: path}.
+            folder: str, an existing folder.
+            path: str, path of a vocabulary of any kind in `vocabulary_files`, or {feature: path}.
             **remembered: further values of the configuration, such as `class_labels`.
 
         Raises:
@@ -209,19 +221,22 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
 
 def find_vocabularies(paths, languages):
-    """Returns {"inputs": path, "targets": path} of vocabulary files; equal if both sides share one.
+    """Returns {"inputs": path, "targets": path} of vocabulary files; the paths are equal if both sides share one.
 
     Args:
         paths: [model], [model of the inputs, model of the targets], [data_dir] or [output_dir].
-        languages: (of inputs, of targets). If a folder's problem is in the other direction, its vocabularies are
+        languages: (of inputs, of targets). If a folder's problem has the opposite direction, its vocabularies are
             swapped.
 
     Raises:
-        UserError: no vocabulary is found, or several, or one of another kind.
+        UserError: no vocabulary is found, several are found, or the vocabulary is of another kind.
     """
     flag = f"--vocab_from={','.join(paths)}"
     if len(paths) > 2:
-        raise UserError(f"{flag}: found {len(paths)}. Expected one .model file, two (inputs,targets), or one folder.")
+        raise UserError(
+            f"{flag}: found {len(paths)} paths. Expected one .model file, two .model files (inputs,targets), or one "
+            "folder."
+        )
     for path in paths:
         if not files.exists(path):
             raise UserError(f"{flag}: no such file or folder: {path}. Check the path.")
@@ -233,7 +248,7 @@ def find_vocabularies(paths, languages):
 
 
 def count_pieces(path):
-    """Returns the number of pieces of a vocabulary file. Raises `UserError` for another file."""
+    """Returns the number of pieces in a vocabulary file. Raises `UserError` for any other file."""
     import sentencepiece
 
     if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
@@ -252,10 +267,13 @@ def _in_folder(flag, folder, languages):
     problem = registry.problem(_problem_name(flag, folder))
     encoders = problem.get_feature_encoders(folder)
     texts = [name for name in ("inputs", "targets") if name in getattr(problem, "text_features", encoders)]
-    encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}  # the same if there is only one text
+    # both are the same file if there is only one text
+    encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}
     for encoder in encoders.values():
         if not vocabulary_files.has_pieces(encoder):
-            raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one with pieces.")
+            raise UserError(
+                f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected a vocabulary with pieces."
+            )
     sides = ["inputs", "targets"]
     if problem.languages and tuple(languages) == tuple(reversed(problem.languages)):
         sides.reverse()
@@ -263,7 +281,7 @@ def _in_folder(flag, folder, languages):
 
 
 def _problem_name(flag, folder):
-    """Returns the name of the problem of a data_dir or an output_dir."""
+    """Returns the name of the problem to which a data_dir or an output_dir belongs."""
     from t2t_lite.runs.run_config import read_run_config
 
     if run := read_run_config(folder):
@@ -276,5 +294,6 @@ def _problem_name(flag, folder):
     if names:
         raise UserError(f"{flag}: contains the data of {', '.join(names)}. Expected a .model file in the folder.")
     raise UserError(
-        f"{flag}: neither data of t2t-datagen nor a run of t2t-trainer. Expected such a folder, or a .model file."
+        f"{flag}: contains neither data of t2t-datagen nor a run of t2t-trainer. Expected such a folder, or a .model "
+        "file."
     )

@@ -1,7 +1,7 @@
-"""The base class of problems on the user's own files: `configure`, the JSON file in the data folder, the splits.
+"""The base class for problems on the user's own files: handles `configure`, the stored configuration and the splits.
 
-The configuration is a dict of JSON values with the keys of `settings`. Generation writes it into the data folder, so
-that later commands need only the folder.
+The configuration is a dict of JSON values with the keys of `settings`. Generation writes it to a JSON file in the data
+folder, so that later commands need only this folder.
 """
 
 import dataclasses
@@ -20,11 +20,11 @@ from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 _LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
-_MOST_WARNINGS = 5  # since there may be thousands of files of images
+_MOST_WARNINGS = 5  # the number of warnings is limited, since there may be thousands of image files
 
 
 def kept(key, meaning, default=None):
-    """Returns a property: a problem's configured value of a key, or `default` if it is None or missing.
+    """Returns a property for the configured value of a key, or `default` if the value is None or missing.
 
     Args:
         key, meaning: str.
@@ -34,15 +34,15 @@ def kept(key, meaning, default=None):
 
 
 class OwnProblem(Problem):
-    """A problem on the user's own files, to be listed before the class of its kind. Subclasses write `settings`.
+    """A mixin for the user's own files; list it before the class of the problem's kind. Subclasses define `settings`.
 
     Attributes:
-        settings: {key: OwnSetting} of the configuration, in this order; see `own_settings`.
-        config_filename: name of the configuration in the data folder; by default `<problem>.json`.
-        columns: names of the columns of a table, or of the parts of another file, for messages.
-        file_endings: endings of the files that a folder stands for, such as (".png",); (): folders are refused.
-        example_flags: flags that an error shows to a user who has given none.
-        expected_lines: description of a file's content, for messages.
+        settings: {key: OwnSetting} for the configuration, in this order; see `own_settings`.
+        config_filename: file name of the configuration in the data folder; by default `<problem>.json`.
+        columns: names of a table's columns, or of the parts of another file, for messages.
+        file_endings: extensions of the files to take from a folder, such as (".png",); (): a folder is an error.
+        example_flags: flags that an error message shows if flags are missing.
+        expected_lines: description of a file's contents, for messages.
         sample_unit: name of the parts of a file, for messages.
     """
 
@@ -57,18 +57,19 @@ class OwnProblem(Problem):
     def __init__(self, was_reversed=False, was_copy=False):
         super().__init__(was_reversed, was_copy)
         self._config = None
-        self._config_from = None  # the data folder it was read from; None: given by `configure`
+        # the data folder from which the configuration was read; None if it is from `configure`
+        self._config_from = None
 
     @property
     def config_filename(self):
-        """Name of the file in the data folder."""
+        """Name of the configuration's file in the data folder."""
         return f"{self.name}.json"
 
     # The request.
 
     @property
     def flags(self):
-        """Names of the settings that `configure` takes, each a flag of t2t-datagen."""
+        """Names of the settings that `configure` accepts; each is a flag of t2t-datagen."""
         return [
             name
             for name, setting in SETTINGS.items()
@@ -76,19 +77,21 @@ class OwnProblem(Problem):
         ]
 
     def configure(self, train_files=(), dev_files=(), test_files=(), **given):
-        """Sets what to generate from.
+        """Sets the files and settings for generation.
 
         Args:
-            train_files, dev_files, test_files: lists of paths, as t2t-datagen's flags of these names.
-            **given: other settings in `flags`; `t2t-datagen --help` explains them. A list may be any iterable, and None
-                is the default.
+            train_files, dev_files, test_files: lists of paths, like t2t-datagen's flags with these names.
+            **given: other settings in `flags`, which `t2t-datagen --help` explains. Any iterable can be given for a
+                list, and None means the default.
 
         Raises:
-            UserError: a setting is missing, malformed or contradicts another, or a file does not exist.
+            UserError: a setting is missing, is malformed or contradicts another setting, or a file does not exist.
             TypeError: an argument is not a setting of this problem.
         """
         if wrong := given.keys() - set(self.flags):
-            raise TypeError(f"{self.name}: configure got {', '.join(sorted(wrong))}. Expected {', '.join(self.flags)}.")
+            raise TypeError(
+                f"{self.name}: configure has no argument {', '.join(sorted(wrong))}. Expected {', '.join(self.flags)}."
+            )
         paths = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
         self.check_files(paths)
         values = {name: SETTINGS[name].typed(given.get(name)) for name in self.flags}
@@ -102,7 +105,7 @@ class OwnProblem(Problem):
         )
 
     def _files(self, split, paths):
-        """Returns the paths, in which each folder is replaced by its files."""
+        """Returns the paths, with each folder replaced by its files."""
         found = []
         for path in paths:
             if not (self.file_endings and files.is_folder(path)):
@@ -112,7 +115,7 @@ class OwnProblem(Problem):
             inside = [name for name in every if name.lower().endswith(self.file_endings)]
             if not inside:
                 raise UserError(
-                    f"--{FLAGS[split]}: {path}: no {endings} in this folder. Expected {self.expected_lines}."
+                    f"--{FLAGS[split]}: {path}: this folder has no {endings} file. Expected {self.expected_lines}."
                 )
             if others := sorted({*every} - {*inside}):
                 _LOGGER.warning(
@@ -123,7 +126,7 @@ class OwnProblem(Problem):
         return found
 
     def check_files(self, paths):
-        """Raises `UserError` for splits without files.
+        """Raises `UserError` if a split has no files.
 
         Args:
             paths: {split: list of paths}; the test set is optional.
@@ -135,30 +138,33 @@ class OwnProblem(Problem):
                 )
 
     def check_settings(self, values, paths):
-        """Checks the settings together and converts them, in place, into the values of the configuration.
+        """Checks all settings and converts them, in place, to the values of the configuration.
 
         Args:
-            values: {name: value, or None for a missing one}; defaults are filled in.
+            values: {name: value, or None if it is missing}; defaults are filled in.
             paths: {split: list of paths}.
 
         Raises:
-            UserError: a setting is malformed or contradicts another.
+            UserError: a setting is malformed or contradicts another setting.
         """
         keys = [key for key in self.with_defaults(values) if values.get(key, 0) is None]
         values |= {key: self.settings[key].default for key in keys}
 
     def with_defaults(self, values):
-        """Returns the keys of the settings whose missing values become the defaults."""
+        """Returns the keys of the settings whose missing values are replaced by defaults."""
         return self.settings.keys()
 
-    # The values in the data folder.
+    # Values stored in the data folder.
 
     def remember(self, config):
         """Stores a configuration."""
         self._config, self._config_from = config, None
 
     def read_config(self, data_dir):
-        """Returns the configuration of `configure` or of the data folder. Raises `UserError` if both are missing."""
+        """Returns the configuration from `configure` or from the data folder.
+
+        Raises `UserError` if both are missing.
+        """
         if self._config is None or self._config_from not in (None, data_dir):
             path = os.path.join(data_dir, self.config_filename)
             if not files.exists(path):
@@ -180,40 +186,43 @@ class OwnProblem(Problem):
         return config
 
     def fits(self, key, value):
-        """Returns whether a setting's value, which is valid in itself, is valid for this problem."""
+        """Returns whether this problem accepts the value of a setting, which is otherwise valid."""
         return True
 
     @property
     def config(self):
-        """The configuration. Raises `UserError` before it is known."""
+        """The configuration. Raises `UserError` if there is none yet."""
         if self._config is None:
-            raise UserError(f"{self.name}: no corpus yet. Call configure(), or a method that takes the data folder.")
+            raise UserError(
+                f"{self.name}: has no corpus yet. Call configure(), or a method that takes the data folder."
+            )
         return self._config
 
     def determined(self, key, data_dir=None):
-        """Returns the value of a key that generation determines.
+        """Returns the value for a key that generation determines.
 
         Args:
             key: str, such as "class_labels".
-            data_dir: str; None: the configuration is known.
+            data_dir: str; None if the configuration is already known.
 
         Raises:
-            UserError: generation has not determined it yet.
+            UserError: generation has not determined the value yet.
         """
         config = self.config if data_dir is None else self.read_config(data_dir)
         if config.get(key) is None:
             where = self._config_from and os.path.join(self._config_from, self.config_filename)
             raise UserError(
-                f"{where or self.name}: no {key} yet; t2t-datagen finds it in the training files. Generate the data."
+                f"{where or self.name}: no {key} yet; t2t-datagen determines it from the training files. Generate the "
+                "data first."
             )
         return config[key]
 
     def files_of(self, split):
-        """Returns the files [{"path", "bytes"}, …] of a split; [] if it has none."""
+        """Returns the files [{"path", "bytes"}, …] of a split; [] if the split has no files."""
         return listed(self.config["files"].get(split, []))
 
     def paths_of(self, split):
-        """Returns the paths of a split's files as one text, for messages."""
+        """Returns the paths of a split's files as one string, for messages."""
         return ",".join(facts["path"] for facts in self.files_of(split))
 
     def bytes_of(self, split):
@@ -222,7 +231,7 @@ class OwnProblem(Problem):
 
     @property
     def dataset_splits(self):
-        """The splits that have files, with one shard for every 16 MiB, 100 at most; one if the order is kept."""
+        """The splits that have files, with one shard per 16 MiB (at most 100), or one shard if the order is kept."""
         return [
             {
                 "split": split,
@@ -241,7 +250,7 @@ class OwnProblem(Problem):
         return (*super().newer_settings, *(key for key, setting in self.settings.items() if setting.is_newer))
 
     def generation_settings(self):
-        """Returns the settings that the files depend on; with finished data, changing them is an error."""
+        """Returns the settings that determine the generated files; changing them once data exist is an error."""
         described = {FLAGS[split]: list(map(_content, self.files_of(split))) for split in self.config["files"]}
         fixed = {
             key: self.config.get(key)
@@ -257,7 +266,7 @@ class OwnProblem(Problem):
         }
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
-        """See `Problem.generate_data`; without `configure`, uses the configuration in the data folder."""
+        """See `Problem.generate_data`; if `configure` was not called, uses the configuration in the data folder."""
         config = self.read_config(data_dir)
         if self.skip_bad_lines:
             config["skip_bad_lines"] = True
@@ -286,27 +295,27 @@ class OwnProblem(Problem):
                 "Expected files that are not in --train_files."
             )
         if len(repeated) > _MOST_WARNINGS:
-            _LOGGER.warning(f"{len(repeated) - _MOST_WARNINGS:,} more such files.")
+            _LOGGER.warning(f"{len(repeated) - _MOST_WARNINGS:,} more files are also training corpora.")
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Reads all files, prepares the vocabulary and the like, then writes the configuration."""
+        """Reads all files, prepares the vocabulary and other files, then writes the configuration."""
         self.check_corpus(data_dir, tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
         files.write_json(os.path.join(data_dir, self.config_filename), self.config)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Reads all files once, so that faults are found before any work."""
+        """Reads all files once, so that faults are found before generation begins."""
         for split in self.config["files"]:
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", self.sample_unit)
             self.check_split(split, progress.watch, data_dir, tmp_dir)
             progress.done()
 
     def check_split(self, split, watch, data_dir, tmp_dir):
-        """Reads a split's files once; `watch` is a function of samples that yields and counts them."""
+        """Reads a split's files once; `watch` is a function that yields and counts samples."""
         for _ in watch(self.generate_samples(data_dir, tmp_dir, split)):
             pass
 
-    # The files in the data folder.
+    # Files in the data folder.
 
     def feature_encoders(self, data_dir):
         """See `Problem.feature_encoders`."""
@@ -324,5 +333,5 @@ class OwnProblem(Problem):
 
 
 def _content(facts):
-    """Returns the facts of a file that depend only on its content."""
+    """Returns the facts about a file that depend only on its contents."""
     return {name: value for name, value in facts.items() if name != "changed"}

@@ -1,8 +1,9 @@
-"""The settings of problems on the user's own files, and the class of such a setting.
+"""Declares the settings of problems on the user's own files.
 
 A setting with a meaning is a flag of t2t-datagen and an argument of `OwnCorpus.configure`. Its value is stored in a
 JSON file in the data folder, under its name or `key`. A problem lists the keys of its file and their defaults. An extra
-declares further settings by `declare_settings`, in a module that is quick to import: `t2t-datagen --help` does so.
+can declare further settings with `declare_settings`, in a module that must be quick to import, since `t2t-datagen
+--help` imports it.
 """
 
 import dataclasses
@@ -14,29 +15,30 @@ from t2t_lite.errors import UserError
 from t2t_lite.settings import ranges
 from t2t_lite.settings.ranges import Choices, Range, Setting, typed_value
 
-WEIGHT = Range(most=1000, above=0)  # of a corpus
-VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
-# Settings that --vocab_from determines and that must not be combined with it.
+WEIGHT = Range(most=1000, above=0)  # the valid weights of a corpus
+VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # the kinds of vocabularies that can be learned
+# Settings that --vocab_from determines, so they must not be combined with it.
 SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
 VOCABULARY = (
     "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab", *SENTENCEPIECE
 )  # fmt: skip
 TABLES = ("columns", "header", "fields", "separator")
-# Keys of all problems of labelled texts.
+# Keys that all problems with labelled texts have.
 LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", *SENTENCEPIECE, "files", *TABLES)
 
 
 @dataclasses.dataclass(frozen=True)
 class OwnSetting(Setting):
-    """A setting of problems on the user's own files. With `fixed`, it cannot change once data exist.
+    """A setting of problems on the user's own files. If `fixed`, it cannot change once data exist.
 
     Attributes:
-        key: str, its key in the data folder; "": its name.
-        is_path: bool, whether it is a path, or a list of paths.
+        key: str, the setting's key in the data folder; "" for the setting's name.
+        is_path: bool, whether the value is a path or a list of paths.
         is_required: bool, whether the data folder always has a value.
-        is_newer: bool, whether manifests omit it if it has no value, as earlier versions did.
-        fits: function that returns whether a JSON value is valid in the data folder; None: kind and limits decide.
-        problems: names of the problems that take it without listing it, because it is declared in another folder.
+        is_newer: bool, whether manifests omit the setting if it has no value, for compatibility with earlier versions.
+        fits: function that returns whether a JSON value is valid in the data folder; None if kind and limits suffice.
+        problems: names of problems that accept the setting without listing it, because it is declared in another
+            folder.
     """
 
     key: str = ""
@@ -47,20 +49,23 @@ class OwnSetting(Setting):
     problems: tuple = ()
 
     def typed(self, value):
-        """Returns `typed_value` of a value, or None for an empty list. Raises `UserError`."""
+        """Converts a value with `typed_value`; returns None for an empty list. Raises `UserError`."""
         if value is None:
             return None
         return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
 
     def checked(self, values):
-        """Returns its value in `values`, see `OwnProblem.check_settings`. Raises `UserError` for a contradiction."""
+        """Returns the setting's value from `values`, see `OwnProblem.check_settings`.
+
+        Raises `UserError` for a contradiction.
+        """
         return values.get(self.name)
 
     def substitution(self, value):
-        """Returns the `Problem.substitution` for its value in the data folder; by default None."""
+        """Returns the `Problem.substitution` for the setting's value in the data folder; by default None."""
 
     def is_kept(self, value):
-        """Returns whether a JSON value is valid for the key in a data folder."""
+        """Returns whether a JSON value is valid for the setting's key in a data folder."""
         if value is None:
             return not self.is_required
         if self.fits:
@@ -104,29 +109,29 @@ SETTINGS = {}  # {name: OwnSetting} of all declared settings
 
 
 def declare_settings(*settings):
-    """Declares settings. Raises `UserError` if another one has the name."""
+    """Declares settings. Raises `UserError` if a different setting already has one of the names."""
     for setting in settings:
         if SETTINGS.setdefault(setting.name, setting) != setting:
             raise UserError(f"own settings: {setting.name!r} is already declared. Choose another name.")
 
 
 def explain_settings(**sentences):
-    """Adds a sentence to the meaning of settings, by their names: their meaning for a problem of an extra."""
+    """Appends a sentence to the meaning of each named setting, for example about the problem of an extra."""
     for name, sentence in sentences.items():
         SETTINGS[name] = dataclasses.replace(SETTINGS[name], meaning=f"{SETTINGS[name].meaning} {sentence}")
 
 
 def own_flags():
-    """Returns {name: OwnSetting} of the flags of all problems, without defaults, which the problems set."""
+    """Returns {name: OwnSetting} for the flags of all problems, without defaults, which depend on the problem."""
     _MODULES.names()
     return {name: dataclasses.replace(setting, default=None) for name, setting in SETTINGS.items() if setting.meaning}
 
 
 def own_settings(*settings, problem="", **defaults):
-    """Returns {key: OwnSetting} that a problem stores in its data folder, in this order.
+    """Returns {key: OwnSetting} for the settings that a problem stores in its data folder, in this order.
 
     Args:
-        settings: keys of `SETTINGS`, and OwnSettings that it lacks.
+        settings: keys of `SETTINGS`, and OwnSettings that are not in it.
         problem: str, name of a problem for which other folders may declare settings.
         defaults: the problem's own defaults, by key.
     """
@@ -138,17 +143,17 @@ def own_settings(*settings, problem="", **defaults):
     return found | {key: dataclasses.replace(found[key], default=default) for key, default in defaults.items()}
 
 
-_MODULES = registry.Registry("own settings")  # only finds and imports the modules that declare some
+_MODULES = registry.Registry("own settings")  # used only to find and import the modules that declare settings
 _FILES = {"kind": list, "default": None, "key": "files", "is_path": True}
 declare_settings(
     OwnSetting(
         "train_files",
         **_FILES,
-        meaning="translate_own: the training corpora, such as a.en,a.de,b.tsv: each is two files inputs,targets (which "
-        "may end in .gz, .bz2, .xz, .zst), a .tsv, .csv, .jsonl or .tmx, or a .zip that contains two such files or a "
-        ".tmx. languagemodel_own, masked_lm_own: texts; next_sentence_own, sentence_order_own: one sentence per line, "
-        "a blank line between documents. classify_own, classify_pair_own, regress_own, regress_pair_own: lines of "
-        "label<TAB>text or label<TAB>first<TAB>second.",
+        meaning="translate_own: the training corpora, such as a.en,a.de,b.tsv. Each corpus is two files inputs,targets "
+        "(which may end in .gz, .bz2, .xz, .zst), a .tsv, .csv, .jsonl or .tmx file, or a .zip that contains two "
+        "such files or a .tmx file. languagemodel_own, masked_lm_own: texts; next_sentence_own, "
+        "sentence_order_own: one sentence per line, a blank line between documents. classify_own, "
+        "classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text or label<TAB>first<TAB>second.",
     ),
     OwnSetting(
         "dev_files", **_FILES,
@@ -157,8 +162,8 @@ declare_settings(
     OwnSetting("test_files", **_FILES, meaning="Likewise, for the final evaluation; optional."),
     OwnSetting(
         "vocab_size", int, 32000, ranges.VOCAB_SIZE, is_required=True,
-        meaning="Number of pieces in the vocabulary (translate_own: in the shared one). Default: the corpus determines "
-        "it, about one piece for every four distinct words, 32000 at most.",
+        meaning="Number of pieces in the vocabulary (translate_own: the shared vocabulary). Default: the corpus "
+        "determines it, about one piece for every four distinct words, at most 32000.",
     ),
     OwnSetting(
         "vocab_type", str, None, Choices(VOCAB_TYPES),
@@ -168,26 +173,27 @@ declare_settings(
     OwnSetting(
         "vocab_from", list, None, is_path=True, fits=_are_paths,
         meaning="An existing vocabulary: a SentencePiece .model, vocab.json (with merges.txt), vocab.txt, two of these "
-        "(inputs,targets), a data_dir, or the output_dir of a model to train further.",
+        "files (inputs,targets), a data_dir, or the output_dir of a model to train further.",
     ),
     OwnSetting(
         "normalization", str, None, Choices(ranges.NORMALIZATIONS),
-        meaning="SentencePiece's normalization of texts, in training, decoding and exports: nfkc (Unicode's compatible "
-        "forms become one), nmt_nfkc (also normalizes spaces and control characters), nfkc_cf and nmt_nfkc_cf (also "
-        "lowercase). Default: identity, which changes nothing.",
+        meaning="SentencePiece's normalization of texts, in training, decoding and exports: nfkc (unifies Unicode's "
+        "compatible forms), nmt_nfkc (also normalizes spaces and control characters), nfkc_cf and nmt_nfkc_cf "
+        "(also lowercase). Default: identity, which changes nothing.",
     ),
     OwnSetting(
         "character_coverage", float, None, ranges.CHARACTER_COVERAGE,
-        meaning="Share of the text's characters that become single pieces; bytes spell the others. Default: 0.9999.",
+        meaning="Share of the text's characters that become single pieces; other characters are spelled with bytes. "
+        "Default: 0.9999.",
     ),
     OwnSetting(
         "split_digits", bool, None,
-        meaning="Whether no piece has more than one digit, so that numbers are spelled digit by digit.",
+        meaning="Whether numbers are spelled digit by digit, so that no piece has more than one digit.",
     ),
     OwnSetting(
         "max_samples_for_vocab", int, None, ranges.PAIRS,
-        meaning="translate_own: number of pairs from which the vocabulary is learned, 2000000. languagemodel_own: "
-        "thousands of characters, 100000.",
+        meaning="translate_own: number of pairs from which the vocabulary is learned (default 2000000). "
+        "languagemodel_own: thousands of characters (default 100000).",
     ),
     OwnSetting(
         "sequence_length", int, None, ranges.SEQUENCE_LENGTH, is_required=True,
@@ -197,22 +203,24 @@ declare_settings(
     OwnSetting(
         "columns", list, None, fixed=True, is_newer=True,
         meaning="Columns of tables to read, by number from 1 or by name in the first line, such as label,text or "
-        "inputs,targets. Default: all columns, if there are no others than those.",
+        "inputs,targets. Default: all columns, if the table has no other columns.",
     ),
     OwnSetting(
         "header", bool, None, fixed=True, is_newer=True,
-        meaning="Whether the first line of tables names the columns. Default: no, but a line that looks so is refused.",
+        meaning="Whether the first line of tables names the columns. Default: no, but a first line that looks like a "
+        "header is an error.",
     ),
     OwnSetting(
         "fields", list, None, fixed=True, is_newer=True,
         meaning="Fields of JSON lines (.jsonl) to read, such as en,de, or translation.en,translation.de for fields of "
-        "an inner object. Default: --columns that are names, or the languages, or label,text etc.",
+        "an inner object. Default: --columns if they are names, or else the languages, or else label,text and so on.",
     ),
     OwnSetting(
         "separator", str, None, Choices(tuple(ranges.SEPARATORS)), fixed=True, is_newer=True,
-        meaning="Separator of the cells of tables. Default: tab; in .csv files, the one that their first lines show.",
+        meaning="Separator of the cells of tables. Default: tab; for .csv files, the separator is detected in their "
+        "first lines.",
     ),
-    # Determined by generation, so without a flag.
+    # These are determined by generation, so they have no flag.
     OwnSetting("format", int, None, fits=lambda value: True),
     OwnSetting("problem", str, None, fits=lambda value: True),
     OwnSetting("files", dict, None, is_required=True, fits=_are_files),
@@ -256,8 +264,8 @@ declare_settings(
     ),
     OwnSetting(
         "corpus_weights", list, None, fixed=True, fits=_are_weights,
-        meaning="translate_own: one weight per training corpus (default 1), which says how often its pairs occur: with "
-        "2.5 twice, and half of the pairs a third time; with 0.3, 30 % of the pairs once.",
+        meaning="translate_own: one weight per training corpus (default 1), which sets how often its pairs occur. With "
+        "2.5, all pairs occur twice and half of them a third time; with 0.3, 30 % of the pairs occur once.",
     ),
     OwnSetting(
         "filters", list, None, fixed=True, fits=_are_filters,
@@ -275,6 +283,6 @@ declare_settings(
     ),
     OwnSetting(
         "user_defined_symbols", list, None, fixed=True,
-        meaning="translate_own: symbols that always are one piece, such as <2de>.",
+        meaning="translate_own: symbols that are always one piece, such as <2de>.",
     ),
 )  # fmt: skip

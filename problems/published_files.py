@@ -1,6 +1,6 @@
-"""Problems with published files: an archive in `tmp_dir`, packed or unpacked, or downloaded there.
+"""Mixin for problems with published files, from an archive that is found in `tmp_dir` or downloaded there.
 
-Their addresses may be in `.tsv` tables in the folders of the modules.
+The archive in `tmp_dir` may be packed or unpacked. Addresses may be in `.tsv` tables in the folders of the modules.
 """
 
 import collections
@@ -12,18 +12,18 @@ from t2t_lite.data.problem import DatasetSplit
 
 
 def files_of_splits(pattern, train, dev, test=None):
-    """Returns {split: file name}, where {} of a pattern is replaced by the split's argument; None: no file."""
+    """Returns {split: file name}, where {} in the pattern is replaced by the split's argument; None: no file."""
     names = {DatasetSplit.TRAIN: train, DatasetSplit.EVAL: dev, DatasetSplit.TEST: test}
     return {split: pattern.format(name) for split, name in names.items() if name}
 
 
 class PublishedFiles:
-    """Mixin, to be listed before the problem's base class.
+    """A mixin for published files, to be listed before the problem's base class.
 
     Attributes:
         url: str, URL of the archive.
         text_files: {split: name or pattern of the files in the archive}.
-        further_files: {url: name} of other files.
+        further_files: {url: name} of additional files.
         train_shards: int.
     """
 
@@ -42,7 +42,7 @@ class PublishedFiles:
         ]
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the files; then makes the vocabulary."""
+        """Finds or downloads the files, then makes the vocabulary."""
         sources = [[self.url, ("text", name)] for name in self.text_files.values()]
         downloads.provide(sources + [[url, ("text", name)] for url, name in self.further_files.items()], tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
@@ -53,9 +53,9 @@ class PublishedFiles:
 
 
 def read_table(package, name, **convert):
-    """Returns the rows of `<name>.tsv` in a package as named tuples of its columns, named by its first line.
+    """Returns the rows of `<name>.tsv` in a package as named tuples; the first line names the columns.
 
-    Columns are strings, "" if a line is too short; `convert` gives other types: {column: function of a string}.
+    Cells are strings, or "" if a line is too short; `convert` is {column: function of a string} for other types.
     """
     text = (importlib.resources.files(package) / f"{name}.tsv").read_text(encoding="utf-8")
     reader = csv.DictReader(text.splitlines(), delimiter="\t", restval="")
@@ -64,5 +64,5 @@ def read_table(package, name, **convert):
 
 
 def words(text):
-    """Returns the words of a column that holds several, as a tuple."""
+    """Splits a cell that holds several words into a tuple."""
     return tuple(text.split())

@@ -1,4 +1,4 @@
-"""`translate_own`: the user's own corpora, in one command and without writing Python.
+"""`translate_own`: translation with the user's own corpora, with one command and without writing Python.
 
     t2t-datagen --problem=translate_own --train_files=a.en,a.de --vocab_size=8000 --data_dir=D
 
@@ -33,7 +33,7 @@ _DEFAULT_HELD_OUT = 1000
 
 @registry.register_problem
 class TranslateOwn(OwnCorpus, TranslateProblem):
-    """Parallel corpora given to `configure`. After generation, everything is read from the data folder."""
+    """The user's own parallel corpora, given to `configure`. After generation, only the data folder is needed."""
 
     config_filename = "problem.json"
     settings = own_settings(
@@ -52,7 +52,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         self._told = set()
 
     def check_files(self, paths):
-        """See `OwnCorpus.check_files`; without files for evaluation, pairs are held out."""
+        """See `OwnCorpus.check_files`; without dev files, training pairs are held out."""
         if not paths[DatasetSplit.TRAIN]:
             raise UserError(
                 "translate_own: missing --train_files. Expected the corpus to learn from: --train_files=a.en,a.de or "
@@ -65,7 +65,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         chooses_columns = values["columns"] or values["header"] is not None
         given = "--columns, --header" if chooses_columns else "--separator" if values["separator"] else None
         if given and not {*map(kind, paths)}.intersection(TABLES):
-            raise UserError(f"{given}: only for .tsv, .csv and .jsonl files, and no file is one. Remove these flags.")
+            raise UserError(f"{given}: only for .tsv, .csv and .jsonl files, but there are none. Remove these flags.")
         super()._check_tables(values, paths)
 
     def check_settings(self, values, paths):
@@ -78,7 +78,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         num_corpora = len(group_files(DatasetSplit.TRAIN, train_files))
         values["corpus_weights"] = _check_weights(values["corpus_weights"] or (), num_corpora)
         values["filters"] = parse_filters(values["filters"] or ()) or None
-        # Raises if the scripts of a language are unknown.
+        # Raises an error if the scripts of a language are unknown.
         PairFilter(values["filters"] or {}, values["languages"], collections.Counter())
         if dev_files and values["held_out"] is not None:
             raise UserError(
@@ -95,7 +95,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         Args:
             folder: str, an existing folder.
             languages: (of inputs, of targets).
-            vocabularies: {"inputs": bytes, "targets": bytes}: the contents of files; if equal, both sides share one.
+            vocabularies: {"inputs": bytes, "targets": bytes}, the contents of files; if they are equal, both sides
+                share one vocabulary.
             ending: str, extension of these files: ".model" or ".subwords".
 
         Raises:
@@ -111,15 +112,15 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for path in set(sources.values()):
             files.remove(path)
 
-    # The stored configuration. Format 1 of problem.json has only languages, vocab_size and files.
+    # The stored configuration. In format 1, problem.json has only languages, vocab_size and files.
 
     def _read_file(self, path):
         config = super()._read_file(path)
         for key in config.keys() - {*self.settings, "skip_bad_lines"}:
             if config[key]:
                 raise UserError(
-                    f"{path}: {key}={shown(config[key])}: unknown setting. Expected the extra of t2t_lite, or the "
-                    "later version, that wrote this folder."
+                    f"{path}: {key}={shown(config[key])}: unknown setting. Expected the extra or the later version of "
+                    "t2t_lite that wrote this folder."
                 )
         return config
 
@@ -128,36 +129,36 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     @property
     def language_pair(self):
-        """The languages, or None before the data folder has been read."""
+        """The languages of inputs and targets, or None if the data folder has not been read yet."""
         languages = (self._config or {}).get("languages")
         return tuple(languages) if languages else None
 
     approx_target_vocab_size = kept(
-        "target_vocab_size", "The size of the targets' own vocabulary, or None if both sides share one."
+        "target_vocab_size", "The size of the targets' own vocabulary, or None if both sides share one vocabulary."
     )
 
     @property
     def additional_reserved_tokens(self):
-        """The user's own symbols and those of a substitution, a tuple."""
+        """The user's symbols and the symbols of a substitution, a tuple."""
         symbols = self.substitution.symbols if self.substitution else ()
         return (*(self._recall("user_defined_symbols") or ()), *symbols)
 
     @property
     def substitution(self):
-        """The substitution that a setting of an extra makes, or None; see `Problem.substitution`."""
+        """The substitution made by a setting of an extra, or None; see `Problem.substitution`."""
         made = (setting.substitution((self._config or {}).get(name)) for name, setting in self.settings.items())
         return next(filter(None, made), None)
 
     @property
     def dataset_splits(self):
-        """The splits that have files, and one shard of held-out pairs; see `OwnCorpus.dataset_splits`."""
+        """The splits that have files, and a shard for held-out pairs; see `OwnCorpus.dataset_splits`."""
         splits = super().dataset_splits
         if self._recall("held_out"):
             splits.insert(1, {"split": DatasetSplit.EVAL, "shards": 1})
         return splits
 
     def bytes_of(self, split):
-        """Returns the size of a split's text; in training, each corpus counts by its weight."""
+        """Returns the size of a split's text; for training, each corpus is multiplied by its weight."""
         if split != DatasetSplit.TRAIN:
             return super().bytes_of(split)
         sizes = {facts["path"]: facts["bytes"] for facts in self.files_of(split)}
@@ -171,7 +172,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     # Generation.
 
     def check_corpus(self, data_dir, tmp_dir):
-        """See `OwnCorpus.check_corpus`; also chooses the held-out pairs."""
+        """See `OwnCorpus.check_corpus`; also selects the held-out pairs."""
         self._warn_of_equal_sides()
         super().check_corpus(data_dir, tmp_dir)
 
@@ -184,7 +185,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
                 pass
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Returns an iterator of a split's pairs: those of its files, or the held-out ones."""
+        """Returns an iterator of a split's pairs, from its files or from the held-out pairs."""
         self.read_config(data_dir)
         is_drawn = dataset_split == DatasetSplit.EVAL and self._recall("held_out")
         if dataset_split != DatasetSplit.TRAIN and not is_drawn:
@@ -200,7 +201,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         return self.substitution.pairs(pairs, is_training, tell)
 
     def _tell_once(self, what, message):
-        """Logs a message about the first pass over a split only, since the vocabulary needs another pass."""
+        """Logs a message only in the first pass over a split, since the vocabulary needs another pass."""
         if what not in self._told:
             self._told.add(what)
             _LOGGER.info(f"{what}: {message}")
@@ -212,7 +213,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
                 if len(paths) == 2 and contents[paths[0]] and contents[paths[0]] == contents[paths[1]]:
                     _LOGGER.warning(
                         f"--{FLAGS[split]}: {paths[0]} and {paths[1]} have the same text. Expected inputs and their "
-                        "translation."
+                        "translations."
                     )
 
     def _corpora(self, split):
@@ -227,13 +228,13 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         return itertools.chain.from_iterable(map(self._read_corpus, self._corpora(split)))
 
     def _read_corpus(self, paths, counts=True):
-        """Yields the pairs of a corpus; counts omissions unless another split does."""
+        """Yields the pairs of a corpus; `counts` is False if another split already counts the omissions."""
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
         return read_corpus(paths, self.layout, self.language_pair, removed, on_bad_line)
 
     def _training_pairs(self, part=None):
-        """Yields the pairs that pass the filters: those to train on, those held out (EVAL), or by default all, once."""
+        """Yields the pairs that pass the filters: training pairs, held-out pairs (EVAL) or, by default, all once."""
         bound = self.config["held_out_below"] if part and self._recall("held_out") else 0
         thresholds = self._recall("filters") or {}
         if part == DatasetSplit.EVAL:
@@ -250,18 +251,18 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             yield from _repeated(pairs, weight, purpose) if weight > 1 and part == DatasetSplit.TRAIN else pairs
 
     def _choose_held_out(self, pairs):
-        """Chooses the pairs that are held out. Raises `UserError` if none would be left for training."""
+        """Selects the pairs to hold out. Raises `UserError` if no pair would be left for training."""
         most = self._recall("held_out")
         bound, count = find_bound(pairs, most, self.random_seed)
         if bound == 2**64:
             raise UserError(
-                f"{self.name}: no pair would be left to train on after some are held out: the training corpora have "
-                f"{count:,} different pairs after filters. Expected more, or --dev_files."
+                f"{self.name}: holding out pairs for evaluation would leave no pair for training, since the training "
+                f"corpora have only {count:,} different pairs after filters. Expected more pairs, or --dev_files."
             )
         self.config["held_out_below"] = bound
         _LOGGER.info(
             f"{self.name}: {count:,} pairs of the training corpora are held out for evaluation (--held_out={most}, at "
-            "most a tenth); no pair with the same inputs is trained on"
+            "most a tenth); pairs with the same inputs are not used in training"
         )
 
 
@@ -269,13 +270,16 @@ def _check_weights(words, num_corpora):
     """Returns one float per training corpus, or None if all are 1. Raises `UserError`."""
     flag = f"--corpus_weights={','.join(map(str, words))}"
     if words and len(words) != num_corpora:
-        raise UserError(f"{flag}: found {len(words)} for {num_corpora} training corpora. Expected one for each.")
+        raise UserError(
+            f"{flag}: the number of weights is {len(words)}, but the number of training corpora is {num_corpora}. "
+            "Expected one weight per corpus."
+        )
     weights = [typed_value("--corpus_weights: weight", word, float, WEIGHT) for word in words]
     return weights if set(weights) - {1.0} else None
 
 
 def _repeated(pairs, weight, purpose):
-    """Yields each pair `weight` times; the pair's hash decides about the fraction."""
+    """Yields each pair `weight` times; for a fraction, the pair's hash decides."""
     times = int(weight)
     below = (weight - times) * 2**64
     for pair in pairs:
@@ -283,7 +287,7 @@ def _repeated(pairs, weight, purpose):
 
 
 def _ignore(message):
-    """Skips a line that another split counts."""
+    """Ignores a bad line, because another split counts it."""
 
 
 def _on_side(pairs, side, bound, seed):
@@ -291,22 +295,25 @@ def _on_side(pairs, side, bound, seed):
 
 
 def group_files(split, paths):
-    """Returns the [path, …] of each corpus: one file or archive with both sides, or two. Raises `UserError`."""
+    """Groups paths by corpus: [path] of a file or archive with both sides, or [inputs path, targets path].
+
+    Raises `UserError`.
+    """
     flag, rest, groups = f"--{FLAGS[split]}={','.join(paths)}", list(paths), []
     while rest:
         count = 1 if holds_both(rest[0]) else 2
         group, rest = rest[:count], rest[count:]
         if len(group) < count or any(map(holds_both, group[1:])):
             raise UserError(
-                f"{flag}: {group[0]} has no other side (found {len(paths)}). Expected two parallel files (a.en,a.de) "
-                "or one .tsv, .csv, .jsonl, .tmx or .zip file for each corpus."
+                f"{flag}: {group[0]} has no second file for the other side (found {len(paths)}). Expected two parallel "
+                "files (a.en,a.de) or one .tsv, .csv, .jsonl, .tmx or .zip file per corpus."
             )
         groups.append(group)
     return groups
 
 
 def check_sides(files, languages):
-    """Raises `UserError` if two files of a corpus are the same, or if their names have the languages in reverse order.
+    """Raises `UserError` if both files of a corpus are the same, or if the extensions have the languages in reverse.
 
     Args:
         files: {split: list of paths}.
@@ -317,7 +324,7 @@ def check_sides(files, languages):
     for split, group in pairs:
         flag = f"--{FLAGS[split]}: {','.join(group)}"
         if os.path.realpath(group[0]) == os.path.realpath(group[1]):
-            raise UserError(f"{flag}: one file for both sides. Expected inputs and their translation.")
+            raise UserError(f"{flag}: the same file is given for both sides. Expected inputs and their translations.")
         ends = [kind(path) for path in group]
         is_swapped = _names(group, languages[::-1]) and not _names(group, languages)
         has_swapped_ends = ends[0] != ends[1] and ends[::-1] == [kind(path) for path in trained_on]
@@ -328,18 +335,20 @@ def check_sides(files, languages):
 
 
 def warn_of_other_languages(files, languages):
-    """Warns of files that are named after a third language; for the arguments, see `check_sides`."""
+    """Warns if the extension of a file is a third language; for the arguments, see `check_sides`."""
     for split, paths in files.items():
         for group in group_files(split, paths):
-            for path, language in zip(group, languages, strict=False):  # a table is a group of one
+            for path, language in zip(group, languages, strict=False):  # a table forms a group by itself
                 end = kind(path)[1:]
                 if is_language(end) and end not in _words(language):
                     flag = f"--{FLAGS[split]}"
-                    _LOGGER.warning(f"{flag}: {path}: found .{end}, where the language is {language}. Check the files.")
+                    _LOGGER.warning(
+                        f"{flag}: {path}: has the extension .{end}, but the language is {language}. Check the files."
+                    )
 
 
 def _names(paths, languages):
-    """Returns whether two paths differ in words of the first and of the second language."""
+    """Returns whether the first path has a word for the first language where the second has one for the second."""
     first, second = ({*_words(language)} for language in languages)
     differing = [pair for pair in zip(*(_words(path)[::-1] for path in paths), strict=False) if pair[0] != pair[1]]
     return any(first_word in first - second and second_word in second - first for first_word, second_word in differing)
@@ -350,7 +359,7 @@ def _words(name):
 
 
 def check_languages(languages, train_files):
-    """Returns [language of inputs, of targets], by default from the files' extensions. Raises `UserError`."""
+    """Returns [language of inputs, language of targets], by default from the files' extensions. Raises `UserError`."""
     flag = f"--train_files={','.join(train_files)}"
     pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
     endings = [[os.path.splitext(without_packing(path))[1][1:] for path in paths] for paths in pairs]
@@ -366,7 +375,7 @@ def check_languages(languages, train_files):
         )
     if endings and _are_languages(endings[0]) and all(codes == endings[0] for codes in endings):
         return endings[0]
-    raise UserError(f"{flag}: the endings do not name two languages. Add --languages=en,de (inputs first).")
+    raise UserError(f"{flag}: the extensions are not two languages. Add --languages=en,de (inputs first).")
 
 
 def _are_languages(codes):

@@ -1,11 +1,12 @@
-"""English to German, French and eight other languages from public corpora: WMT's, IWSLT's and others.
+"""Translation from English to German, French and eight other languages with public corpora (WMT, IWSLT and others).
 
 Mirrors tensor2tensor's translate_encs.py, translate_ende.py and so on, with the same names. Each row of the table below
-names corpora of `corpora.tsv` and makes one problem per vocabulary; the dev set is newstest2013 where a row names none.
+lists corpora in `corpora.tsv` and makes one problem per vocabulary. The dev set is newstest2013 unless a row has
+another one.
 
-`corpora.tsv` has addresses and members, those of tensor2tensor's translate_*.py and of tensorflow-datasets'
-translate/wmt.py, and sizes and SHA-256, those of tensorflow-datasets' url_checksums. `{x}` stands for the language that
-is paired with English. Where both are in one file, `english` says how: "tsv 3 2", columns with English first, or "tmx".
+`corpora.tsv` has addresses and members, from tensor2tensor's translate_*.py and tensorflow-datasets' translate/wmt.py,
+and sizes and SHA-256, from tensorflow-datasets' url_checksums. `{x}` stands for the language that is paired with
+English. If both languages are in one file, `english` gives the format: "tsv 3 2" (the columns, English first) or "tmx".
 """
 
 import logging
@@ -23,10 +24,10 @@ CHECKSUMS = {row.url: (int(row.bytes), row.sha256) for row in CORPORA.values() i
 
 
 def source(name, language):
-    """Returns [url, members] of a corpus for a language, see `TranslateProblem.source_data_files`.
+    """Returns [url, members] for a corpus and a language, see `TranslateProblem.source_data_files`.
 
     Raises:
-        ValueError: the corpus lacks that language.
+        ValueError: the corpus does not have this language.
     """
     row = CORPORA[name]
     if language not in row.languages:
@@ -37,14 +38,14 @@ def source(name, language):
 
 
 class CorporaProblem(TranslateProblem):
-    """English to another language, from rows of `corpora.tsv`.
+    """Translates from English to another language, with corpora from `corpora.tsv`.
 
     Attributes:
         language_pair: ("en", the other language).
-        train_corpora: names of rows, in the order in which they are read.
+        train_corpora: names of rows in `corpora.tsv`, in the order in which they are read.
         dev_corpora: likewise.
         test_corpora: likewise; empty if the problem has no test set.
-        differs_from_tensor2tensor: differences from tensor2tensor's problem of this name, logged by generation.
+        differs_from_tensor2tensor: differences from tensor2tensor's problem with this name, logged by generation.
     """
 
     language_pair = None
@@ -56,7 +57,7 @@ class CorporaProblem(TranslateProblem):
 
     @property
     def dataset_splits(self):
-        """100 training shards, as in tensor2tensor, and one shard for each other set."""
+        """The splits: 100 training shards, as in tensor2tensor, and one shard for each other set."""
         shards = {DatasetSplit.TRAIN: 100, DatasetSplit.EVAL: 1, DatasetSplit.TEST: 1}
         return [{"split": split, "shards": count} for split, count in shards.items() if self.source_data_files(split)]
 
@@ -70,7 +71,7 @@ class CorporaProblem(TranslateProblem):
         return [source(name, self.language_pair[1]) for name in names[dataset_split]]
 
     def generation_settings(self):
-        """Adds the archives, which cannot change once data exist."""
+        """Returns the settings of the base class and the archives, which cannot change once data exist."""
         archives = {
             FILE_TAGS[part["split"]]: [
                 source_files.archive_name(url) for url, _ in self.source_data_files(part["split"])
@@ -80,7 +81,7 @@ class CorporaProblem(TranslateProblem):
         return {**super().generation_settings(), "archives": archives}
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Logs differences from tensor2tensor's corpora; see `TranslateProblem.prepare_generation`."""
+        """Also logs differences from tensor2tensor's corpora; see `TranslateProblem.prepare_generation`."""
         if self.differs_from_tensor2tensor:
             _LOGGER.info(f"{self.name}: {self.differs_from_tensor2tensor}")
         super().prepare_generation(data_dir, tmp_dir)
@@ -88,7 +89,7 @@ class CorporaProblem(TranslateProblem):
 
 # Suffixes of problem names: settings of the vocabulary, which both languages share.
 _VOCABULARIES = {
-    "37k": {"approx_vocab_size": 37_000},  # the paper's for English-German
+    "37k": {"approx_vocab_size": 37_000},  # the paper's vocabulary for English-German
     "32k": {"approx_vocab_size": 2**15},
     "8k": {"approx_vocab_size": 2**13},
     "_characters": {"vocab_type": VocabType.CHARACTER},  # UTF-8 bytes
@@ -100,13 +101,13 @@ _WMT14_ENDE = {
     "prepared_dataset": "wmt14_translate/de-en",
 }
 _OTHER_NEWS_COMMENTARY = (
-    "these are WMT14's corpora (Europarl v7, Common Crawl, News Commentary v9); tensor2tensor's problem of this "
-    "name had News Commentary v13, so results are not the same"
+    "these are the corpora of WMT14 (Europarl v7, Common Crawl, News Commentary v9); tensor2tensor's problem with "
+    "this name had News Commentary v13, so results differ"
 )
 
 
 def _register(names, vocabularies, **settings):
-    """Registers a problem for each vocabulary: "translate_ende_wmt" and "32k 8k" make two."""
+    """Registers one problem per vocabulary: "translate_ende_wmt" and "32k 8k" give two problems."""
     settings = {key: words(value) if key.endswith("_corpora") else value for key, value in settings.items()}
     settings["language_pair"] = ("en", names.split("_")[1][2:])
     for ending in vocabularies.split():
@@ -115,13 +116,14 @@ def _register(names, vocabularies, **settings):
         problem_class = type(
             class_name, (CorporaProblem,), {"__module__": __name__, **_VOCABULARIES[ending], **settings}
         )
-        globals()[class_name] = registry.register_problem(name)(problem_class)  # importable, as in tensor2tensor
+        # The class can be imported by name, as in tensor2tensor.
+        globals()[class_name] = registry.register_problem(name)(problem_class)
 
 
-# WMT14, 4.5 million pairs: the paper's (section 5.1), and under tensor2tensor's names.
+# WMT14, 4.5 million pairs, as in the paper (section 5.1); also under tensor2tensor's names.
 _register("translate_ende_wmt", "37k", **_WMT14_ENDE)
 _register("translate_ende_wmt", "32k 8k _characters", differs_from_tensor2tensor=_OTHER_NEWS_COMMENTARY, **_WMT14_ENDE)
-# ParaCrawl release 4, alone and with WMT14's corpora, both with the vocabulary of translate_ende_wmt32k.
+# ParaCrawl release 4, by itself and with WMT14's corpora; both use the vocabulary of translate_ende_wmt32k.
 _PARACRAWL = {"use_vocab_from_other_problem": registry.problem("translate_ende_wmt32k"), "test_corpora": "newstest2014"}
 _register("translate_ende_pc", "32k", train_corpora="paracrawl_4", **_PARACRAWL)
 _register(
@@ -131,22 +133,16 @@ _register(
     differs_from_tensor2tensor=_OTHER_NEWS_COMMENTARY,
     **_PARACRAWL,
 )
-# WMT14, 40.8 million pairs: the paper's has 32k.
+# WMT14, 40.8 million pairs; the paper has a vocabulary of 32k.
 _register(
-    "translate_enfr_wmt",
-    "32k 8k _characters",
-    train_corpora="commoncrawl europarl_v7 news_commentary_v9 giga_fren un",
-    test_corpora="newstest2014",
-    prepared_dataset="wmt14_translate/fr-en",
-)
-# A million pairs of WMT14, and separate dev pairs, as sampled by OpenNMT.
+    "translate_enfr_wmt", "32k 8k _characters", train_corpora="commoncrawl europarl_v7 news_commentary_v9 giga_fren un",
+    test_corpora="newstest2014", prepared_dataset="wmt14_translate/fr-en",
+)  # fmt: skip
+# A million pairs of WMT14 and separate dev pairs, as sampled by OpenNMT.
 _register(
-    "translate_enfr_wmt_small",
-    "32k 8k _characters",
-    train_corpora="opennmt_1m_train",
-    dev_corpora="opennmt_1m_valid",
+    "translate_enfr_wmt_small", "32k 8k _characters", train_corpora="opennmt_1m_train", dev_corpora="opennmt_1m_valid",
     test_corpora="newstest2014",
-)
+)  # fmt: skip
 _register(
     "translate_encs_wmt", "32k _characters", train_corpora="czeng_1_6 news_commentary_v13 commoncrawl europarl_v7"
 )
@@ -158,14 +154,14 @@ _register(
     train_corpora="europarl_v8 paracrawl_1_et rapid_2016",
     dev_corpora="newsdev2018",
 )
-# IWSLT17 (109,335 pairs) and PANL-BPPT (24,024), tokenized as they come; 1,478 dev pairs.
+# IWSLT17 (109,335 pairs) and PANL-BPPT (24,024), as published, that is, tokenized; 1,478 dev pairs.
 _register(
     "translate_enid_iwslt",
     "32k",
     train_corpora="iwslt17_id panl_economy_id panl_international_id panl_science_id panl_sport_id",
     dev_corpora="iwslt_tst2017_id",
 )
-# SETimes; MULTEXT-East's "1984" (4,986 pairs) as dev set.
+# SETimes, with MULTEXT-East's "1984" (4,986 pairs) as dev set.
 _register("translate_enmk_setimes", "32k _characters", train_corpora="setimes_mk", dev_corpora="mte_1984_mk")
 # About 614,000 pairs.
 _register(

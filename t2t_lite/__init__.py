@@ -1,6 +1,6 @@
 """t2t_lite: the Transformer of "Attention Is All You Need" on current TensorFlow and Keras, in tensor2tensor's manner.
 
-Importing this package is cheap: sub-packages are imported when first used.
+Importing this package is fast, because sub-packages are imported on first use.
 """
 
 import os
@@ -8,8 +8,8 @@ import os
 from t2t_lite.process import keras_files, moved_modules
 from t2t_lite.process.lazy import lazy_names
 
-# oneDNN is off by default on AMD CPUs, where it makes training 1.3x faster. TensorFlow reads this when it is
-# imported, and never again; a user's own setting wins.
+# oneDNN is off by default on AMD CPUs, where it makes training 1.3x faster. TensorFlow reads this variable only when it
+# is imported. A value set by the user takes precedence.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""All commands under one name, where their own are not on the path.
+"""Runs any command as `python -m t2t_lite NAME`, for machines where the t2t-… commands are not on the path.
 
 python -m t2t_lite                        # lists the commands
-python -m t2t_lite trainer --help         # as t2t-trainer --help
+python -m t2t_lite trainer --help         # same as t2t-trainer --help
 python -m t2t_lite mine --t2t_usr_dir=D   # the `main` of D/t2t_mine.py
 """
 
@@ -17,9 +17,9 @@ _PREFIX = "t2t-"
 
 
 def main(argv=None):
-    """Runs the command that the first word names, with or without its t2t-, and returns its exit status.
+    """Runs the command named by the first word, with or without t2t-, and returns its exit status.
 
-    Without a word it lists the commands; a word that names none is an error, status 2.
+    Without a word, the commands are listed. An unknown word is an error with status 2.
     """
     own, argv = argv is None, sys.argv[1:] if argv is None else list(argv)
     if not argv or argv[0] in ("--help", "-h", "help"):
@@ -34,13 +34,13 @@ def main(argv=None):
         try:
             found = commands.module_of_user(name, _usr_dir(argv))
             close = nearest(name, paths, end=" ")
-            message = f"{shown(argv[0])} is not a command. {close}All are listed by: python -m t2t_lite"
+            message = f"{shown(argv[0])} is not a command. {close}List all commands: python -m t2t_lite"
         except UserError as error:
             message = str(error)
         if not found:
             print(f"t2t_lite: error: {printable(message)}", file=sys.stderr)
             return 2
-    if own:  # the command finds its words where its own script would: it may end this process, as in a cluster
+    if own:  # the command reads its arguments as if run by its own script; in a cluster, it may end this process
         sys.argv = [name, *argv[1:]]
     return (found or commands.module(name)).main(None if own else argv[1:])
 

@@ -1,39 +1,39 @@
-"""The two kinds of error that a command prints as one line, and the spelling help they share."""
+"""The two kinds of errors that commands print as one line, and helpers for their messages."""
 
 import contextlib
 import difflib
 import re
 
-# Control characters, halves of surrogate pairs, and what turns the direction of writing.
+# Control characters, halves of surrogate pairs, and characters that change the writing direction.
 _NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-# Where TensorFlow says that an error was raised: names of its operations, no help to a user.
+# Names of operations that TensorFlow adds to its messages, which do not help users.
 OF_GRAPH = re.compile(r"\{\{(?:function_)?node [^{}\n]*\}\} ?| \[Op:\w+\](?: name: ?)?")
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: a flag, a file, a line, a value.
+    """A mistake in the user's input, such as a flag, a file, a line or a value.
 
-    The message is one line: what and where, what was found, what was expected, the next step. Commands print
+    The message is one line: where the mistake is, what was found, what was expected, and the next step. Commands print
     it without a traceback and exit with status 2.
     """
 
 
 class MissingFile(UserError):
-    """A file that is to be read does not exist."""
+    """An input file does not exist."""
 
 
 class NotWritten(UserError, NotImplementedError):
-    """A user's class lacks something that it has to define."""
+    """A user's class does not define a required method or attribute."""
 
 
 class UnknownName(UserError, KeyError):
-    """A name that is not registered. Also a `KeyError`, as in tensor2tensor's registry."""
+    """A name is not registered. This is also a `KeyError`, as in tensor2tensor's registry."""
 
-    __str__ = UserError.__str__  # KeyError would print the repr of the message
+    __str__ = UserError.__str__  # replaces KeyError's method, which would print the repr of the message
 
 
 class Failure(RuntimeError):
-    """Something outside the user's input failed: a full disk, a dead worker, a loss that is not a number.
+    """A failure that is not caused by the user's input, such as a full disk, a dead worker or a loss that is NaN.
 
     Commands print the one-line message without a traceback and exit with status 1.
     """
@@ -41,7 +41,7 @@ class Failure(RuntimeError):
 
 @contextlib.contextmanager
 def located(where):
-    """Context in which the message of a `UserError` begins with where the mistake is: a file, a flag."""
+    """Context that prefixes the message of a `UserError` with the place of the mistake, such as a file or a flag."""
     try:
         yield
     except UserError as error:
@@ -50,16 +50,16 @@ def located(where):
 
 @contextlib.contextmanager
 def needs(package, pip_extra, what, instead=""):
-    """Context of imports that fail without a package that `what` needs, and that is not always installed.
+    """Context for imports of an optional package that `what` needs.
 
     Args:
-        package: str, its name.
-        pip_extra: str, the extra of t2t_lite that installs it.
-        what: str, the subject of the message: a flag, a command, a file.
-        instead: str, the end of the message: what else helps.
+        package: str, the name of the package.
+        pip_extra: str, the extra of t2t_lite that installs the package.
+        what: str, the subject of the message, such as a flag, a command or a file.
+        instead: str, an alternative for the user, which ends the message.
 
     Raises:
-        UserError: an import fails; the message has the command that installs the package.
+        UserError: an import fails; the message contains the command that installs the package.
     """
     try:
         yield
@@ -71,30 +71,30 @@ def needs(package, pip_extra, what, instead=""):
 
 
 def shown(value):
-    """Returns the repr of a value for a message, cut after 80 characters: it may come from a file of any size."""
+    """Returns the repr of a value for a message, truncated to 80 characters since it may come from a huge file."""
     text = repr(value) if not isinstance(value, int) or value.bit_length() < 400 else "a huge number"
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def printable(text):
-    """Returns a text, which may quote a file, as one line that cannot steer a terminal; a huge one loses its middle."""
+    """Returns a text, which may quote a file, as one line that is safe for a terminal; shortens a huge text."""
     line = _NOT_FOR_TERMINALS.sub(lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.splitlines()))
     return line if len(line) <= 4000 else f"{line[:3000]} … {line[-900:]}"
 
 
 def first_line(error):
-    """Returns the first line of what an exception says, without the full stop; if it says nothing, its class's name."""
+    """Returns the first line of an exception's message without its full stop, or the class name if it is empty."""
     text = str(getattr(error, "strerror", None) or getattr(error, "message", None) or error)
     text = OF_GRAPH.sub("", text).strip()
     return text.splitlines()[0][:300].rstrip(".") if text else type(error).__name__
 
 
 def counted(number, word):
-    """Returns `1 line`, `2,000 lines`: a number with its noun."""
+    """Returns a number with its noun, such as `1 line` or `2,000 lines`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def nearest(name, candidates, end=""):
-    """Returns a sentence such as `Nearest: transformer_base, transformer_big.` and `end`, or "" when none is close."""
+    """Returns a sentence such as `Nearest: transformer_base, transformer_big.` and `end`, or "" if no name is close."""
     close = difflib.get_close_matches(str(name)[:200], [str(c) for c in candidates], n=3, cutoff=0.5)
     return f"Nearest: {', '.join(close)}.{end}" if close else ""

@@ -1,7 +1,7 @@
-"""Names -> problems, models, hyperparameter sets, their ranges and metrics (mirrors tensor2tensor's utils/registry.py).
+"""Registers problems, models, hyperparameter sets, metrics and so on by name (mirrors tensor2tensor's registry.py).
 
-The built-in entries are imported at the first look-up of their kind, so that `import t2t_lite.registry` costs
-nothing, and looking up a model or a set never imports TensorFlow's data pipeline.
+The built-in entries are imported at the first lookup of their kind. So `import t2t_lite.registry` is fast, and looking
+up a model or a set never imports TensorFlow's data pipeline.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def _check_problem(name, cls):
         raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
     if unread := [hook for hook in ("decode_hooks", "packed_length") if hasattr(cls, hook)]:
         logging.getLogger("t2t_lite").warning(
-            f"problems: {name}: {' and '.join(unread)} of tensor2tensor's Problem: nothing here reads that."
+            f"problems: {name}: defines {' and '.join(unread)} of tensor2tensor's Problem, which is not used here. "
+            "Remove the definition."
         )
     cls.name = name
 
@@ -43,7 +44,7 @@ def _check_ranged_hparams(name, function):
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A measure of evaluations, as `register_metric` describes it."""
+    """A registered evaluation metric; see `register_metric` for the fields."""
 
     __wrapped__: Callable
     of: str
@@ -53,7 +54,7 @@ class Metric:
     decides: bool = False
 
     def __call__(self, *arguments, **facts):
-        """Calls the function."""
+        """Calls the metric's function."""
         return self.__wrapped__(*arguments, **facts)
 
 
@@ -67,7 +68,7 @@ LOG_FIELDS = ("time", "event", "step", "seconds", "split", "checkpoint_time", "s
 
 
 def is_loss(name):
-    """Returns whether a metric is one that every evaluation has, and that is not registered."""
+    """Returns whether a metric is a built-in part of every evaluation, so that it is not registered."""
     return name in ("loss", "perplexity") or name.startswith(
         ("loss_", "cost_", "nats_per_", "perplexity_per_", "bits_per_")
     )
@@ -75,7 +76,9 @@ def is_loss(name):
 
 def _check_metric(name, metric):
     if name in LOG_FIELDS or is_loss(name):
-        raise UnknownName(f"metrics: {name!r} cannot be registered: evaluations have it for something else.")
+        raise UnknownName(
+            f"metrics: {name!r} cannot be registered, because evaluations use this name for something else."
+        )
     if metric.of not in ("logits", "answers", "texts", "ids"):
         raise UserError(f"metrics: {name!r}: of={metric.of!r}: expected 'logits', 'answers', 'texts' or 'ids'.")
 
@@ -88,7 +91,7 @@ def _check_task(name, cls):
 
 
 class Registries:
-    """All of them. `Registries.problems.remove("mine")` lets a notebook register a name anew."""
+    """All registries. In a notebook, `Registries.problems.remove("mine")` allows a name to be registered again."""
 
     problems = Registry("problems", _check_problem)
     tasks = Registry("tasks", _check_task)
@@ -114,21 +117,22 @@ register_problem = Registries.problems.register
 register_task = Registries.tasks.register
 register_model = Registries.models.register
 register_ranged_hparams = Registries.ranged_hparams.register
-register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.AttentionScore`
-register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
-register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
+register_score = Registries.scores.register  # for attention: a `t2t_lite.layers.AttentionScore`
+register_pattern = Registries.patterns.register  # for attention: a `t2t_lite.layers.Pattern`
+register_feed_forward = Registries.feed_forwards.register  # a layer with the call of `t2t_lite.layers.FeedForward`
 register_family = Registries.families.register  # a function that returns a `t2t_lite.extras.hugging_face.family.Family`
 register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.extras.hugging_face.published_vocabulary`
-register_encoder = Registries.encoders.register  # a TextEncoder, by its kind of file: `t2t_lite.text.vocabulary_files`
+# a TextEncoder, by the kind of its file: `t2t_lite.text.vocabulary_files`
+register_encoder = Registries.encoders.register
 register_export_format = Registries.export_formats.register  # see `t2t_lite.export.formats`
 register_export_file = Registries.export_files.register  # see `t2t_lite.export.by_task`
 register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
-register_teller = Registries.tellers.register  # for values that a model reports in addition to its output: a `Teller`
-register_batches = Registries.batches.register  # of a run: a `t2t_lite.data.example_batches.ExampleBatches`
+register_teller = Registries.tellers.register  # a `Teller`, for values that a model reports in addition to its output
+register_batches = Registries.batches.register  # the batches of a run: a `t2t_lite.data.example_batches.ExampleBatches`
 register_catalog = Registries.catalogs.register  # by a file's extension: a `t2t_lite.corpora.catalogs.Catalog`
-task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
-teller = Registries.tellers.get  # the `Teller` subclass of a name
-check_model = Registries.models.check  # raises `UnknownName`, and imports no model, which needs Keras
+task = Registries.tasks.get  # the `Task` subclass with a name; raises `UnknownName`
+teller = Registries.tellers.get  # the `Teller` subclass with a name
+check_model = Registries.models.check  # raises `UnknownName`; does not import the model, which needs Keras
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names
 list_models = Registries.models.names
@@ -142,27 +146,28 @@ list_tellers = Registries.tellers.names
 def register_metric(
     name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean, decides=False
 ):
-    """Decorator of a metric, usable bare, empty or with a name; it returns the function as it is.
+    """Decorator that registers a metric, usable bare, empty or with a name; it returns the function unchanged.
 
     A metric of "logits" is a TensorFlow function of one teacher-forced batch: (logits, float32 [..., V], labels, int32
-    [...], 0 where nothing is scored) -> a tensor or a tuple of tensors, which are added up over all batches. It counts
-    if `Problem.eval_metrics` names it, as does a metric of "answers", a function of two equally long lists of the whole
-    evaluation set: the answers predicted, and those expected. An answer is a label (str), a number (float), the tags of
-    a sentence's words (list of str) or a part of a text (str), as the problem's task says.
+    [...], 0 where nothing is scored) -> a tensor or a tuple of tensors, which are added up over all batches. A metric
+    of "answers" is a function of two equally long lists for the whole evaluation set, the predicted and the expected
+    answers. Both kinds are computed if `Problem.eval_metrics` contains their names. An answer is a label (str), a
+    number (float), the tags of a sentence's words (list of str) or a part of a text (str), as the problem's task says.
 
     A metric of "texts" or "ids" is a function of two equally long lists, outputs and references: texts as users see
-    them, or lists of ids without EOS. It counts if `Problem.eval_decode_metric` names it, or the hyperparameter
-    eval_metrics. Arguments called `tokenize` and `language` get the tokenization for BLEU (str) and the target language
-    (str or None). It returns, like one of answers, a float, or a float and a dict of further fields for the log.
+    them, or lists of ids without EOS. It is computed if `Problem.eval_decode_metric` or the hyperparameter eval_metrics
+    contains its name. If it has arguments called `tokenize` and `language`, it receives the tokenization for BLEU (str)
+    and the target language (str or None). A metric of "answers", "texts" or "ids" returns a float, or a float and a
+    dict of further fields for the log.
 
     Args:
         name_or_function: the name; by default that of the function.
         of: "logits", "answers", "texts" or "ids".
-        feature: of "logits": the feature whose logits and labels the function gets.
+        feature: for "logits", the feature whose logits and labels the function receives.
         lower_is_better: bool.
-        result: of "logits": function of the sums, NumPy arrays, that returns a float; by default a weighted mean, the
-            first sum / the second.
-        decides: bool, whether the best checkpoint is that with the best value of this metric, where nobody says.
+        result: for "logits", a function of the sums (NumPy arrays) that returns a float; by default a weighted mean,
+            the first sum divided by the second.
+        decides: bool, whether the best checkpoint is chosen by this metric unless the user chooses another.
 
     Example:
         >>> @registry.register_metric
@@ -180,12 +185,12 @@ def register_metric(
 
 
 def register_hparams(name_or_function=None, *, model=None):
-    """Decorator of a function that returns a set of hyperparameters, usable bare, empty or with a name.
+    """Decorator for a function that returns a set of hyperparameters, usable bare, empty or with a name.
 
     Args:
         name_or_function: the name; by default that of the function.
-        model: str, name of the model that the set is for, so that `--model` may be left out; None: that whose
-            hyperparameters it has, or that of the problem's task.
+        model: str, name of the model for which the set is intended, so that `--model` can be omitted. None: the model
+            whose hyperparameters the set has, or else the model for the problem's task.
     """
 
     def add(function):
@@ -202,7 +207,7 @@ def model_of_hparams(name: str) -> str | None:
 
 
 def list_built_in_models() -> list[str]:
-    """Returns the names of the models of this package, without those of users' folders; imports none of them."""
+    """Returns the names of this package's models, without users' models; does not import any of them."""
     return sorted(modules_by_name("models"))
 
 
@@ -210,7 +215,7 @@ def problem(name: str, **kwargs) -> t2t_lite.data.Problem:
     """Returns a `Problem` instance. `<name>_rev` swaps inputs and targets, `<name>_copy` copies inputs to targets.
 
     Raises:
-        UnknownName: the name is not registered; the message names the nearest ones.
+        UnknownName: the name is not registered; the message lists the nearest names.
     """
     base, was_reversed, was_copy = name, False, False
     while base.endswith(("_rev", "_copy")) and base not in Registries.problems:
@@ -224,7 +229,7 @@ def problem(name: str, **kwargs) -> t2t_lite.data.Problem:
 
 
 def task_of(problem: t2t_lite.data.Problem) -> type:
-    """Returns the `Task` subclass of a problem. Raises `UserError` if the problem names none."""
+    """Returns the `Task` subclass of a problem. Raises `UserError` if the problem's task is unknown."""
     if problem.task not in Registries.tasks:
         raise UserError(
             f"{problem.name}: task={problem.task!r} is unknown. {nearest(problem.task, list_tasks(), end=' ')}"
@@ -234,18 +239,18 @@ def task_of(problem: t2t_lite.data.Problem) -> type:
 
 
 def model(name: str) -> type[t2t_lite.models.SequenceModel]:
-    """Returns the `keras.Model` subclass of that name. Raises `UnknownName`."""
+    """Returns the `keras.Model` subclass with this name. Raises `UnknownName`."""
     return Registries.models.get(name)
 
 
 def hparams(name: str | HParams) -> HParams:
-    """Returns a fresh `HParams` of that set, safe to change; given an `HParams`, returns it.
+    """Returns a new `HParams` for the set with this name; an `HParams` is returned unchanged.
 
     So functions that take hyperparameters also take the name of a set.
 
     Raises:
-        UnknownName: the name is not registered; the message names the nearest ones.
-        UserError: the argument is neither, or the set's function returns something else.
+        UnknownName: the name is not registered; the message lists the nearest names.
+        UserError: the argument is neither a name nor an `HParams`, or the set's function does not return an `HParams`.
     """
     if isinstance(name, HParams):
         return name
@@ -258,29 +263,29 @@ def hparams(name: str | HParams) -> HParams:
     made = function()
     if not isinstance(made, HParams):
         raise UserError(
-            f"hparams set {name}: its function, of the module {function.__module__}, returned {shown(made)}. Expected "
-            "HParams: end it with `return hparams`."
+            f"hparams set {name}: its function in the module {function.__module__} returned {shown(made)}. Expected "
+            "HParams: end the function with `return hparams`."
         )
     return made
 
 
 def ranged_hparams(name: str) -> Callable:
-    """Returns the function of that name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
+    """Returns the function with this name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
     return Registries.ranged_hparams.get(name)
 
 
 def family(model_type: str):
-    """Returns the `Family` of Hugging Face's models with that `model_type`. Raises `UnknownName`."""
+    """Returns the `Family` of Hugging Face models with this `model_type`. Raises `UnknownName`."""
     return Registries.families.get(model_type)()._replace(model_type=model_type)
 
 
 def metric(name: str) -> Metric:
-    """Returns the `Metric` of that name. Raises `UnknownName`."""
+    """Returns the `Metric` with this name. Raises `UnknownName`."""
     return Registries.metrics.get(name)
 
 
 def help_string() -> str:
-    """Returns every registered name, grouped by kind and first word, as `--registry_help` prints it."""
+    """Returns a text of all registered names, grouped by kind and first word, which `--registry_help` prints."""
     lines = []
     for title, registry in (
         ("Models", Registries.models),

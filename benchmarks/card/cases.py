@@ -24,7 +24,7 @@ class Training:
         model: str, a key of `SIZES`.
         rows, length: int, the shape of a batch, which has rows x length tokens per side.
         dtype: "float32", "bfloat16" or "float16"; weights stay in float32. On a GPU, products in float32 are computed
-        in TF32.
+            in TF32.
         steps: int, number of steps per turn.
         vocab_size: int.
         language_model: bool.
@@ -47,7 +47,7 @@ class Training:
 
     @property
     def title(self):
-        """What tables call it."""
+        """The name of the case in tables."""
         return f"train {self.model}, {self.rows:,} x {self.length} tokens, {self.dtype}"
 
 
@@ -74,7 +74,7 @@ class Translating:
 
     @property
     def title(self):
-        """What tables call it."""
+        """The name of the case in tables."""
         return f"beam 4 of {self.model}, batch {self.batch}, {self.dtype}"
 
 
@@ -93,7 +93,7 @@ class Generating:
 
     @property
     def title(self):
-        """What tables call it."""
+        """The name of the case in tables."""
         return f"generate {self.new} ids after {self.length} of {self.model}, batch {self.batch}, {self.dtype}"
 
 

@@ -158,7 +158,7 @@ def compare():
             result[0].numpy()
             figures[name].append((1e3 * (time.perf_counter() - started) / _TURNS, peak_gb()))
     fastest = {name: min(turns) for name, turns in figures.items()}
-    says = f"{max(gaps):.1e} of the largest value apart (result and gradients); " + ", ".join(
+    says = f"{max(gaps):.1e} relative difference (result and gradients); " + ", ".join(
         f"{name} {ms:.2f} ms, {gb:.2f} GB" for name, (ms, gb) in fastest.items()
     )
     return {"ok": max(gaps) <= _TOLERANCE, "says": says, "gaps": gaps, "figures": figures}

@@ -72,7 +72,7 @@ def in_blocks(hidden, kernel, targets, block):
 
 
 class Side:
-    """One way to compute the loss, with random states.
+    """Computes the loss in one of the two ways, with random states.
 
     Args:
         name: "plain" or "blocks".
@@ -127,7 +127,7 @@ def compare():
     gap = abs(one["loss"] - other["loss"]) / one["loss"]
     of_norms = max(abs(a - b) / a for a, b in zip(one["norms"], other["norms"], strict=True))
     times = ", ".join(f"{name} {1e3 * s['seconds']:.0f} ms, {s['peak_gb']:.2f} GB" for name, s in sides.items())
-    says = f"losses {gap:.1e} apart, norms of the gradients {of_norms:.1e}; {times}"
+    says = f"losses differ by {gap:.1e}, gradient norms by {of_norms:.1e}; {times}"
     return {"ok": gap <= _TOLERANCE and of_norms <= (1e-2 if card() else 1e-5), "says": says, "sides": sides}
 
 

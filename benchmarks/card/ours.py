@@ -92,7 +92,7 @@ class TrainingWork:
         from t2t_lite.training.training_data import Feed
 
         class Rows(Problem):
-            """The records that `write_records` wrote."""
+            """The problem of the records that `write_records` writes."""
 
             features = record_features = features_of(case)
 
@@ -144,7 +144,7 @@ class TrainingWork:
         return {"tokens": self.case.tokens * self.case.steps, **shares, "loss": loss}
 
     def end(self):
-        """Ends the feed's thread."""
+        """Ends the feed's thread and removes the records."""
         self.feed.__exit__(None, None, None)
         self._folder.cleanup()
 
@@ -271,7 +271,7 @@ class Ours:
         return profile.kernels(lambda: self.work.take(steps), steps)
 
     def placement(self):
-        """Returns where the operations of the warm case ran: see `profile.placement`."""
+        """Returns the devices of the warm case's operations: see `profile.placement`."""
         return self.placed
 
     def drop(self):

@@ -13,11 +13,10 @@ UNMASKED = "sdpa_unmasked"
 
 
 def translation_model(case):
-    """Returns an nn.Transformer that maps ids to the loss; it is post-norm and shares one embedding matrix, as in the
-    paper.
+    """Returns an nn.Transformer that maps ids to the loss.
 
-    The model is that of `transformer_base_v1`: attention projections have no biases, and dropout is applied only to
-    embeddings and the outputs of sub-layers.
+    As in the paper, the model is post-norm and shares one embedding matrix. It is the model of `transformer_base_v1`:
+    attention projections have no biases, and dropout is applied only to embeddings and the outputs of sub-layers.
     """
     import torch
     import torch.nn.functional as F

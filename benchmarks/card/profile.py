@@ -19,9 +19,8 @@ def kernels(work, steps):
     Returns:
         dict with "busy": share of the time in which a kernel ran; "milliseconds": duration of a step, from its first
         kernel to the next step's; "kernels": list of [name, milliseconds per step, times per step], longest first;
-        "launches": kernels per step; "gaps": list of [what ran before and after a gap, milliseconds per step, times per
-        step];
-        "copies": {name of a copy: times per step}. The lists are empty if the profiler saw no device.
+        "launches": kernels per step; "gaps": list of [kernels before and after a gap, milliseconds per step, times per
+        step]; "copies": {name of a copy: times per step}. The lists are empty if the profiler saw no device.
     """
     import tensorflow as tf
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace

@@ -51,7 +51,7 @@ class Side:
         return {"error": f"its process ended: {last_line(self.log)}"}
 
     def end(self):
-        """Ends the process, by force if it does not react."""
+        """Ends the process, by force if the process does not react."""
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
@@ -66,7 +66,7 @@ def answer(handlers):
 
     Args:
         handlers: {name of a request: function of the request's arguments that returns a dict}. If the function raises
-        an exception, the answer is the exception's first line, and the traceback goes to standard error.
+            an exception, the answer is the exception's first line, and the traceback goes to standard error.
     """
     for line in sys.stdin:
         request = json.loads(line)

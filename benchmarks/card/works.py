@@ -87,7 +87,7 @@ def logits(is_toy=False):
 
 
 def search(is_toy=False):
-    """Compares beam search with and without XLA, in float32 without TF32."""
+    """Compares beam searches with and without XLA, in float32 without TF32."""
     import tensorflow as tf
 
     from benchmarks.card.cases import Translating
@@ -195,7 +195,7 @@ def run(is_toy=False):
         _finish(*(train(*arguments) for arguments in first))
         _finish(*(train(name, all_steps, *words) for name, steps, *words in first if steps == half))
         different, count, _ = _differences([f"{folder}/straight", f"{folder}/halves"])
-        says = f"{different} of {count} variables differ from a run without interruption"
+        says = f"{different} of {count} variables differ from those of an uninterrupted run"
         if not is_toy:
             _, _, gap = _differences([f"{folder}/free_straight", f"{folder}/free_halves"])
             says += f"; with --nodeterministic the weights differ by {gap:.1e} of their norm"

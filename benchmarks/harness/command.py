@@ -3,11 +3,12 @@
 A benchmark is a module with
 
     TITLE   str, one line
-    SIDES {side: name in tables}; the first side is ours, the numerator of ratios
-    DEFAULT_SIDES optional: the sides that are compared by default NEEDS {side: modules that the side imports}, if
-    t2t_lite itself does not require them measure(result, flags) measures everything and adds it to `result`, a
-    `record.Result` side(name, **settings) runs one side in a separate process: warms up, then calls
-    `turns.answer_turns` add_flags(parser) optional: adds the benchmark's own flags
+    SIDES   {side: name in tables}; the first side is ours, the numerator of ratios
+    DEFAULT_SIDES  optional: the sides that are compared by default
+    NEEDS   {side: modules that the side imports}, if t2t_lite itself does not require them
+    measure(result, flags)          measures everything and adds it to `result`, a `record.Result`
+    side(name, **settings)          runs one side in a separate process: warms up, then calls `turns.answer_turns`
+    add_flags(parser)               optional: adds the benchmark's own flags
 
 and ends with `sys.exit(main(sys.modules[__name__]))`. A benchmark is started in the repository's root as `python -m
 benchmarks.NAME`.
@@ -50,7 +51,7 @@ def parser_of(module):
     parser.add_argument(
         "--sides",
         default="",
-        help=f"of {', '.join(module.SIDES)}; default: {', '.join(getattr(module, 'DEFAULT_SIDES', module.SIDES))}",
+        help=f"some of {', '.join(module.SIDES)}; default: {', '.join(getattr(module, 'DEFAULT_SIDES', module.SIDES))}",
     )
     parser.add_argument("--out", help="folder, such as benchmarks/results, to which the result is added")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of Markdown")

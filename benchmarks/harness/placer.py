@@ -63,7 +63,7 @@ def placed(function):
 
     Args:
         function: `tf.types.experimental.ConcreteFunction`, or its graph. Its int32 and scalar arguments are in host
-        memory, as if Python made them; other arguments are on the GPU.
+            memory, as if Python made them; other arguments are on the GPU.
 
     Returns:
         (list of Operation, list of Crossing), in which the body of a loop counts once.
@@ -89,7 +89,7 @@ def _place(graph, locations, results, path, library, operations, crossings):
 
     for op in ops:
         device, (_, inputs, outputs) = devices[op.name], _kernel(op)
-        if op.type == "Identity" and not op.device:  # TensorFlow removes it
+        if op.type == "Identity" and not op.device:  # TensorFlow removes such operations
             source, tensor = op.inputs[0].ref(), op.outputs[0].ref()
             same[tensor], memory[tensor] = same.get(source, source), memory[source]
             continue

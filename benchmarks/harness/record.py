@@ -135,7 +135,7 @@ class Result:
             case: str, what was measured, such as "batch 32".
             figure: str, a key of `FIGURES`.
             sides: {side: list of floats, one per turn}. Ratios are of the first side to each other side, over turns
-            that both have.
+                that both have.
         """
         if figure not in FIGURES:
             raise ValueError(f"{figure!r} is not in FIGURES")

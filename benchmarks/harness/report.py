@@ -72,7 +72,7 @@ def page(result):
     parts += [_missing(result), *result.notes]
     if any(len(spread["turns"]) > 1 for m in result.measurements for spread in m["sides"].values()):
         parts.append(
-            "Medians (lowest – highest turn). The sides take turns; ratios are medians of those of neighbouring turns. "
+            "Medians (lowest – highest turn). The sides take turns; ratios are medians over neighbouring turns. "
             "Every turn is in `result.json`."
         )
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -92,8 +92,8 @@ def index(results):
     parts = [
         "# Results",
         "Written by `make bench` from the `result.json` of each folder; do not edit it. `make bench BENCH=decoding` "
-        "measures one benchmark, and `BENCH_FLAGS=--quick` tries small sizes. A folder has the command as typed, every "
-        "turn, and notes. A result is of its commit, and not measured again at each.",
+        "measures one benchmark, and `BENCH_FLAGS=--quick` tries small sizes. Each folder has the command as typed, "
+        "every turn, and notes. A result is for the commit that it names; it is not measured again at each commit.",
     ]
     older, cpus = [], {}
     for path, result in results:

@@ -18,7 +18,7 @@ def take_turns(commands, rounds):
     `answer_turns` does.
 
     Args:
-        commands: {side: list of str}.
+        commands: {side: command, a list of str}.
         rounds: int.
 
     Returns:
@@ -60,7 +60,7 @@ def answer_turns(work, unit="tokens"):
 
     Args:
         work: function without arguments that returns the number of processed units, or a dict of figures.
-        unit: str, such that "<unit>_per_second" is in `record.FIGURES`.
+        unit: str, for which "<unit>_per_second" is in `record.FIGURES`.
     """
     print(json.dumps({"warm": True}), flush=True)
     for _ in sys.stdin:
@@ -77,7 +77,7 @@ def rates(count, seconds, cpu, unit="tokens"):
 
 
 def run_alone(command):
-    """Runs a process whose last line is a JSON object; returns the object. Raises `RuntimeError` if it fails."""
+    """Runs a process whose last line is a JSON object, and returns the object. Raises `RuntimeError` on failure."""
     process = subprocess.run(
         command, capture_output=True, text=True, env=_environment(), stdin=subprocess.DEVNULL, cwd=ROOT
     )

@@ -140,7 +140,7 @@ def steps_within(flags, runs, trained, kind):
         runs: list of descriptions of runs to train.
         trained: function (run, number of steps) that trains a run and returns its folder.
         kind: function that maps a run to a tuple beginning with its side; runs of one kind get the same number of
-        steps.
+            steps.
 
     Raises:
         UserError: --steps has neither one number nor one number per side.
@@ -157,7 +157,7 @@ def steps_within(flags, runs, trained, kind):
 
 
 def once(path, command, *words):
-    """Runs one of the package's commands, which may resume an earlier call, unless it has already succeeded."""
+    """Runs one of the package's commands, which may resume an earlier call, unless a call has already succeeded."""
     marker = pathlib.Path(f"{path}.done")
     if not marker.exists():
         subprocess.run([pathlib.Path(sys.executable).with_name(command), *words], check=True, stdout=subprocess.DEVNULL)

@@ -73,17 +73,9 @@ def define_flags(flags):
         "allow_hparams_change", False, "Continue a run with other hyperparameters; the change is noted in its log."
     )
     flags.DEFINE_integer(
-        "random_seed",
-        None,
-        "Seed of weights, data order and dropout. Default: the seed in the hyperparameter set.",
+        "random_seed", None, "Seed of weights, data order and dropout. Default: the seed in the hyperparameter set.",
         limits=SEED,
-    )
-    flags.DEFINE_integers(
-        "random_seeds",
-        [],
-        "Train one run per seed, in output_dir/seed_N, and print the mean and standard deviation of their metrics.",
-        SEED,
-    )
+    )  # fmt: skip
     flags.DEFINE_integer(
         "inter_op_parallelism_threads", 0, "Number of operations that run in parallel; 0: automatic.", 0, 1024
     )
@@ -100,13 +92,10 @@ def define_flags(flags):
 def trainer_settings(flags):
     """Returns the settings of a `Trainer` that the flags describe, as a dict of arguments."""
     evaluation = read_settings(
-        flags,
-        EvaluationSettings,
-        eval_steps=1 if flags.schedule == "test" else flags.eval_steps,
-        early_stopping=read_settings(flags, EarlyStopping, EARLY),
-        search=evaluation_search(flags.decode_hparams),
+        flags, EvaluationSettings, eval_steps=1 if flags.schedule == "test" else flags.eval_steps,
+        early_stopping=read_settings(flags, EarlyStopping, EARLY), search=evaluation_search(flags.decode_hparams),
         translate_all=flags.schedule == "train_eval_and_decode",
-    )
+    )  # fmt: skip
     return {
         "evaluation": None if flags.schedule == "train" else evaluation,
         "checkpoints": read_settings(flags, CheckpointSettings),

@@ -1,6 +1,5 @@
 """The modes of t2t-trainer, with the checks of their flags."""
 
-import functools
 import os
 import shlex
 
@@ -67,14 +66,6 @@ def _config(flags):
     return os.path.join(flags.output_dir or "", "hparams.json")
 
 
-def _check_seeds(flags):
-    """Raises `UserError` unless --random_seeds describes several runs with evaluations."""
-    flag = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
-    if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
-        raise UserError(f"{flag}: expected two or more different seeds, such as 1,2,3. For one seed use --random_seed.")
-    check_training(flags, flag)
-
-
 def _check_several_runs(flag, flags):
     """Raises `UserError` unless the flags describe several runs, each trained and evaluated on one machine."""
     if flags.schedule not in TRAINING_SCHEDULES or flags.schedule in ("train", "test"):
@@ -87,17 +78,13 @@ def _check_several_runs(flag, flags):
         )
 
 
-def train_runs(flags):
-    """Trains a run; or, with --random_seeds, trains one run per seed and prints a table of their metrics."""
+def train(flags):
+    """Trains a run."""
     prepare(flags)
     from t2t_lite.training.distribution import set_threads
-    from t2t_lite.training.repeated_seeds import as_text, train_seeds
 
     set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
-    if not flags.random_seeds:
-        train_run(flags, flags.output_dir, flags.random_seed)
-    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags)):
-        print(as_text(summary))
+    train_run(flags, flags.output_dir, flags.random_seed)
 
 
 def evaluate_run(flags):
@@ -112,13 +99,9 @@ def prepare(flags):
 
 
 _OWN = {
-    "seeds": Mode(
-        "--random_seeds", ("random_seeds", *TRAINING), run=train_runs, asked=lambda flags: flags.random_seeds,
-        check=_check_seeds,
-    ),
     "evaluate": Mode(
         "--schedule=evaluate", ("eval_use_test_set", "random_seed", *TRAINING), run=evaluate_run,
         asked=lambda flags: flags.schedule in EVALUATING_SCHEDULES, check=check_training,
     ),
-    "train": Mode("training", ("random_seed", *TRAINING), run=train_runs, check=check_training),
+    "train": Mode("training", ("random_seed", *TRAINING), run=train, check=check_training),
 }  # fmt: skip

@@ -134,10 +134,6 @@ def hparams_of_flags(flags, earlier, model, random_seed):
     from t2t_lite.runs.directory import run_hparams
 
     return run_hparams(
-        earlier,
-        flags.hparams_set,
-        hparams_changes(flags),
-        model=model,
-        random_seed=random_seed,
+        earlier, flags.hparams_set, hparams_changes(flags), model=model, random_seed=random_seed,
         mixed_precision=flags.gpu_automatic_mixed_precision,
-    )
+    )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The reference of the commands: a page for each, from the docstring and the flags that also make its --help.
+"""Generates a page per command, from the same docstring and flags as its --help.
 
-They are written into docs/commands/ when the build begins.
+The pages are written to docs/commands/ when the build begins.
 """
 
 import pathlib
@@ -48,7 +48,7 @@ def _text(words):
 
 
 def write_pages(app):
-    """Writes the pages and their index; unchanged files keep their time."""
+    """Writes the pages and their index; unchanged files keep their modification time."""
     modules = commands.modules()
     pages = {name: page(name, module) for name, module in modules.items()}
     lines = [INDEX, ".. list-table::\n   :widths: 25 75\n\n"]

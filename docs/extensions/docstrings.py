@@ -9,7 +9,7 @@ NAME = re.compile(r"[A-Za-z_][\w.]*(\(\))?")
 
 
 def rewrite(app, what, name, obj, options, lines):
-    """Changes the lines of a docstring in place; called before napoleon reads its sections."""
+    """Changes the lines of a docstring in place, before napoleon reads its sections."""
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             lines[i] = _marked(line)
@@ -22,7 +22,7 @@ def _marked(line):
     parts = QUOTED.split(line)
     for i, part in enumerate(parts):
         if i % 2 == 0:
-            parts[i] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", part)  # a reference, to reStructuredText
+            parts[i] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", part)  # a reference in reStructuredText
             continue
         words = part.strip("`")
         link = f":py:obj:`{words}`" if NAME.fullmatch(words) else f"``{words}``"
@@ -39,7 +39,7 @@ def _is_code(lines, i):
 
 
 def resolve(app, env, node, contnode):
-    """Links a name without its module, such as Translation or UserError, to the one documented object of that name."""
+    """Links a name without its module, such as Translation or UserError, to the only documented object of that name."""
     if node.get("refdomain") != "py" or node.get("refspecific"):
         return None
     node["refspecific"] = True

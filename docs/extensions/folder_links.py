@@ -1,6 +1,6 @@
-"""Makes links to folders lead to their README.md, as on code hosts; without one, only the text remains.
+"""Makes links to folders lead to their README.md, as on code hosts; if there is no README.md, only the text remains.
 
-That is so of links to pages of extras that are not there.
+Links to the pages of deleted extras also become text.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ class FolderLinks(SphinxTransform):
     default_priority = 50
 
     def apply(self):
-        """Changes the page."""
+        """Changes the links in the page."""
         for link in list(self.document.findall(pending_xref)):
             if link["reftype"] != "myst" or link.get("refdomain"):
                 continue

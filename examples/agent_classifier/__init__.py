@@ -1,7 +1,7 @@
 """Your own classifier, trained by the commands: is the agent of a sentence a person or an animal?
 
-The problem, the model with its own cost, its set and the metric below are all that is needed; the folder is a
-`--t2t_usr_dir`, and its code an extra as extras/agent_classifier/agent_classifier.py:
+It needs only the problem, the model with its own cost, the set and the metric below. The folder is a `--t2t_usr_dir`;
+as extras/agent_classifier/agent_classifier.py, its code would be an extra:
 
     t2t-datagen --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --hparams_set=agent_classifier_tiny \
@@ -30,7 +30,7 @@ VERBS = {"sees": "seen", "follows": "followed", "likes": "liked", "finds": "foun
 
 @registry.register_problem
 class SentenceAgent(Text2ClassProblem):
-    """Active and passive sentences, with the kind of their agent."""
+    """Active and passive sentences, labelled with the kind of their agent."""
 
     is_generate_per_split, approx_vocab_size, num_classes = False, 320, 2
     dataset_splits = ({"split": DatasetSplit.TRAIN, "shards": 4}, {"split": DatasetSplit.EVAL, "shards": 1})
@@ -56,7 +56,7 @@ class SentenceAgent(Text2ClassProblem):
 
 
 def _matthews(counts):
-    """Returns the correlation of two binary variables; the table of counts [3, 3] begins with "no class"."""
+    """Returns the correlation of two binary variables; the first row and column of the counts [3, 3] are "no class"."""
     (a, b), (c, d) = counts[1:, 1:]
     return (a * d - b * c) / max(((a + b) * (a + c) * (d + b) * (d + c)) ** 0.5, 1)
 
@@ -70,14 +70,14 @@ def matthews_correlation(logits, labels):
 
 @registry.register_hparams(model="agent_classifier")
 def agent_classifier_tiny():
-    """Two layers of 32, with small batches and a high rate."""
+    """Two layers of size 32, with small batches and a high learning rate."""
     rate = "learning_rate_constant=0.1,learning_rate_warmup_steps=100"
     return transformer_tiny().parse(f"hidden_size=32,filter_size=64,batch_size=256,{rate}")
 
 
 @registry.register_model
 class AgentClassifier(keras.Model):
-    """Encoder layers, and an attention that reads where it points: its entropy is a cost, so it points at few words."""
+    """Encoder layers and attention pooling; the entropy of the attention is a cost, so it focuses on few words."""
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
@@ -90,7 +90,7 @@ class AgentClassifier(keras.Model):
         return model
 
     def call(self, batch, training=None):
-        """{"inputs": [B, S], "targets": [B]} -> logits [B, 1 + classes], and their costs [B]."""
+        """{"inputs": [B, S], "targets": [B]} -> logits [B, 1 + classes], and the costs [B]."""
         x = batch["inputs"]
         for layer in self.embed + self.encode:
             x = layer(x, training=training) if layer in self.encode else layer(x)

@@ -1,8 +1,8 @@
-"""A task of your own: how many stars does a review give, as a number between the stars?
+"""A task of your own: predicts the stars of a review, as a number with fractions.
 
-The task defines what is learned, what the model's output means, and how answers are made, compared, written and
-exported. With a problem, a model with a head for ordered classes, and a metric, it is a `--t2t_usr_dir`, which all
-commands accept:
+The task defines the targets, the meaning of the model's output, and how answers are computed, compared, written and
+exported. Together with a problem, a model with a head for ordered classes, and a metric, it forms a `--t2t_usr_dir`
+folder, which all commands accept:
 
     t2t-datagen --t2t_usr_dir=examples/star_reviews --problem=star_reviews --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/star_reviews --problem=star_reviews --hparams_set=transformer_tiny \
@@ -59,7 +59,7 @@ class StarsTask(EncoderTask):
     as_label = staticmethod(as_number)
 
     def scores(self, logits):
-        """Returns the mean of 1 to 5 stars by their probabilities; id 0 is padding."""
+        """Returns the expected number of stars, 1 to 5, from the probabilities; id 0 is padding."""
         return tf.linalg.matvec(tf.nn.softmax(logits[:, 1:]), tf.range(1.0, STARS + 1))
 
     def answer(self, reading, scores, n_best):
@@ -68,11 +68,11 @@ class StarsTask(EncoderTask):
         return Review(float(stars), reading.truncated)
 
     def choose(self, logits, inputs):
-        """Returns the same for an evaluation."""
+        """Returns the expected numbers of stars for an evaluation."""
         return self.scores(logits)
 
     def compared(self, inputs, targets, chosen):
-        """Returns two numbers; the id of a class is that of its stars."""
+        """Returns the predicted and the expected number of stars; the id of a class equals its stars."""
         return float(chosen), float(targets)
 
     @staticmethod
@@ -91,7 +91,7 @@ class StarsTask(EncoderTask):
 
 @registry.register_problem
 class StarReviews(Text2ClassProblem):
-    """Random reviews, whose words determine their stars."""
+    """Random reviews whose words determine their stars."""
 
     task = "stars"
     is_generate_per_split = False
@@ -123,14 +123,14 @@ class OrderedHead(keras.layers.Layer):
         """[B, hidden] -> [B, 1 + C]."""
         steps = ops.cumsum(ops.softplus(self.steps)) - STARS / 2
         above = ops.pad(ops.sigmoid(x @ self.direction - steps), ((0, 0), (1, 1)), constant_values=0)
-        above = above + ops.one_hot([0], STARS + 1)  # all are above none
+        above = above + ops.one_hot([0], STARS + 1)  # all reviews have at least one star
         logits = ops.log(ops.maximum(above[:, :-1] - above[:, 1:], 1e-6))
         return ops.pad(logits, ((0, 0), (1, 0)), constant_values=-1e9)
 
 
 @registry.register_model
 class OrderedClasses(keras.Model):
-    """Encoder layers, whose sum over a text is the input of an `OrderedHead`."""
+    """Encoder layers; the sum of their outputs over a text is the input of an `OrderedHead`."""
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):

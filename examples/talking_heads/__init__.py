@@ -1,7 +1,7 @@
 """Your own kind of attention, trained by the commands: talking heads (Shazeer et al. 2020, arXiv 2003.02436).
 
 Two learned matrices mix the heads' scores before the softmax and their weights after it. They start as identities,
-which is plain attention. The code below is all that is needed; the folder is a `--t2t_usr_dir`:
+which is plain attention. This example needs only the code below; the folder is a `--t2t_usr_dir`:
 
     t2t-datagen --problem=algorithmic_reverse_decimal40 --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/talking_heads --model=talking_heads_transformer \
@@ -20,7 +20,7 @@ from t2t_lite.models import Transformer
 
 @keras.saving.register_keras_serializable("talking_heads")
 class TalkingHeadsAttention(MultiHeadAttention):
-    """Multi-head attention whose heads see each other's scores and weights."""
+    """Multi-head attention that mixes scores and weights across heads."""
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         """Creates the projections and the two mixing matrices [heads, heads]."""
@@ -30,7 +30,7 @@ class TalkingHeadsAttention(MultiHeadAttention):
         self.mix_weights = self.add_weight(name="mix_weights", shape=square, initializer="identity")
 
     def attend(self, query, key, value, mask, training):
-        """As in the base class, with mixing over heads before and after the softmax."""
+        """Computes attention as the base class does, but mixes the heads before and after the softmax."""
         scores = ops.matmul(query * self.query_size**-0.5, ops.swapaxes(key, -1, -2))
         weights = masked_softmax(ops.einsum("bhts,hg->bgts", scores, self.mix_scores), mask)
         weights = ops.einsum("bhts,hg->bgts", weights, self.mix_weights)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from t2t_lite.cli.console import table
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.autotune.study import Study
+from t2t_lite.extras.seeds.repeated_seeds import train_seeds
 from t2t_lite.files.folders import held_lock
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
-from t2t_lite.training.repeated_seeds import train_seeds
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MOST_FAILURES = 5  # in a row; after these, hyperparameters are hardly the cause

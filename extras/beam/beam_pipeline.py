@@ -26,10 +26,10 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
         options: dict of Beam's options, {"runner": "DirectRunner", …}; an option without a value is True.
 
     Returns:
-        (facts of each group, the result of `Source.counts` on the worker).
+        (facts of each group, result of `Source.counts` on the worker).
 
     Raises:
-        UserError: as for `sharding.write_shards`, or Apache Beam is not installed or has no such runner.
+        UserError: as for `sharding.write_shards`, or Apache Beam is not installed or does not have the runner.
         Failure: the pipeline failed.
     """
     import_beam()
@@ -50,7 +50,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
 
 
 def import_beam():
-    """Returns the module `apache_beam`. Raises `UserError` if it is not installed."""
+    """Returns the module `apache_beam`. Raises `UserError` if Apache Beam is not installed."""
     with needs("Apache Beam", "beam", "--runner"):
         import apache_beam
     return apache_beam
@@ -64,7 +64,7 @@ def parse_options(runner, text):
         text: str, options of Beam, `name=value,…`; an option without a value is just a name.
 
     Raises:
-        UserError: Beam has no such runner.
+        UserError: Beam does not have the runner.
     """
     options = {"runner": runner}
     for word in filter(None, text.split(",")):

@@ -20,10 +20,10 @@ class Flops:
 
     Attributes:
         per_token: {feature: float}, operations per token of a feature. With an encoder and a decoder, "inputs" counts
-        the encoder and the decoder's keys and values for the memory; "targets" counts the rest of the decoder and the
-        softmax.
+            the encoder and the decoder's keys and values for the memory; "targets" counts the rest of the decoder and
+            the softmax.
         saved: {feature: float}, operations per token that the backward pass skips because weights are frozen; {} if
-        none.
+            none.
     """
 
     per_token: dict
@@ -67,14 +67,14 @@ def counted_flops(model, lengths, rows=1):
 
     A layer counts as often as it occurs in a stack; the softmax counts for the model's `predicted_share` of positions.
     Every element of a weight matrix (dense layers with LoRA, convolutions, recurrent cells) costs 2 operations per
-    position. If a layer has a method `flops(length)`, it returns the operations for one position in a row of `length`
-    positions, without the layers inside. Attention over n positions costs 2 · h · d_k · n for the scores of one
-    position and 2 · h · d_v · n for the weighted sums. Masked positions count, because they are computed; for attention
-    patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k + 1
-    vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended to,
-    and their keys and values are projected; Transformer-XL's distance matrix is applied to each distance once for all
-    rows. Look-ups (0), additions, softmax, normalization, dropout (a few per cent) and weights of user-defined layers
-    without `flops` are not counted.
+    position. If a layer has a method `flops(length)`, the method returns the operations for one position in a row of
+    `length` positions, without the layers inside. Attention over n positions costs 2 · h · d_k · n for the scores of
+    one position and 2 · h · d_v · n for the weighted sums. Masked positions count, because they are computed; for
+    attention patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k +
+    1 vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended
+    to, and their keys and values are projected; Transformer-XL's distance matrix is applied to each distance once for
+    all rows. Look-ups (0), additions, softmax, normalization, dropout (a few per cent) and weights of user-defined
+    layers without `flops` are not counted.
 
     In a model without `stacks`, each layer is assumed to run once over the positions of one feature: "inputs" if the
     layer's name begins with "encoder", otherwise "targets" (or the model's only feature). Models whose layers run
@@ -206,16 +206,16 @@ def training_memory(model, hparams, lengths):
 
     The estimate adds up everything that is alive at some moment, without the allocator's overhead and the memory of the
     program itself (some hundreds of MB). Measured peaks of a step on a CPU, minus the memory before the model was
-    built:
-    base_v1, 4,000 tokens, vocabulary 37,000: 4.77 GB, estimate 4.47; base, sentences of 50, 8,000 ids: 3.88 GB,
-    estimate 3.51. Accumulated batches are assumed to be computed one after another; TensorFlow needs more memory if it
-    computes several at the same time.
+    built, are 4.77 GB for base_v1 with 4,000 tokens and a vocabulary of 37,000 (estimate: 4.47 GB), and 3.88 GB for
+    base with sentences of 50 tokens and 8,000 ids (estimate: 3.51 GB). Accumulated batches are assumed to be computed
+    one after another; TensorFlow needs more memory if it computes several at the same time.
 
     weights     4 bytes per parameter; 2 more in mixed precision, for the copies in half precision
     gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding counts twice (look-up, softmax)
     optimizer   8 bytes per trained parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with
                 ema_decay
-    activations what the backward pass needs (a: 4 bytes in float32, 2 in half precision; a dropout mask: 1 byte):
+    activations all values that the backward pass needs (a: 4 bytes in float32, 2 in half precision; a dropout mask:
+                1 byte):
                   attention, per query: a · 2 h (d_k + d_v), with the positions of keys and values; and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in half precision, the
                     mask; per position of a memory: a · h (d_k + d_v), 4 d, and a · 2 d, the state and its projections
@@ -223,8 +223,8 @@ def training_memory(model, hparams, lengths):
                     and the mask
                   residual connection, per position: (4 + a) d for its normalization, and the mask
                   final normalization: (4 + a) d; sum of embedding and position: a · d, and the mask
-                with recompute_grad: a · d per layer, for its input, and one whole layer
-                nothing for layers below all trained weights
+                with recompute_grad, only a · d per layer, for its input, and the activations of one whole layer
+                layers below all trained weights need no activations
     logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 
     Args:
@@ -233,7 +233,7 @@ def training_memory(model, hparams, lengths):
         lengths: {feature: int}, tokens per row, to which the size of attention weights is proportional.
 
     Returns:
-        dict of "weights", "gradients", "optimizer", "activations" and "logits": int, bytes.
+        {"weights", "gradients", "optimizer", "activations", "logits": int, bytes}.
     """
     weights = sum(math.prod(w.shape) for w in parameters(model))
     trained, share = sum(math.prod(w.shape) for w in model.trainable_weights), model.predicted_share
@@ -248,7 +248,7 @@ def training_memory(model, hparams, lengths):
         if is_passed
     ] or [0]
     kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
-    for layer in model.layers:  # outside the stacks
+    for layer in model.layers:  # layers outside the stacks
         if isinstance(layer, Dropout):  # after the sum of embeddings and positions
             kept += hidden_size * (compute + (layer.rate > 0))
         elif isinstance(layer, LayerNormalization):
@@ -344,7 +344,7 @@ class PaperCost:
 
     @property
     def flops(self):
-        """Training time x GPUs x sustained capacity."""
+        """The product of training time, number of GPUs and sustained operations per second."""
         return self.hours * 3600 * self.gpus * self.sustained
 
 

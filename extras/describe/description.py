@@ -35,7 +35,7 @@ def describe_run(
         model: str, name of the model.
         output_dir, data_dir: folders of the run and of the records, or None; either may contain the vocabulary.
         vocab_size, target_vocab_size: numbers of ids; if None, they are taken from the run, from the vocabulary, or
-        from the paper.
+            from the paper.
         train_steps, replicas, gpu_memory: as for `describe.describe`.
 
     Raises:
@@ -52,7 +52,7 @@ def describe_run(
         where, (vocab_size, targets) = data_dir, vocabulary_sizes(encoders)
         target_vocab_size = target_vocab_size or targets
     else:
-        where, vocab_size = "assumed; change it by --vocab_size", _VOCAB_SIZE
+        where, vocab_size = "assumed; change it with --vocab_size", _VOCAB_SIZE
     run_problem = problem or (earlier and registry.problem(earlier["problem"]))
     features = {"features": run_problem.features} if run_problem else {}
     hparams = run_problem.model_hparams(hparams.of_model(registry.model(model))) if run_problem else hparams

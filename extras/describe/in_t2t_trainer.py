@@ -1,5 +1,6 @@
-"""--describe prints the layers of the model, the cost of its training and its export formats; it needs only
---hparams_set. --plot=PICTURE draws the learning rate and the positional encoding.
+"""t2t-trainer --describe, which prints the model's layers, the cost of its training and its export formats.
+
+The only required flag is --hparams_set. --plot=PICTURE draws the learning rate and the positional encoding.
 """
 
 from t2t_lite.bin._setting_flags import hparams_changes

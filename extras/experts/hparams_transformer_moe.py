@@ -38,7 +38,7 @@ def transformer_moe_base():
 
 @register_hparams(model="transformer_moe")
 def transformer_moe_8k():
-    """transformer_moe_base with d_model 1024 and batches of 8,192 tokens, for long texts.
+    """transformer_moe_base with hidden size 1024 and batches of 8,192 tokens, for long texts.
 
     Layers without experts have the usual feed-forward networks, whereas tensor2tensor's have separable convolutions
     (`default_ff="sep"`).

@@ -43,11 +43,11 @@ class MixtureOfExperts(Layer):
         loss_coef: float, factor of the balancing cost.
         dropout: float in [0, 1), rate for the inner activations; all experts of a position drop the same units.
         activation, kernel_initializer, bias_initializer, output_initializer: see `FeedForward`. The gates are
-        initialized with zeros, so that at first only noise chooses the experts.
+            initialized with zeros, so that at first only noise chooses the experts.
 
     Raises:
         ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or as for
-        `FeedForward`.
+            `FeedForward`.
 
     Example:
         >>> layer = MixtureOfExperts(filter_size=16, num_experts=4, k=2)
@@ -203,7 +203,7 @@ class MixtureOfExperts(Layer):
         return ops.reshape(output, shape)
 
     def expert(self, x, kept, weights):
-        """Computes one expert, [n, hidden] -> [n, hidden], or all of them, [1, n, hidden] -> [num_experts, n, hidden].
+        """Applies one expert, [n, hidden] -> [n, hidden], or all experts, [1, n, hidden] -> [num_experts, n, hidden].
 
         Args:
             x: the inputs.
@@ -239,7 +239,7 @@ def _squared_variation(x):
 
 
 def _selects(x):
-    """Returns whether rows can be selected per expert; XLA and other backends cannot, as they need static shapes."""
+    """Returns whether rows can be selected per expert, which XLA's and other backends' static shapes prevent."""
     if keras.backend.backend() != "tensorflow" or is_compiled():
         return False
     import tensorflow as tf

@@ -20,11 +20,12 @@ class TransformerMoe(Transformer):
 
     Args:
         vocab_size: int, number of ids of the inputs, and of the targets if they share the vocabulary.
-        target_vocab_size: int, number of ids of the targets; None means one vocabulary for both. {options}
+        target_vocab_size: int, number of ids of the targets; None means one vocabulary for both.
+        {options}
 
     Raises:
         ValueError: an argument is out of its range, or no layer has experts; the message has the argument's name and
-        value.
+            value.
 
     Example:
         >>> model = TransformerMoe(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_encoder_layers=1,

@@ -55,7 +55,7 @@ class PublishedTable(PublishedFiles):
                         f"{least}, separated by tabs."
                     )
                 label, texts = cells[self.label_column], [cells[column] for column in self.text_columns]
-                if label == "-":  # the annotators disagreed
+                if label == "-":  # the label if annotators disagreed
                     self.removed["no label"] += 1
                 elif label not in numbers:
                     raise UserError(

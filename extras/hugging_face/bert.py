@@ -44,7 +44,7 @@ def class_of(config):
 
 
 def fields(*more, padding=0, activation="gelu", ends=()):
-    """Returns the fields of a BERT's `config.json`, and the additional ones of a relative.
+    """Returns the fields of a BERT's `config.json`, including the additional fields of a relative.
 
     Args:
         more: the additional Fields of a relative.

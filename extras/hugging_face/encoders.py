@@ -166,7 +166,7 @@ def encoder_folder(family, predictor):
     """Returns the Folder of an encoder, for the auto classes of Transformers to load.
 
     The head determines the foreign class: masked words (with or without sentence pairs), classes, a number, tags or
-    spans. The vocabulary keeps its files and ids, and the logits are the same. If our model puts a zero vector before
+    spans. The vocabulary's files and ids are kept, and the logits are the same. If our model puts a zero vector before
     each text (`first_id=0`) or after it (`last_id=0`), the exported embedding of the first or last special token is
     zero, and the exported model never predicts this token.
 
@@ -206,7 +206,7 @@ def encoder_folder(family, predictor):
         if model.config["head"] == "masked_lm":
             tensors[table["embedding.bias"]][ids[first_id]] = NEVER
     tensors = {name: array(model.config) for name, array in family.constants.items()} | tensors
-    if model.config["head"] == "real":  # our output is a position between two numbers, from 0 to 1
+    if model.config["head"] == "real":  # our model predicts a share: 0 is the lowest number, 1 the highest
         numbers, name = predictor.encoders["targets"], table["class_head.dense"]
         width = np.float32(numbers.highest - numbers.lowest)
         tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width

@@ -152,7 +152,7 @@ class Family(NamedTuple):
         fields: sequence of Field, in the order in which they are written.
         options: {argument of our model's constructor: the value that all models of the family have}.
         limits: function of our model's config that returns {argument: tuple of the supported values, or None for any
-            value}. It adds to the limits that follow from `fields` and `options`.
+            value}. These limits are added to those that follow from `fields` and `options`.
         weights: {path of a layer or a weight of our model: foreign name, or PerHead}; `*` stands for the number of a
             layer.
         vocabularies: (tuple of the kinds of TextEncoders that a foreign folder can hold, the name of these kinds in

@@ -124,7 +124,7 @@ class HuggingFaceWeights:
         return tensor
 
     def take_any(self, names, shape):
-        """Returns a tied tensor like `take`, under the first name that exists, because writers store different ones."""
+        """Returns a tensor like `take`, under the first of several names that exists, as needed for tied tensors."""
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def drop_rows(self, name, count):
@@ -241,7 +241,7 @@ def _check_bytes(count, data):
 
 
 def write_tensors(path, tensors):
-    """Writes {name: float32 array} to a local file."""
+    """Writes tensors, {name: float32 array}, to a local safetensors file."""
     contiguous = {name: np.ascontiguousarray(tensor, "<f4") for name, tensor in tensors.items()}
     data = safetensors.numpy.save(contiguous, metadata={"format": "pt"})
     with open(path, "wb") as file:  # the package's save_file would make it readable only by its owner

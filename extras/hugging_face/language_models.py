@@ -66,9 +66,9 @@ def _check_vocabulary(folder, config, vocabulary, encoder):
 def language_model_folder(family, generator):
     """Returns the Folder of a language model, for AutoModelForCausalLM and AutoTokenizer to load.
 
-    The vocabulary keeps its files and ids, and the logits are the same. The ids of padding and unknown text are dropped
-    if the vocabulary's files lack them. The probabilities are then the same if our model never predicts these ids
-    (`unused_ids`).
+    The vocabulary's files and ids are kept, and the logits are the same. The ids of padding and unknown text are
+    dropped if the vocabulary's files lack them. The probabilities are then the same if our model never predicts these
+    ids (`unused_ids`).
 
     Args:
         family: Family.

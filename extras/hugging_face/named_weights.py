@@ -133,7 +133,8 @@ def fill(parts, take, published_ids=(), num_ids=None, change=None):
         parts: iterable of WeightPart.
         take: function of (name, shape) that returns the foreign tensor as an array, and checks its shape.
         published_ids: list of int.
-        num_ids: int, number of foreign ids; ids that are not in `published_ids` are dropped. None if all ids are in it.
+        num_ids: int, number of foreign ids; ids that are not in `published_ids` are dropped. None means that
+            `published_ids` has all foreign ids.
         change: function of (WeightPart, array in our layout) that returns our array. If None, arrays are not changed.
     """
     order = ours_by_theirs(published_ids)

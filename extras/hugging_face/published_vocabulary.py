@@ -93,7 +93,7 @@ class Published(NamedTuple):
 
         Args:
             path: str, path of `config.json`.
-            size: int, its vocab_size.
+            size: int, the vocab_size in `config.json`.
         """
         count = sum(theirs >= 0 for theirs in self.ids)
         check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {self.path} or more")
@@ -235,7 +235,7 @@ def settings_of(tokenizer, path):
 
 
 def check_setting(path, name, value, expected):
-    """Raises `UserError` unless a setting has the expected value. None means off, or that the part is missing."""
+    """Raises `UserError` unless a setting has the expected value. None means that it is off or missing."""
     if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
         actual = f"{name}={shown(value)}" if value is not None else f"no {name}"
         raise UserError(

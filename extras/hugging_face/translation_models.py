@@ -283,7 +283,7 @@ def _factor(model, part, scale):
 
 
 def _sinusoids_of(take, names, shape):
-    """Returns (layout, epsilon, c) if the position tables `names`, {side: name}, are sinusoids, else None."""
+    """Returns (layout, epsilon, scale) if the position tables, {side: name}, are scaled sinusoids, else None."""
     tables = [take(name, shape) for name in names.values()]
     if not np.array_equal(*tables) or shape[1] % 2:
         return None

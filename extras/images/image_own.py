@@ -149,8 +149,8 @@ class ImageProblem(Problem):
         class_labels: the names of the classes; empty for images without classes.
         image_blocks: (rows, columns) of the blocks into which pixels are grouped, as the attention `local_2d` needs;
             each channel of a pixel counts as a column. If None, pixels are ordered by rows.
-        sample_bits: the number of bits that the samples of 16-bit PNGs use, such as 12. None means 16; a PNG that seems
-            to use fewer is then an error.
+        sample_bits: the number of bits that the samples of 16-bit PNGs use, such as 12. None means 16 bits; a PNG that
+            seems to use fewer bits is then an error.
         unknown_class_rate: share of the training images whose class is hidden, so that the model can also complete
             images of an unknown class.
     """

@@ -26,7 +26,8 @@ def read_png(path, sample_bits=None):
     Args:
         path: str.
         sample_bits: int, the number of bits that the samples of a 16-bit PNG use, see `find_sample_bits`. The samples
-            are scaled to 8 bits and rounded. None means 16; an image that seems to use fewer is then an error.
+            are scaled to 8 bits and rounded. None means 16 bits; an image that seems to use fewer bits is then an
+            error.
 
     Raises:
         UserError: the file is missing, truncated, not a PNG, animated or transparent, or its samples do not fit into

@@ -32,7 +32,7 @@ class Generations(TextAnswers):
         """Continues "text", which may be empty, or "file".
 
         Optional fields are "beam_size", "alpha", "max_new_tokens", "prefix" and "sampling". If "sampling" is true,
-        there are "beam_size" samples; see `SearchOptions` for "temperature", "top_k", "top_p" and "seed".
+        "beam_size" outputs are sampled; see `SearchOptions` for "temperature", "top_k", "top_p" and "seed".
 
         Returns:
             {"continuation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],

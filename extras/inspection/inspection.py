@@ -34,11 +34,11 @@ class Side:
     """One feature of the training examples, such as the inputs.
 
     Attributes:
-        name: str, such as "inputs".
-        title: str, such as "inputs (en)".
+        name: str, the feature, such as "inputs".
+        title: str, the feature with its language, such as "inputs (en)".
         encoder: TextEncoder, or None if the feature has none.
         lengths: {number of ids with EOS: number of examples}, for all examples, or for the sample if the manifest has
-        no counts.
+            no counts.
         ids: list of lists, the ids of the sample, without EOS and padding.
     """
 
@@ -71,7 +71,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
 
     Raises:
         UserError: the data are not finished (the message has the command that generates them), a shard is missing,
-        damaged or has the wrong size, or the records do not match the vocabulary.
+            damaged or has the wrong size, or the records do not match the vocabulary.
     """
     in_files = problem.open_encoders(data_dir)
     Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)
@@ -261,11 +261,10 @@ def _batches_text(titles, statistics, examples, hparams, set_name):
     rows.append(("tokens per batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))
     for name, extreme in (("smallest width", np.min), ("largest width", np.max)):
         rows.append((name, *(f"{width:,}" for width in extreme(statistics.shapes[:, 1:], axis=0)), ""))
-    lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids a side, on one replica", table(rows)]
+    lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids per side, on one replica", table(rows)]
     few, many = statistics.shapes[:, 0].min(), statistics.shapes[:, 0].max()
     lines.append(
-        f"rows per batch: {statistics.mean_rows:,.0f} ({few:,} to {many:,}); "
-        f"shapes that differ: {statistics.distinct:,}"
+        f"rows per batch: {statistics.mean_rows:,.0f} ({few:,} to {many:,}); distinct shapes: {statistics.distinct:,}"
     )
     if examples:
         batches = math.ceil(examples / statistics.mean_rows)

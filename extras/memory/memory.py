@@ -82,7 +82,7 @@ class MemoryScore(AttentionScore):
         return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
 
     def _vectors(self, layer, offsets, rank, training):
-        """Returns W_r R, [(B,) heads, (G or 1,) D, key_dim], for distances int32 [D], [G, D] or [B, 1, D]."""
+        """Returns W_r R, [(B,) heads, (G or 1,) D, key_dim], for int32 distances [D], [G, D] or [B, 1, D]."""
         hidden_size = layer.position_projection.kernel.shape[0]
         if self.clamp_length:
             offsets = ops.clip(offsets, -self.clamp_length, self.clamp_length)
@@ -148,7 +148,7 @@ class CarriedState:
         return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
 
     def description(self, source):
-        """Returns a line about the state, which a run logs when it starts; `source` is a SegmentBatches."""
+        """Returns the line about the state that a run logs at its start; `source` is a SegmentBatches."""
         return (
             f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
             f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
@@ -165,13 +165,13 @@ class CarriedState:
         """Reads the files that `save` wrote; if they do not exist, logs a warning and keeps the states.
 
         Raises:
-            UserError: the saved states have other shapes.
+            UserError: the shapes of the saved states differ from the model's.
             tf.errors.OpError: the files are damaged.
         """
         if not tf.io.gfile.exists(f"{path}.index"):
             _LOGGER.warning(
-                f"{path}: no saved state; only the newest two checkpoints have it. The model starts with its initial "
-                "state"
+                f"{path}: no saved state; only the newest two checkpoints have a state. The model starts with its "
+                "initial state"
             )
             return
         reader = tf.train.load_checkpoint(plain_path(path))
@@ -202,12 +202,12 @@ def lanes_of(replicas, accumulation, before, output_dir):
         output_dir: str.
 
     Raises:
-        UserError: the resumed run had another number of batches per step, or there are several machines.
+        UserError: the resumed run had a different number of batches per step, or there are several machines.
     """
     if replicas.cluster is not None:
         raise UserError(
             "TF_CONFIG: the model carries a state from step to step, but the chief, which saves the checkpoints, only "
-            "has the state of its own batches. Expected one machine."
+            "has the state of its own batches. Expected a single machine."
         )
     lanes = replicas.count * accumulation
     had = (before or {}).get("batches_a_step", lanes)
@@ -215,7 +215,7 @@ def lanes_of(replicas, accumulation, before, output_dir):
         raise UserError(
             f"{output_dir}: batches_a_step: {had} -> {lanes} ({counted(replicas.count, 'replica')} x "
             f"gradient_accumulation_steps={accumulation}). The model carries a state from each batch of a step to the "
-            "same batch of the next step, so their number cannot change in a run, even with --allow_hparams_change. "
-            f"Expected {had}, or another output_dir."
+            "same batch of the next step, so the number of batches cannot change in a run, even with "
+            f"--allow_hparams_change. Expected {had}, or another output_dir."
         )
     return lanes

@@ -23,14 +23,15 @@ class SegmentBatches(ExampleBatches):
 
     Args:
         problem, hparams, encoders: see `ExampleBatches`; `hparams.segment_length` is a setting of the model.
-        lanes: int, batches per step.
+        lanes: int, number of batches per step.
 
     Attributes:
         rows: int, rows per batch.
         length: int, ids per segment.
 
     Raises:
-        UserError: the problem's rows differ in length, segments do not divide them, or another setting does not fit.
+        UserError: the problem's rows differ in length, the length is not a multiple of the segment length, or another
+            setting does not fit.
     """
 
     def __init__(self, problem, hparams, encoders=None, lanes=1):

@@ -20,17 +20,18 @@ class TransformerMemory(TransformerLM):
     """A `TransformerLM` whose layers also attend to a memory, their inputs at the positions before the segment.
 
     The model is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a
-    state, as in decoding and scoring, it reads a text in one pass. The memory contains hidden states, to which later
-    steps apply their current weights; no gradient flows through the memory. The paper's adaptive softmax is not
+    state, as in decoding and scoring, the model reads a text in one pass. The memory contains hidden states, to which
+    later steps apply their current weights; no gradient flows through the memory. The paper's adaptive softmax is not
     implemented.
 
     Args:
         vocab_size: int.
-        target_vocab_size: None, or the same as vocab_size, because inputs and targets share one vocabulary. {options}
+        target_vocab_size: None, or the same as vocab_size, because inputs and targets share one vocabulary.
+        {options}
 
     Raises:
         ValueError: an argument is out of its range, or positions are absolute; the message has the argument's name and
-        value.
+            value.
 
     Example:
         >>> model = TransformerMemory(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -43,7 +44,7 @@ class TransformerMemory(TransformerLM):
         **TransformerLM.HPARAMS,
         "begin": setting(
             "end", choices=("zero", "end"), argument="begin", fixed=True,
-            meaning="The first input, before any token: end (id 1) or zero (the zero vector).",
+            meaning="The first input, before all tokens: end (id 1) or zero (the zero vector).",
         ),
         "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids per segment, read in one step."),
         "memory_length": setting(
@@ -52,7 +53,7 @@ class TransformerMemory(TransformerLM):
         ),
         "eval_memory_length": setting(
             0, 0, 2**20, argument="eval_memory_length", zero="none",
-            meaning="memory_length in evaluation; 0: the same as in training.",
+            meaning="The memory_length in evaluation; 0: as in training.",
         ),
     }  # fmt: skip
 
@@ -89,7 +90,7 @@ class TransformerMemory(TransformerLM):
 
         Args:
             inputs: as for `TransformerLM`; if there are no "inputs", there may be a "state" in the form of
-            `initial_state`.
+                `initial_state`.
             training: bool.
 
         Returns:

@@ -68,7 +68,7 @@ class MidiEvents(NamedTuple):
 
 
 def read_events(data):
-    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError`, whose message does not name the file."""
+    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError` without the file's name."""
     if not data.startswith(b"MThd"):
         raise UserError(f"is {'not a MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
     kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
@@ -239,7 +239,7 @@ def read_midi(path, warn=_LOGGER.warning):
         warn: function that is called with a message if notes have no end event.
 
     Raises:
-        UserError: the file is missing, damaged, not a MIDI file, without notes, or longer than a day.
+        UserError: the file is missing, damaged or not a MIDI file, or the piece has no notes or is longer than a day.
     """
     data = files.read_bytes(path)
     with located(path):
@@ -252,9 +252,9 @@ def read_midi(path, warn=_LOGGER.warning):
                 seconds = (events.seconds(events.last_tick if tick is None else tick) for tick in (start, end))
                 notes.append(Note(*seconds, pitch, velocity, channel if events.has_one_track else number))
     if not notes:
-        raise UserError(f"{path}: has no notes{' except drums' if any(events.tracks) else ''}. Leave it out.")
+        raise UserError(f"{path}: has no notes{' except drums' if any(events.tracks) else ''}. Remove the file.")
     if (seconds := events.seconds(events.last_tick)) > _LONGEST:
-        raise UserError(f"{path}: lasts {seconds / 3600:,.0f} hours. Expected at most {_LONGEST // 3600}.")
+        raise UserError(f"{path}: lasts {seconds / 3600:,.0f} hours. Expected at most {_LONGEST // 3600} hours.")
     if unended:
         warn(f"{path}: {counted(unended, 'note')} without an end event, held until the end of the piece.")
     numbers = {track: number for number, track in enumerate(sorted({note.track for note in notes}))}
@@ -263,7 +263,7 @@ def read_midi(path, warn=_LOGGER.warning):
 
 
 def _spans(track):
-    """Yields (channel, pitch, velocity, first tick, last tick) for each note; the last tick is None without an end."""
+    """Yields (channel, pitch, velocity, first tick, last tick) per note; the last tick is None if there is no end."""
     playing = collections.defaultdict(list)  # (channel, pitch) -> [(velocity, first tick)]
     for tick, channel, pitch, velocity in track:
         if velocity:

@@ -1,4 +1,4 @@
-"""`music_own`: the user's own MIDI files, for a model that continues music.
+"""`music_own`: trains a model that continues music on the user's own MIDI files.
 
     t2t-datagen --problem=music_own --train_files=train --dev_files=dev --data_dir=D
 
@@ -80,7 +80,7 @@ def _pieces(path, answers, encoders):
         primer = max((note.end for note in encoder.decode_notes(given)), default=0.0)
         pieces += [(encoder.decode_notes([*given, *ids]), primer) for ids in outputs]
     if not pieces:
-        raise UserError(f"{path}: no music to write, because there are no inputs. Expected one input per line.")
+        raise UserError(f"{path}: nothing to write, because there are no inputs. Expected one input per line.")
     return pieces
 
 
@@ -94,7 +94,7 @@ def _drawn(pieces):
 
 
 def _roll(notes, primer):
-    """Returns a piano roll, uint8 [rows, columns, 3]: time from left to right, high pitches at the top."""
+    """Draws a piano roll, uint8 [rows, columns, 3], with time from left to right and high pitches at the top."""
     seconds = max((note.end for note in notes), default=1.0)
     width = min(1 + int(seconds * _PIXELS_A_SECOND), _WIDEST)
     rows = np.full((HIGHEST - LOWEST + 1, width, 3), 255, np.uint8)

@@ -27,7 +27,7 @@ class EventEncoder(TextEncoder):
     Args:
         names: list of str, without white space.
         pitches: list of (id of the lowest pitch, number of pitches), one for each range of ids that stand for pitches.
-        Transposition shifts these ids.
+            Transposition shifts these ids.
     """
 
     def __init__(self, names, pitches):

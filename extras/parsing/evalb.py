@@ -4,8 +4,8 @@ Each phrase of a tree is a bracket, (label, first word, last word + 1), under th
 
 * Function labels and indices are removed (NP-SBJ becomes NP). The labels TOP, ROOT and S1 are ignored. ADVP and PRT
   count as the same label.
-* Traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are not counted as words, nor is a phrase of only
-  these counted as a bracket.
+* Traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are not counted as words, and a phrase with only traces
+  and punctuation is not counted as a bracket.
 * A bracket of the prediction matches at most one bracket of the gold tree, and vice versa.
 
 Precision, recall and tagging accuracy are computed from sums over all sentences. A blank prediction is skipped. A
@@ -14,8 +14,8 @@ but left out of the sums.
 
 One rule differs. evalb deletes punctuation from each tree by that tree's tags. If a comma is tagged as a noun, the
 lengths differ ("Length unmatch"), and the sentence is left out together with its wrong brackets. Here the gold tags
-decide which words are punctuation in both trees, so such sentences are scored; `Result.unmatched_punctuation` is their
-number.
+decide which words are punctuation in both trees, so such sentences are scored; `Result.unmatched_punctuation` counts
+the affected sentences.
 """
 
 import collections
@@ -70,7 +70,8 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
 
     Args:
         gold: list of normalized nltk Trees.
-        predicted: list of the same length: a normalized Tree, None for an invalid tree, or "" for a blank line.
+        predicted: list with as many items as `gold`: a normalized Tree, None for an invalid tree, or "" for a blank
+            line.
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:
@@ -84,7 +85,7 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
             f"{counted(len(gold), 'gold tree')}, but {counted(len(predicted), 'prediction')}. Expected the same number."
         )
     if not gold:
-        raise UserError("no trees to score. Expected at least one.")
+        raise UserError("There are no trees to score. Expected at least one.")
     total, short, problems = Result(), Result(), []
     for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), 1):
         result, problem = score_tree(right, guess)
@@ -114,7 +115,7 @@ def score_tree(gold, predicted):
         return Result(sentences=1, errors=1), f"{counted(len(words), 'word')}, but the gold tree has {len(right_words)}"
     if words != right_words:
         guess, right = next(pair for pair in zip(words, right_words, strict=True) if pair[0] != pair[1])
-        return Result(sentences=1, errors=1), f"the word {guess!r} is {right!r} in the gold tree"
+        return Result(sentences=1, errors=1), f"found the word {guess!r} where the gold tree has {right!r}"
     is_word = [tag not in PUNCTUATION_TAGS for tag in right_tags]
     right_brackets, brackets = _brackets(gold, is_word), _brackets(predicted, is_word)
     matched = (right_brackets & brackets).total()

@@ -3,8 +3,8 @@
     t2t-datagen --problem=parsing_english_own --train_files=a.mrg --dev_files=b.mrg --vocab_size=4000 --data_dir=D
     t2t-datagen --problem=parsing_english_ptb16k --tmp_dir=TREEBANK --data_dir=D
 
-See `t2t_lite.extras.parsing.trees` for the form of trees and sequences. Words are split into SentencePiece pieces;
-labels are whole tokens in a separate vocabulary.
+`t2t_lite.extras.parsing.trees` describes the format of trees and token sequences. Words are split into SentencePiece
+pieces; labels are whole tokens in a separate vocabulary.
 """
 
 import os
@@ -51,7 +51,7 @@ class ParsingProblem(Text2TextProblem):
     # Vocabularies.
 
     def _paths(self, data_dir):
-        """Returns three paths: the SentencePiece model for words, the list of tokens, and the tags of words."""
+        """Returns the paths of the SentencePiece model for words, of the list of tokens, and of the tags of words."""
         base = os.path.join(data_dir, f"vocab.{self.dataset_filename()}")
         return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens", f"{base}.tags.json"
 
@@ -98,7 +98,7 @@ class ParsingProblem(Text2TextProblem):
         return ParsingProblem.vocabulary_files(self, data_dir)
 
     def generation_settings(self):
-        """Returns the size of the vocabulary for words."""
+        """Returns {"vocab_size": the vocabulary size for words}."""
         return {"vocab_size": self.approx_vocab_size}
 
     # Text.

@@ -1,4 +1,4 @@
-"""Constituency trees in Penn Treebank brackets, and as sequences of labels (paper, section 6.3).
+"""Converts constituency trees between Penn Treebank brackets and token sequences (paper, section 6.3).
 
     (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))   <->   words The cat sleeps .
                                                                 tokens S NP DT NN /NP VP VBZ /VP . /S
@@ -21,7 +21,7 @@ from t2t_lite.errors import UserError, counted, first_line, needs
 TOP = "TOP"
 OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels of the bracket around a sentence in treebanks
 EMPTY_TAG = "-NONE-"
-UNKNOWN_TAG = "NN"  # for words without a tag in the output: the most frequent tag of English
+UNKNOWN_TAG = "NN"  # the most frequent tag of English, for words without a tag in the output
 DEEPEST = 200  # nested brackets; the Penn Treebank has fewer than 40, and Python allows 1000 nested calls
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 # A word may contain a no-break space or a similar character, at which nltk would split the word. Private-use characters
@@ -50,13 +50,13 @@ def read_trees(path, on_bad_line=None):
 
     Args:
         path: str.
-        on_bad_line: None, or a function called with a message about each unreadable tree, which is skipped. Unmatched
-            brackets are still an error, because the beginning of the next tree is unknown.
+        on_bad_line: None, or a function called with a message about each bad tree, which is skipped. Unmatched brackets
+            are still an error, because the beginning of the next tree is unknown.
 
     Raises:
         UserError: nltk is not installed, brackets do not match, text is outside the brackets, a tree has no words, or a
-        word has no part of speech; also in the cases of `plain_text.read_lines`. The message names the file and the
-        line.
+            word has no part of speech; also in the cases of `plain_text.read_lines`. The message names the file and the
+            line.
     """
     import_nltk()  # if nltk is missing, fails here rather than with a message about the file's first tree
     count = 0
@@ -103,7 +103,7 @@ def to_line(tree):
 
 
 def _bracketed(path, errors):
-    """Yields (text of an outermost pair of brackets, line where it begins)."""
+    """Yields (text of a tree, number of its first line) for each outermost pair of brackets."""
     parts, depth, begin = [], 0, 0
     for number, line in enumerate(plain_text.read_lines(path, errors=errors), 1):
         line = plain_text.clean(line)
@@ -135,7 +135,7 @@ def _bracketed(path, errors):
 def _check_outside(text, path, number):
     if text.strip():
         raise UserError(
-            f"{path}, line {number}: {text.split()[0]!r} is outside the brackets. Expected trees such as "
+            f"{path}, line {number}: {text.split()[0]!r} is outside of brackets. Expected trees such as "
             "(S (NP (NNP Kim)) (VP (VBZ sleeps)))."
         )
 
@@ -147,7 +147,7 @@ def normalize(tree, where="tree"):
     """Returns a copy `(TOP …)` without labels and elements that parsers do not learn, as is usual since Collins (1997).
 
     Function labels and indices are removed (NP-SBJ-1 and NP=2 become NP; ADVP|PRT becomes ADVP), and so are empty
-    elements (-NONE- and phrases that contain nothing else). The outer bracket becomes TOP, whatever its label.
+    elements (-NONE- and phrases that contain nothing else). The outer bracket becomes TOP, whatever its label is.
 
     Args:
         tree: nltk Tree.
@@ -232,17 +232,17 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
     A sequence that `is_valid` describes one tree. Any other sequence is repaired:
 
     1. Tags and words are aligned (see `align`). A tag without a word is dropped. A word without a tag gets its most
-       frequent tag, or NN, and follows the previous word. At the end of the sentence, it goes into the innermost open
-       phrase, or to the end of the last phrase if none is open.
-    2. `/X` closes the innermost open X and everything open inside it. If no X is open, it is ignored.
+       frequent tag, or NN, and follows the previous word. At the end of the sentence, such a word goes into the
+       innermost open phrase, or, if no phrase is open, to the end of the last phrase.
+    2. `/X` closes the innermost open X and everything open inside it. If no X is open, the token is ignored.
     3. Phrases that are open at the end are closed. A phrase is dropped if it has no words, or if it would be nested
        inside 198 others.
 
     Args:
         tokens: list of str.
         words: list of str, at least one.
-        phrases: labels of phrases, in addition to every X for which the tokens contain `/X`. They are needed to
-        distinguish tags from phrases that are never closed.
+        phrases: labels of phrases, in addition to every X for which the tokens contain `/X`. These labels are needed to
+            distinguish tags from phrases that are never closed.
         known_tags: result of `learn_tags` for the training trees, or None.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}

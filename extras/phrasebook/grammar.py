@@ -40,7 +40,7 @@ MODALS = {verb.en: verb for verb in VERBS if verb.group == "modal"}
 
 
 class Pronoun(NamedTuple):
-    """A personal or question pronoun, used like a `NounPhrase`. Persons: 0 ich, 1 du, 2 er, 3 plural."""
+    """A personal or interrogative pronoun, used like a `NounPhrase`. Persons are 0 ich, 1 du, 2 er, 3 plural."""
 
     en: str
     en_object: str
@@ -114,7 +114,7 @@ class NounPhrase(NamedTuple):
 
     @property
     def person(self):
-        """The person of verbs with this subject."""
+        """The person of a verb whose subject is this phrase."""
         return 3 if self.is_plural else 2
 
     @property
@@ -161,7 +161,8 @@ class NounPhrase(NamedTuple):
 class Phrase(NamedTuple):
     """A part of a clause, in both languages: an object, a place, a time or a predicate.
 
-    `role` is what a question may ask for; `filler` is the word whose combination with the verb may be held out.
+    `role` names the part for questions that ask for this part. `filler` is the word whose combination with the verb may
+    be held out.
     """
 
     en: str
@@ -263,7 +264,7 @@ def english(clause, question_word=None):
     else:
         start = [subject, *middle, finite, *verbs]
     phrases = [clause.verb.preposition, *(phrase.en for phrase in clause.phrases)]
-    is_behind = clause.phrases and clause.phrases[0].slot == PRONOUN  # pick up the man, but pick him up
+    is_behind = clause.phrases and clause.phrases[0].slot == PRONOUN  # "pick up the man", but "pick him up"
     phrases.insert(2 if is_behind else 1, clause.verb.adverb)
     time = [clause.time.en] if clause.time else []
     words = [*time, *start, *phrases] if clause.is_fronted else [*start, *phrases, *time]
@@ -286,7 +287,7 @@ def german(clause, order="second", first=""):
     Args:
         clause: the `Clause` to express.
         order: position of the finite verb: "second", "first" (in a yes/no question, or after a subordinate clause) or
-        "last" (in a subordinate clause).
+            "last" (in a subordinate clause).
         first: words before the finite verb or, for "last", before the subject. A fronted time replaces them.
     """
     finite, end = _german_verbs(clause)

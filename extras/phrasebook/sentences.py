@@ -186,7 +186,7 @@ class Phrasebook:
         return [main, clause], inputs, f"{german(main)}, {german(clause, 'last', de)}", "."
 
     def _ask(self, clause):
-        """Makes a clause a question; returns its English and German question words, or None if it does not fit."""
+        """Makes a clause a question; returns (English, German) question words, or None if the clause does not fit."""
         part = self._choose(["why", "who", "when", *(phrase.role for phrase in clause.phrases)])
         if (
             not part
@@ -311,7 +311,7 @@ def is_person(subject):
 
 
 def pronoun_of(subject):
-    """Returns the pronoun for a noun phrase, or None for das Kind and das Mädchen (English: he or she)."""
+    """Returns the pronoun for a noun phrase, or None for das Kind and das Mädchen (he or she in English)."""
     if not isinstance(subject, NounPhrase):
         return subject
     return ({"m": HE, "f": SHE, "p": THEY} if is_person(subject) else IT).get(subject.gender)

@@ -1,4 +1,4 @@
-"""The curves of training runs, from their `train.log`, as one picture."""
+"""Draws the curves of training runs, from their `train.log`, in one picture."""
 
 import os
 
@@ -9,38 +9,38 @@ from t2t_lite.files import exists
 from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.visualization import drawing
 
-_LONGEST_NAME = 40  # characters: two legends of such names fit side by side
+_LONGEST_NAME = 40  # in characters, so that two legends fit side by side
 
 
 def read_log(output_dir):
-    """Returns the lines of a run's `train.log` that led to its newest state (`lineage`), a list of dicts.
+    """Returns the entries in a run's `train.log` that led to its newest state (`lineage`), a list of dicts.
 
     Raises:
-        UserError: the log is missing or empty, or has a line that no run writes.
+        UserError: if the log is missing or empty, or has an invalid line.
     """
     path = os.path.join(output_dir, "train.log")
     if not exists(path):
         raise UserError(f"{path}: no such file. Expected the --output_dir of t2t-trainer.")
     lines = lineage(read_lines(path))
     if not any(line["event"] in ("progress", "evaluation") for line in lines):
-        raise UserError(f"{path}: no step is logged in it yet. Expected the log of a run that has trained.")
+        raise UserError(f"{path} does not have any steps yet. Expected the log of a run that has trained.")
     return lines
 
 
 def points(lines, event, name):
-    """Returns (steps, values) of the field `name` in the lines of one event."""
+    """Returns (steps, values) of a field in the log entries of one kind of event."""
     pairs = [(line["step"], line[name]) for line in lines if line["event"] == event and line.get(name) is not None]
     return [step for step, _ in pairs], [value for _, value in pairs]
 
 
 def short_names(paths):
-    """Returns a short label for each path: as many of its last parts as distinguish the paths."""
+    """Returns a short label for each path, with as many of its last parts as needed to distinguish the paths."""
     parts = [[part for part in os.path.abspath(path).split(os.sep) if part] or [os.sep] for path in paths]
     most = max(map(len, parts))
     count = next((n for n in range(1, most) if len({tuple(p[-n:]) for p in parts}) == len(parts)), most)
     names = ["/".join(words[-count:]) for words in parts]
     names = [name if len(name) <= _LONGEST_NAME else f"{name[:15]}…{name[-_LONGEST_NAME + 16 :]}" for name in names]
-    # Truncated names may be equal; a number distinguishes them.
+    # Truncated names may be equal, so equal names are numbered.
     names = [name if names.count(name) == 1 else f"{number} {name}" for number, name in enumerate(names, 1)]
     # matplotlib interprets $ as mathematics, and omits labels that begin with _ from legends.
     printable = ["".join(c if c.isprintable() else "�" for c in name).replace("$", r"\$") for name in names]
@@ -48,14 +48,14 @@ def short_names(paths):
 
 
 def draw_curves(output_dirs, path):
-    """Draws loss, score, learning rate and speed of runs over their steps into one PNG.
+    """Draws the loss, score, learning rate and speed of runs over their steps in one picture.
 
     Args:
-        output_dirs: list of str; the curves of several runs share the axes, labelled by `short_names`.
-        path: str, path of the picture.
+        output_dirs: list of str, the runs, whose curves share the axes and are labelled by `short_names`.
+        path: str, the path of the picture.
 
     Raises:
-        UserError: a run has no log.
+        UserError: if a run does not have a log.
     """
     names = short_names(output_dirs)
     logs = {name: read_log(folder) for name, folder in zip(names, output_dirs, strict=True)}
@@ -91,7 +91,7 @@ def draw_curves(output_dirs, path):
     losses.legend(
         frameon=False, handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()]
     )
-    if len(logs) > 1:  # below the axes, since names are long
+    if len(logs) > 1:  # below the axes, because names are long
         of_runs = [Line2D([], [], color=drawing.color(number), label=name) for number, name in enumerate(logs)]
         figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
     else:
@@ -100,7 +100,7 @@ def draw_curves(output_dirs, path):
 
 
 def _score(logs):
-    """Returns the name of the evaluations' last metric that is not a loss, such as BLEU, or None."""
+    """Returns the last metric in the evaluations that is not a loss, such as BLEU, or None."""
     lines = [line for lines in logs.values() for line in lines if line["event"] == "evaluation"]
     names = [name for line in lines for name in metrics_of(line) if not registry.is_loss(name)]
     return names[-1] if names else None

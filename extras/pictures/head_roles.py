@@ -22,7 +22,7 @@ FAR = 5  # positions; from this distance on, a key counts as far
 SHARES = ("previous", "same", "next", "near", "far", "end")  # disjoint classes of keys
 _CLEAR = 0.5  # the smallest share that determines a head's role
 _BATCH_SIZE = 16
-_MOST_TOKENS = 512  # per line; memory grows with its square
+_MOST_TOKENS = 512  # per line, because memory grows with the square
 _MEANING = {
     "near": f"2 to {FAR - 1} positions away",
     "far": f"{FAR} or more positions away",
@@ -40,8 +40,8 @@ class HeadRole:
         entropy: float, nats; its exponential is the effective number of keys that a head attends to.
         distance: float, weighted mean distance in positions between query and key, without the "end".
         shares: {name in `SHARES`: float}, shares that sum to 1. Positions of queries and keys are compared directly,
-        even if they belong to two sentences. A decoder query's position is that of the token that the decoder read
-        last.
+            even if they belong to two sentences. A decoder query's position is that of the token that the decoder read
+            last.
     """
 
     kind: str
@@ -64,7 +64,7 @@ def head_roles(model, ids, on_progress=None, features=None):
     Args:
         model: see `t2t_lite.models.outputs`.
         ids: {feature: list of lists of int}, sentences without padding that end in EOS. A translation model has
-        "inputs" and "targets"; if there are no "targets", only encoder heads are measured.
+            "inputs" and "targets"; if there are no "targets", only encoder heads are measured.
         on_progress: None, or a function called with the number of sentences of each finished batch.
         features: {feature: rank} of the model's inputs: see `read_attention`.
 
@@ -73,7 +73,7 @@ def head_roles(model, ids, on_progress=None, features=None):
     """
     count = len(next(iter(ids.values()), []))
     if not count:
-        raise UserError("No sentences to measure heads on. Expected at least one that is not blank.")
+        raise UserError("There are no sentences to measure heads on. Expected at least one nonblank line.")
     totals = {}
     lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
     for batch in plan_batches(lengths, _BATCH_SIZE):
@@ -103,12 +103,12 @@ def roles_in_files(answerer, path, target_path=None):
     Args:
         answerer: the result of `t2t_lite.load`, such as a Translator.
         path: str, UTF-8, one sentence per line. Blank lines are skipped, as are (with a warning) lines of more than 512
-        tokens.
+            tokens.
         target_path: str, a file with the translations; if None, a translation model's own translations are used.
 
     Raises:
         UserError: as for `head_roles`; or a file is missing, empty or not UTF-8; the files have different numbers of
-        lines; or there is a `target_path` but the model does not translate.
+            lines; or there is a `target_path` but the model does not translate.
     """
     names, paths = text_features(answerer.problem, target_path), [path, target_path][: 1 + bool(target_path)]
     sides = [input_lines(file_path) for file_path in paths]

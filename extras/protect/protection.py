@@ -58,7 +58,7 @@ class Protection(ProtectedTexts):
     """The `substitution` of a problem with protected texts: see `t2t_lite.data.source_text`."""
 
     def source_text(self, text, prepared):
-        """Returns the `ProtectedSource` of a text, given the text and the problem's prepared form of it."""
+        """Returns the `ProtectedSource` of a text; `prepared` is the text after the problem's preprocessing."""
         hidden = self.hide(prepared)
         return ProtectedSource(text, hidden.text, hidden=hidden)
 

@@ -31,8 +31,8 @@ class SpanProblem(Text2TextProblem):
     Samples are {"inputs": str, "context": str, "answer": (start, end)}: the question, its context, and the character
     offsets of the answer in the context. A context that is too long for one row is split into `windows`. Each window
     that contains the whole answer becomes a record: its ids are the `inputs`, and the `targets` are the positions,
-    counted from 1, of the first and the last id that overlap the answer. Samples without such a window are skipped and
-    counted.
+    counted from 1, of the first and the last id that overlap the answer. Samples whose answer does not fit into a
+    window are skipped and counted.
 
     Attributes:
         sequence_length: int, the maximum length of a row in ids.
@@ -70,7 +70,7 @@ class SpanProblem(Text2TextProblem):
                     has_window = True
                     yield {"inputs": window.ids, "targets": list(at)}
             if not has_window:
-                self.removed["answers that no window holds"] += 1
+                self.removed["answers that do not fit into a window"] += 1
 
     def max_length(self, model_hparams):
         """Returns `sequence_length`, regardless of the hyperparameters."""

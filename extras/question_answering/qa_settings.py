@@ -1,4 +1,4 @@
-"""Declares the settings of `qa_own`, and describes the shared settings of problems on the user's own files for it."""
+"""Declares the settings of `qa_own`, and describes the settings that it shares with other problems."""
 
 from t2t_lite.problems.own_settings import OwnSetting, declare_settings, explain_settings
 from t2t_lite.settings import ranges

@@ -12,12 +12,12 @@ from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.score_files import read_lines
+from t2t_lite.extras.question_answering.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.extras.question_answering.squad import OF_SPANS, read_squad
 from t2t_lite.extras.question_answering.windows import DOC_STRIDE, LONGEST_QUESTION, windows
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading, by_rows
-from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.text.reading_graph import beginnings, longest_input, texts_spec, valid
 from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
@@ -39,7 +39,7 @@ class Answer:
         probability: float, relative to all parts of the context that could be the answer.
         hypotheses: tuple of `Answer` objects that have no hypotheses, the most probable (which is this answer) first.
         truncated: bool, whether the question was truncated because it was too long for the model. The context is always
-        read to its end.
+            read to its end.
     """
 
     text: str
@@ -58,12 +58,13 @@ def part_scores(logits, inputs, places, size, spans=None):
         inputs: int32 [rows, width]; each row has a question and a part of its context, both ending in 1, padded with 0.
         places: int [rows], the index of each row's first context id among the ids of all contexts.
         size: int scalar, the number of ids in all contexts.
-        spans: int [size, 2], the characters that each of these ids stands for, or None if not known. Answers neither
-        begin nor end with an id that stands for no character.
+        spans: int [size, 2], the characters that each id of the contexts stands for, or None if not known. Answers
+            neither begin nor end with an id that stands for no character.
 
     Returns:
         float32 [size, LONGEST_ANSWER]: entry [i, n] scores the part that begins at id i and continues for n more ids.
-        It is the sum of the logits for the part's first and last position, or `NEVER` if no row contains the part.
+        The score is the sum of the logits for the part's first and last position, or `NEVER` if no row contains the
+        part.
     """
     ends = tf.cast(inputs == EOS_ID, tf.int32)
     is_context = (tf.cumsum(ends, axis=1) == 1) & (inputs != EOS_ID) & (inputs != 0)
@@ -99,7 +100,7 @@ def best_spans(logits, inputs):
 
 @registry.register_task("spans")
 class SpansTask(EncoderTask):
-    """Answers questions about a context with one of its spans.
+    """Answers questions about a context by selecting a span of the context.
 
     A text is a tuple of a question and its context. A long context is read in overlapping windows. `scores` are logits
     for the first and the last position of the answer, float32 [rows, 2, 1 + S].
@@ -140,7 +141,7 @@ class SpansTask(EncoderTask):
         """Returns an `Answer`; each part of the context is scored by the best window that contains it."""
         context, found = reading.source
         size = found[-1].start + len(found[-1].spans)
-        spans = np.zeros([size, 2], np.int32)  # characters of each piece
+        spans = np.zeros([size, 2], np.int32)  # character offsets of each piece
         width = max(len(row) for row in reading.rows)
         logits, inputs = np.zeros([len(found), 2, 1 + width], np.float32), np.zeros([len(found), width], np.int32)
         for at, (window, of_window) in enumerate(zip(found, scores, strict=True)):
@@ -178,7 +179,7 @@ class SpansTask(EncoderTask):
 
     @staticmethod
     def as_line(answer):
-        """Returns the answer and its probability."""
+        """Returns the answer and its probability, separated by a tab."""
         return f"{as_field(answer.text)}\t{answer.probability:.6f}"
 
     @classmethod
@@ -208,8 +209,8 @@ class SpansTask(EncoderTask):
             raise UserError(f"{path}: does not answer any question in {reference.path}. Expected {{id: answer, …}}.")
         if missing:
             _LOGGER.warning(
-                f"{path}: lacks the answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
-                f"{shown(missing[0])}. They count as wrong."
+                f"{path}: lacks answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
+                f"{shown(missing[0])}. Missing answers count as wrong."
             )
         found = [answers.get(key, "") for key in reference.keys]
         answer_scores.warn_of_forms(path, found, [next(iter(golds), "") for golds in reference.answers])
@@ -293,7 +294,7 @@ def _questions(path):
     found = read_squad(path, with_answers=False)
     lines = [{"id": one.id, "question": one.question, "context": one.context} for one in found]
     if not lines:
-        raise UserError(f"{path}: has no question. Expected at least one.")
+        raise UserError(f"{path}: has no questions. Expected at least one.")
     return lines
 
 
@@ -314,7 +315,7 @@ def _windows(asked, ids, kept, row, stride):
     last = tf.maximum(kept - room, 0)
     step = tf.minimum(room, stride)
     counts = 1 + (last + step - 1) // step
-    owner = tf.repeat(tf.range(tf.size(counts)), counts)  # the text of each window
+    owner = tf.repeat(tf.range(tf.size(counts)), counts)  # index of each window's text
     at = tf.range(tf.size(owner, tf.int64)) - tf.gather(tf.cumsum(counts, exclusive=True), owner)
     at = tf.minimum(at * tf.gather(step, owner), tf.gather(last, owner))
     lengths = tf.minimum(tf.gather(kept, owner) - at, tf.gather(room, owner))

@@ -31,7 +31,7 @@ def words_of(answer):
 
 
 def characters_as_words(answer):
-    """Puts spaces around each character of a script without spaces, and removes punctuation."""
+    """Puts spaces around each character of scripts without spaces, and removes punctuation."""
     answer = WITHOUT_SPACES.sub(r" \g<0> ", answer)
     return "".join(character for character in answer if not unicodedata.category(character).startswith("P"))
 
@@ -115,13 +115,13 @@ def read_squad(path, with_answers=True, on_bad_line=None):
         path: path of the file, which may be compressed.
         with_answers: bool, whether answers are read; if False, they may be missing.
         on_bad_line: None, or a function called with a message about each bad question, which is skipped. A question is
-        bad if it has no answer, an answer is not at its offset in the context, or its text has bytes that are not
-        UTF-8.
+            bad if it has no answer, an answer is not at its offset in the context, or its text has bytes that are not
+            UTF-8.
 
     Raises:
         UserError: as for `plain_text.read_text`, or the JSON is not in SQuAD's format, a question has no answer and is
-        not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. For a wrong offset, the
-        message contains the right one.
+            not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. For a wrong offset,
+            the message contains the right one.
     """
     errors = "strict" if on_bad_line is None else "replace"
     try:

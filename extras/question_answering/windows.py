@@ -53,7 +53,7 @@ def windows(encoder, question, context, longest, stride):
         question, context: str.
         longest: int, maximum length of a row in ids.
         stride: int, ids from the start of one window to the start of the next. The stride is reduced if windows would
-        have gaps between them.
+            have gaps between them.
 
     Raises:
         UserError: the question leaves no room for a context in a row.

@@ -19,7 +19,7 @@ from t2t_lite.process.quiet_import import import_tensorflow
 
 SCRIPTS = os.path.dirname(sys.executable)
 _FOLDERS = (SCRIPTS, sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))
-_AGAIN = "Run it again to continue."
+_AGAIN = "Run t2t-quickstart again to continue."
 MANY_PAIRS = 20_000  # with more pairs, a CPU's time is better spent on more steps than on a larger vocabulary
 _CPU_VOCABULARY = 8_000
 CPU_SET, _WARMUP = "transformer_cpu", 400  # the hparams set for CPUs, and its learning_rate_warmup_steps
@@ -90,7 +90,7 @@ class Plan(typing.NamedTuple):
     Attributes:
         request: dict with the user's flags.
         vocab_size: int, or None to let t2t-datagen choose.
-        hparams_set, hparams: str, flags of t2t-trainer.
+        hparams_set, hparams: str, the flags for t2t-trainer.
         train_steps: int, or None before the speed has been measured.
     """
 
@@ -141,7 +141,7 @@ def read_plan(output_dir, request):
     """Reads the `Plan` of a folder; returns None for a new folder.
 
     Raises:
-        UserError: the plan was made for other flags.
+        UserError: the folder's plan was made with other flags.
     """
     path = _path(output_dir)
     if not files.exists(path):

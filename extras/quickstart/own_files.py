@@ -114,7 +114,7 @@ def _measure_steps(plan, data, probe, start):
     if passes < _FEW_PASSES:
         minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
         _LOGGER.warning(
-            f"{passes:.1f} passes are few; {_FEW_PASSES} passes would give a much better model. They need "
+            f"{passes:.1f} passes are few; {_FEW_PASSES} passes would give a much better model. To train longer, use "
             f"--minutes={round(minutes, -1):.0f} and another --output_dir."
         )
     return steps

@@ -3,9 +3,9 @@
     t2t-quickstart                               # on the embedded phrasebook: about ten minutes on two CPU cores
     t2t-quickstart --train_files=a.en,a.de --minutes=30
 
-The second command uses your own pairs, in any format that t2t-datagen's translate_own accepts. It chooses the
-vocabulary, the hyperparameters and the number of steps for these pairs, this machine and the time limit. Both commands
-print the commands that they run, and write to --output_dir. Existing results are reused, so a stopped run can continue;
+The second command uses your own pairs, in any format that t2t-datagen's translate_own accepts. The vocabulary, the
+hyperparameters and the number of steps are chosen for these pairs, this machine and the time limit. Both commands print
+the commands that they run, and write to --output_dir. Existing results are reused, so a stopped run can continue;
 delete the folder to start over.
 """
 

@@ -16,7 +16,7 @@ from t2t_lite.files.safe_json import strict_json
 _NAMES = {"float32": "float", "float64": "double"}  # all other types have the same name in Python and C++
 _MOST_SHOWN = 256  # maximum number of characters of a value in a message
 _NUMBERS_AT_ONCE = 10_000
-_MOST_AXES = 32  # NumPy has at most 64
+_MOST_AXES = 32  # NumPy supports at most 64
 
 
 def parse_body(body):

@@ -86,7 +86,7 @@ class ModelVersions:
                     _LOGGER.info(f"Now serving {self}.")
 
     def find(self, version=None):
-        """Returns the loaded (version, ServedExport). Raises `Refusal` if `version` is another version."""
+        """Returns the loaded (version, ServedExport). Raises `Refusal` unless `version` is None or the loaded one."""
         served = self._served
         if served is None or version not in (None, served[0]):
             request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"

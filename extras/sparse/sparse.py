@@ -121,13 +121,13 @@ class Fixed(Pattern):
 def _column_part(stride, length, keys_of, distances, cells):
     """Returns the `Part` in which a query sees its column in all rows above its own row.
 
-    The sequence is laid out in rows of `stride` positions.
+    The sequence is arranged in rows of `stride` positions.
 
     Args:
         stride: int.
         length: int or int scalar, T.
         keys_of: function of columns [B, heads, stride, count, d] that returns the keys of each column, or keys that all
-        columns share.
+            columns share.
         distances: list of `Strides`.
         cells: int, number of keys per row.
     """

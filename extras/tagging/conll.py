@@ -41,12 +41,12 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
         path: path of the file, which may be compressed.
         with_tags: bool, whether every word needs a tag; if False, a column of words is enough.
         layout: `tables.Layout`, which may choose the columns of words and tags by number, by CoNLL-U's names, or by the
-        names in a header.
+            names in a header.
         on_bad_line: None, or a function called with a message about each bad line, whose sentence is skipped.
 
     Raises:
         UserError: as for `plain_text.read_lines`, or a word has no tag, a line does not have as many columns as the
-        first line, or the first line looks like a header.
+            first line, or the first line looks like a header.
     """
     form, waiting = None, []
     for block in _blocks(path, on_bad_line):
@@ -142,7 +142,7 @@ class _Form(NamedTuple):
         what = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
         expected = f"{self.width}, with the word first and its tag last, and a blank line after each sentence."
         if self.is_conll_u:
-            expected = f"the {self.width} of CoNLL-U; a flag such as --columns=FORM,XPOS chooses the word and its tag."
+            expected = f"the {self.width} of CoNLL-U; a flag such as --columns=FORM,XPOS selects the word and its tag."
         raise UserError(f"{where}: found {counted(len(cells), 'column')}{what}. Expected {expected}")
 
 

@@ -82,7 +82,7 @@ def _encode(name, encoders, samples):
         inputs, targets = [], []
         for pieces, tag in zip(word_pieces(encoders["inputs"], words), tags, strict=True):
             inputs += pieces
-            with located(f"{name}: generate_samples yielded a wrong tag"):
+            with located(f"{name}: generate_samples yielded an unknown tag"):
                 targets += [*encoders["targets"].encode(tag), *[0] * (len(pieces) - 1)]
         examples.append({"inputs": [*inputs, EOS_ID], "targets": [*targets, 0]})
     return examples

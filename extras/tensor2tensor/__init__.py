@@ -4,7 +4,8 @@
 
 For users of tensor2tensor. Each module of this package provides the classes and functions of the tensor2tensor module
 with the same name. docs/coming_from_tensor2tensor.md shows the command that rewrites a folder's imports, and lists the
-differences. Uses t2t_lite.extras.autotune for hyperparameter ranges.
+differences.
+Uses t2t_lite.extras.autotune for hyperparameter ranges.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """Encodes and decodes tensor2tensor's subwords inside a TensorFlow graph, for exports.
 
-The ids and texts are the same as with `SubwordTextEncoder`. Only operations of TensorFlow and tensorflow-text are used,
-which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one vocabulary for both the
+The graph computes the same ids and texts as `SubwordTextEncoder`. Only operations of TensorFlow and tensorflow-text are
+used, which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one vocabulary for both the
 beginnings and the continuations of words.
 """
 
@@ -19,10 +19,10 @@ _ESCAPE = r"\\\\|\\u|\\[0-9]+;"
 
 
 class SubwordGraph:
-    """Converts texts to ids and ids to texts in a graph.
+    """Converts texts to ids, and ids to texts, in a graph.
 
     Args:
-        pieces: list of str, by id.
+        pieces: list of str, the piece of each id.
         ids: {piece: id} for the pieces that texts are encoded with.
         alphabet: set of characters that are not escaped.
     """
@@ -30,8 +30,8 @@ class SubwordGraph:
     def __init__(self, pieces, ids, alphabet):
         self._pieces = pieces
         self._longest = max(map(len, ids))
-        # The second alphabet is for tokens that cannot be spelled otherwise: it escapes all characters that are not
-        # pieces.
+        # The second alphabet is for tokens that the first one cannot spell: all characters that are not pieces are
+        # escaped.
         self._alphabets = [
             np.sort([ord(c) for c in characters if c != "\n"]) for characters in (alphabet, {*filter(_is_one, ids)})
         ]
@@ -40,7 +40,7 @@ class SubwordGraph:
             self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([*ids], values), 0)
 
     def encode(self, strings):
-        """string [batch] -> int32 ragged [batch, (length)], without EOS."""
+        """Encodes texts: string [batch] -> int32 ragged [batch, (length)], without EOS."""
         codes = tf.strings.unicode_decode(strings, "UTF-8")
         rows, codes = row_ids(codes), codes.values
         is_word = _in_ranges(codes)
@@ -105,7 +105,7 @@ def _not_empty(ragged):
 
 
 def _escaped(codes, alphabet):
-    """int32 [characters] -> string [characters]."""
+    """Escapes characters: int32 code points [characters] -> string [characters]."""
     characters = tf.strings.unicode_encode(codes[:, None], "UTF-8")
     numbers = "\\" + tf.strings.as_string(codes) + ";"
     place = tf.minimum(tf.searchsorted(tf.constant(alphabet, tf.int32), codes), len(alphabet) - 1)
@@ -114,7 +114,7 @@ def _escaped(codes, alphabet):
 
 
 def _unescaped(tokens):
-    """string [tokens] -> string [tokens]."""
+    """Reverses the escapes in tokens: string [tokens] -> string [tokens]."""
     import tensorflow_text
 
     parts = tensorflow_text.regex_split(tokens, _ESCAPE, keep_delim_regex_pattern=_ESCAPE)

@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary_files import SUBWORDS
 
 _ESCAPES = frozenset("\\_u;0123456789")
 _RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # the spellings of newer and older versions
-_UNDEFINED = "\u3013"  # replaces an escaped number that is not a code point
+_UNDEFINED = "\u3013"  # replaces escaped numbers that are not code points
 
 
 @register_encoder(".subwords")

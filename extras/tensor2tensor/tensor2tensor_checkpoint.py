@@ -1,4 +1,4 @@
-"""Reads the variables of tensor2tensor's checkpoints."""
+"""Reads variables from tensor2tensor's checkpoints."""
 
 import functools
 import re
@@ -54,7 +54,7 @@ class Tensor2TensorCheckpoint:
         return name in self._shapes or self._scope + name in self._shapes
 
     def shape(self, name):
-        """Returns the shape of a variable. Raises `UserError` if the checkpoint does not have it."""
+        """Returns the shape of a variable. Raises `UserError` if the checkpoint does not have the variable."""
         shape = self._shapes.get(self._scope + name)
         if shape is None:
             raise UserError(
@@ -195,6 +195,6 @@ class Tensor2TensorCheckpoint:
 
     @property
     def hidden_size(self):
-        """The number of columns of the embeddings."""
+        """The hidden size of the model, which is the number of columns of the embeddings."""
         roles = next(iter(self._embedding_names.values()))
         return self._shapes[next(iter(next(iter(roles.values())).values()))][-1]

@@ -47,12 +47,12 @@ def choose_hparams(checkpoint, hparams_set, overrides):
 
     Args:
         checkpoint: Tensor2TensorCheckpoint.
-        hparams_set: str, a registered set, or "".
+        hparams_set: str, name of a registered hparams set, or "".
         overrides: str, `name=value,…`.
 
     Raises:
         UserError: settings contradict the checkpoint, our Transformer does not support them, or the number of heads is
-        unknown.
+            unknown.
     """
     path = os.path.join(os.path.dirname(checkpoint.path), "hparams.json")
     theirs = _read(path) if exists(path) else {}
@@ -137,18 +137,18 @@ def _read(path):
 def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_set="", hparams=""):
     """Converts a Transformer trained by tensor2tensor to a run of this package.
 
-    The run's model computes the same logits. The vector that tensor2tensor adds for its target space is kept
-    (`use_target_space_embedding`). Embedding rows beyond the vocabulary (`vocab_divisor`) are also kept, as ids without
-    text.
+    The run's model computes the same logits as tensor2tensor's. The vector that tensor2tensor adds for its target space
+    is kept (`use_target_space_embedding`). Embedding rows beyond the vocabulary (`vocab_divisor`) are also kept, as ids
+    without text.
 
     Args:
         path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or a run's folder, whose newest checkpoint is
-        used.
+            used.
         vocabularies: list of one `.subwords` file, or of two: for the inputs and for the targets.
         output_dir: str, the new run's folder, which is empty or does not exist yet.
         languages: the languages of the inputs and the targets, such as ("en", "de").
         hparams_set: str, the set that the model was trained with, such as "transformer_base", which `hparams.json` in
-        the checkpoint's folder overrides; may be "" if that file exists.
+            the checkpoint's folder overrides; may be "" if that file exists.
         hparams: str, `name=value,…`, which overrides both the set and the file.
 
     Returns:
@@ -156,7 +156,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
 
     Raises:
         UserError: a file is missing, this package's Transformer cannot represent the model (the message names the
-        difference), or a setting is unknown.
+            difference), or a setting is unknown.
         Failure: writing failed; partly written files are removed.
 
     Example:

@@ -38,7 +38,7 @@ class CheckpointTranslations:
         model_dir: path of the folder with the checkpoints.
         source_path, source: path of the file to translate, and its lines, list of str.
         folder: path of the folder for the translations, `<problem>-<step>`, and their settings,
-        `<problem>-settings.json`.
+            `<problem>-settings.json`.
         search: dict with beam_size and alpha; if one is missing, the problem's default is used.
         data_dir, usr_dir: paths of the vocabulary's folder and of the user's own folder, if they differ from the run's.
         names: dict with problem, model and hparams_set, which must match the run's.
@@ -92,7 +92,7 @@ class CheckpointTranslations:
             folders = {"data_dir": self.data_dir, "t2t_usr_dir": self.usr_dir}
             decoder_command.translate(self.command, checkpoint.path, self.source_path, path, self.search, folders)
             if not files.exists(path):
-                _LOGGER.warning(f"{path}: --decoder_command did not write the file. A later call will score it.")
+                _LOGGER.warning(f"{path}: --decoder_command did not write the file. A later call will score the file.")
                 return None
         elif not self._load(checkpoint):
             return None
@@ -102,7 +102,7 @@ class CheckpointTranslations:
         return path
 
     def note(self, checkpoint, bleu):
-        """Adds BLEU, a `Score`, to the run's eval.log once; the model card of an export reads it from there."""
+        """Adds BLEU, a `Score`, to the run's eval.log once; an export's model card reads BLEU from the log."""
         try:
             same = {
                 "event": "translation",
@@ -161,7 +161,7 @@ class CheckpointTranslations:
         return os.path.join(self.folder, f"{self.problem}-{ending}")
 
     def _check_old(self, path, checkpoint):
-        read_translation(path, self.source_path, len(self.source), "Delete it to translate again.")
+        read_translation(path, self.source_path, len(self.source), "Delete the translation to translate again.")
         if status(path).modified_ns / 1e9 < checkpoint.seconds - 1:
             _LOGGER.warning(f"{path}: older than its checkpoint. Delete the file to translate again.")
 

@@ -54,7 +54,7 @@ def score_folder(
 
     Raises:
         UserError: the folder does not exist, a file does not have as many lines as the reference, or event_dir is not
-        writable.
+            writable.
     """
     if not wait_minutes:
         _last_file(folder)  # fails if there are no translations, before any folder is created

@@ -88,7 +88,7 @@ class AdaptiveComputation(Layer):
         kernel_initializer: initializer of w, see `keras.layers.Dense`.
 
     Raises:
-        ValueError: an unknown type, or ε or the weight is out of its range.
+        ValueError: `act_type` is unknown, or `epsilon` or `cost_weight` is out of its range.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class AdaptiveComputation(Layer):
         return self.act_type == "global"
 
     def build(self, input_shape):
-        """Creates w and b."""
+        """Creates the weights w and b of the gate."""
         self.require_size(input_shape)
         self.gate.build(input_shape)
 
@@ -140,7 +140,7 @@ class AdaptiveComputation(Layer):
         return ops.cast(ops.sigmoid(self.gate(inputs))[..., 0], "float32")
 
     def compute_output_spec(self, inputs):
-        """Returns the symbolic probabilities, float32 under any dtype policy."""
+        """Returns the symbolic output, which is float32 under any dtype policy."""
         return keras.KerasTensor(inputs.shape[:-1], dtype="float32")
 
     def compute_output_shape(self, input_shape):

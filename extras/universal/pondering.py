@@ -19,7 +19,7 @@ class PonderSteps(Teller):
             belongs to the prediction of target t.
 
     Raises:
-        UserError: the model has no such method.
+        UserError: the model has no method `ponder_steps`.
     """
 
     flag = "ponder_file"
@@ -65,7 +65,7 @@ class PonderSteps(Teller):
 
     @staticmethod
     def text(value):
-        """Returns the steps for a source and an output as "3 2 5<TAB>4 4"."""
+        """Formats the steps of a source and an output, e.g. as "3 2 5<TAB>4 4"."""
         return "\t".join(" ".join(map(str, side)) for side in value)
 
 
@@ -87,7 +87,7 @@ def draw_ponder_steps(translation, hypothesis=0):
     sides = [("source", translation.source_tokens, source), ("output", output.tokens, target)]
     most = max([*source, *target], default=1)
     words = max((text_width(token) for _, tokens, _ in sides for token in tokens), default=0)
-    title = "Steps of each piece"
+    title = "Steps per piece"
     width = max(words + 2 * _PAD + _STEP * (most + 1), text_width(title, 14, None), 160)
     rows = sum(len(steps) + 2 for _, _, steps in sides)
     drawing = Drawing(width + 2 * _MARGIN, _ROW * (rows + 1) + 2 * _MARGIN, title)

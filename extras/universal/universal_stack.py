@@ -29,7 +29,7 @@ class UniversalStack(TransformerStack):
 
     Args:
         layers: list of layers, as for `TransformerStack`; each step runs all of them.
-        num_steps: int, T; with `halting`, the step at which every position stops.
+        num_steps: int, T; with `halting`, the maximum number of steps.
         signals: `StepSignals`, or None for no signals.
         halting: `AdaptiveComputation`; if None, every position takes all steps.
         recompute: see `TransformerStack`.
@@ -120,7 +120,7 @@ class UniversalStack(TransformerStack):
         return results if len(results) > 1 else x
 
     def _row_lengths(self, memory, memory_mask, mask, context):
-        """Returns the row lengths for the signals; in a decoder these are the encoder's, which decoding also knows."""
+        """Returns the row lengths for the signals; a decoder uses the encoder's lengths, which decoding also knows."""
         if memory is None:
             return _lengths(mask)
         is_random = self.signals is not None and self.signals.position_start == "random"
@@ -163,7 +163,7 @@ class UniversalStack(TransformerStack):
         return (state if ponder is None else output), ponder
 
     def _visible(self, inputs, attention_mask, mask):
-        """Returns the mask of self-attention, bool, broadcastable to [B, T, T]."""
+        """Returns the self-attention mask, bool, broadcastable to [B, T, T]."""
         _, length, _ = shape_of(inputs)
         visible = attention_mask
         if visible is None:
@@ -201,7 +201,7 @@ class UniversalStack(TransformerStack):
 
         Args:
             inputs: [B, K, hidden].
-            cache: from `init_cache`, or from the previous position.
+            cache: the result of `init_cache`, or the cache after the previous position.
             position, attention_mask, memory_mask: see `TransformerDecoderLayer.step`.
 
         Returns:
@@ -247,7 +247,7 @@ def _lengths(mask, states=None):
 
     Args:
         mask: bool [B, S], or [B, T, S], of which the first query is used. If None, `states` [B, S, size] have no
-        padding.
+            padding.
     """
     if mask is not None:
         return ops.sum(ops.cast(mask if len(mask.shape) == 2 else mask[:, 0], "int32"), axis=-1)
@@ -264,10 +264,11 @@ class StepSignals(Layer):
         num_steps: int, T.
         add_position: bool, whether position sinusoids are added.
         step_signal: "learned" adds a trained vector for each step; "sinusoid" adds the sinusoid of the step number;
-        "none" adds nothing.
-        position_start: the number of the first position. With "none", it is 0. With "random", it is a random number
-        below the row's length during training, sampled again in each step (so that the model sees larger positions than
-        the texts have). With "step", it is the row's length · step / T, rounded down.
+            "none" adds nothing.
+        position_start: the number of the first position. With "none", the first position is 0. With "random", the first
+            position is a random number below the row's length during training, sampled again in each step (so that the
+            model sees larger positions than the texts have). With "step", the first position is the row's length · step
+            / T, rounded down.
         layout: layout of the sinusoids: see `SinusoidalPositionEmbedding`.
 
     Raises:
@@ -298,7 +299,7 @@ class StepSignals(Layer):
         self.step_signal = step_signal
         self.position_start = position_start if add_position else "none"
         self.add_position = add_position
-        # Only "random" needs a generator. It is seeded as in Keras, which tracks the generator.
+        # Only "random" needs a generator, which is seeded as in Keras; Keras tracks the generator.
         self.seed_generator = ScopedSeed(random.randint(1, 10**9)) if self.position_start == "random" else None
         self.sinusoids = SinusoidalPositionEmbedding(layout, dtype=self.dtype_policy, name="sinusoids")
         self.input_spec = keras.InputSpec(ndim=3)
@@ -323,7 +324,7 @@ class StepSignals(Layer):
             step: int, from 0.
             position: int scalar or [B]: see `SinusoidalPositionEmbedding.call`.
             lengths: int [B], lengths of the rows, for `position_start`. If None, all lengths are T, unless there is a
-            `position`.
+                `position`.
             training: bool.
 
         Returns:
@@ -349,7 +350,7 @@ class StepSignals(Layer):
         return x
 
     def _start(self, shape, step, position, lengths, training):
-        """Returns the number of each row's first position, int32 [B]; None stands for 0."""
+        """Returns the number of each row's first position, int32 [B], or None for 0."""
         if self.position_start == "none" or (self.position_start == "random" and not training):
             return None
         if lengths is None and position is not None:

@@ -37,11 +37,12 @@ class UniversalTransformer(Transformer):
 
     Args:
         vocab_size: int, the number of ids of the inputs, and of the targets if they share the vocabulary.
-        target_vocab_size: int, the number of ids of the targets; None means one vocabulary for both. {options}
+        target_vocab_size: int, the number of ids of the targets; None means one vocabulary for both.
+        {options}
 
     Raises:
         ValueError: an argument is out of its range, or positions would be added twice; the message has the argument's
-        name and value.
+            name and value.
 
     Example:
         >>> model = UniversalTransformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_rec_steps=3)
@@ -104,7 +105,7 @@ class UniversalTransformer(Transformer):
     )
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
-        TransformerModel.__init__(self, vocab_size, target_vocab_size, **options)  # Transformer's are others
+        TransformerModel.__init__(self, vocab_size, target_vocab_size, **options)  # skips Transformer's options
         position = self.config["position"]
         if self.config["add_position_timing_signal"] and POSITIONS[position].embedding is not None:
             raise ValueError(

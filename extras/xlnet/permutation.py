@@ -34,11 +34,11 @@ class Permutation:
 
     def __post_init__(self):
         if not np.any(self.ordinary):
-            raise UserError("The vocabulary has no ordinary id that could be predicted.")
+            raise UserError("The vocabulary has no ordinary ids to predict. Expected at least one.")
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, ids, seeds):
-        """Samples the predicted ids of a batch.
+        """Samples the ids to predict in a batch, and their order.
 
         Args:
             ids: int32 [B, T], padded with 0.

@@ -22,7 +22,7 @@ class SegmentContext(Context):
     Attributes:
         segments: int [B, S], the segment of each position, or () if all positions are in one segment.
         places: int [B, N], the positions of the second stream's queries among the S positions, or () if there is one
-        stream.
+            stream.
     """
 
     segments: Any = ()
@@ -101,7 +101,7 @@ class SegmentAttention(MultiHeadAttention):
             context: None, or `SegmentContext`.
             attention_mask: bool, [B, T, S] or [B, 1, S], or with two streams [B, S + N, S]; True where visible. value,
             key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as for
-            `MultiHeadAttention.call`. With a context, only self-attention is possible.
+                `MultiHeadAttention.call`. With a context, only self-attention is possible.
 
         Returns:
             As for `MultiHeadAttention.call`; the weights are [B, heads, T, S].
@@ -112,9 +112,7 @@ class SegmentAttention(MultiHeadAttention):
                 query_mask, value_mask, key_mask, mask,
             )  # fmt: skip
         if value is not None or key is not None or use_causal_mask:
-            raise ValueError(
-                f"{type(self).__name__}: with segments it only supports self-attention in both directions."
-            )
+            raise ValueError(f"{type(self).__name__}: with segments, only bidirectional self-attention is supported.")
         check_masks(attention_mask=attention_mask)
         segments, places = context.segments, context.places
         length = shape_of(segments)[1]

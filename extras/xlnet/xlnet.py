@@ -44,7 +44,7 @@ class XLNet(EncoderModel):
 
     Raises:
         ValueError: an argument is out of its range, or the kind of attention is not relative_segments; the message has
-        the argument's name and value.
+            the argument's name and value.
 
     Example:
         >>> model = XLNet(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16, num_heads=2,
@@ -137,8 +137,8 @@ class XLNet(EncoderModel):
 
         Args:
             inputs: as for `EncoderModel.call`. With the head for masked ids, "inputs" contains the ids to predict, and
-            there may be an "order", int [B, S]: each id sees the ids that have no target, the predicted ids with a
-            lower number, and, in the first stream, itself. Without an order, no id sees other predicted ids.
+                there may be an "order", int [B, S]: each id sees the ids that have no target, the predicted ids with a
+                lower number, and, in the first stream, itself. Without an order, no id sees other predicted ids.
             training: bool.
 
         Returns:
@@ -168,7 +168,7 @@ class XLNet(EncoderModel):
         return {"inputs": counted["inputs"] + queries + 2 / rows * sum(layer_flops(one, length) for one in distances)}
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
-        """Reads rows in both directions.
+        """Encodes rows with bidirectional attention.
 
         Args:
             inputs: int ids [B, S], padded with 0.

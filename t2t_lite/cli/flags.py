@@ -65,12 +65,9 @@ class Flags:
     def DEFINE_integers(self, name, default, help, limits):
         """Declares a comma-separated list of integers within a `Range`."""
         self._define(
-            name,
-            default,
-            help,
-            "A,B,...",
+            name, default, help, "A,B,...",
             lambda flag, text: [typed_value(flag, n, int, limits) for n in _parts(flag, text)],
-        )
+        )  # fmt: skip
 
     def DEFINE_float(self, name, default, help, least=None, most=None, *, limits=None):
         """Declares a float from `least` to `most`, or within the `Range` `limits`; --help shows the range."""

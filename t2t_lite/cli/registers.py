@@ -28,7 +28,8 @@ class Registry:
     """A named collection that decorators fill and that is read like a dict.
 
     Args:
-        kind: what is registered, for messages. If `modules_of` knows this kind, its modules are imported when needed.
+        kind: the kind of registered objects, for messages. If `modules_of` knows this kind, its modules are imported
+            when needed.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
         one_per_module: bool, whether the names that a module registers are known from its file name or source (see
             `modules_by_name`). Then only the modules that are used are imported.

@@ -75,7 +75,7 @@ def import_usr_dir(path: str | None) -> str | None:
 
 
 def usr_dir_of(registered):
-    """Returns the `--t2t_usr_dir` (as typed) that registers a class or function, or "" if none does."""
+    """Returns the `--t2t_usr_dir` (as typed) that registers a class or function, or ""."""
     module = registered.__module__
     return next((path for name, path in _IMPORTED.items() if f"{module}.".startswith(f"{name}.")), "")
 

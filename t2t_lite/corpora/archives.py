@@ -153,15 +153,16 @@ class _Unpacker(io.RawIOBase):
         """Returns the next block, or None at the end. The file may consist of several concatenated compressed files."""
         packed = self._packed
         while self._decompressor.eof:
-            packed = packed.lstrip(b"\0")  # padding with zeros, as on tapes
+            packed = packed.lstrip(b"\0")  # skips padding with zeros, which tapes have
             if packed:
                 self._decompressor = self._make_decompressor()
             elif not (packed := self._file.read(_BLOCK // 4)):
                 return None
-        holds_some = not getattr(self._decompressor, "needs_input", True)  # zlib's decompressor returns unread input
+        # only zlib's decompressor returns unread input
+        holds_some = not getattr(self._decompressor, "needs_input", True)
         if not (packed or holds_some):
             packed = self._file.read(_BLOCK // 4)
-        # limited, because a small file may decompress to more than fits into memory
+        # the output is limited, because a small file may decompress to more than fits into memory
         plain = self._decompressor.decompress(packed, _BLOCK)
         if not (packed or holds_some or plain or self._decompressor.eof):
             raise EOFError("it ends too early")

@@ -16,7 +16,7 @@ from t2t_lite.settings.ranges import SEPARATORS
 
 CSV, JSON_LINES = ".csv", (".jsonl", ".ndjson")
 FIRST_LINES = 100  # number of lines in which the separator is detected
-_FIRST_CHARACTERS = 2**20  # total size of these lines
+_FIRST_CHARACTERS = 2**20  # largest total size of the lines in which the separator is detected
 _DECLARATION = re.compile(r'"?sep=(\t|[^\w\s"])"?', re.IGNORECASE)
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -69,7 +69,7 @@ def _first_lines(lines):
 
 def _rows(lines, separator):
     """Yields (first line, last line, list of str) for each row; a `csv.Error` replaces the list if it is unreadable."""
-    # Quotes are checked strictly; between tabs they are text. A CR alone does not end a line.
+    # Misplaced quotes are errors, except that quotes are text if tabs separate cells. A CR alone does not end a line.
     options = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
     rows = csv.reader((line.replace("\r", " ") + "\n" for line in lines), delimiter=separator, **options)
     while True:
@@ -86,8 +86,8 @@ def _rows(lines, separator):
 def _find_separator(path, lines, is_cut, layout):
     """Returns the only separator that splits all of a file's first lines into the expected columns.
 
-    If there is none, returns the separator that fits most lines, or else the only separator that occurs, or else a
-    comma. The message about the first line that does not fit then names this line.
+    If no separator does, returns the separator that fits most lines, or else the only separator that occurs, or else a
+    comma. The first line that does not fit will then be reported as an error.
 
     Args:
         path: the file, for errors.

@@ -96,7 +96,7 @@ def _naming_prepared(folder):
         yield
     except (UserError, MemoryError):
         raise
-    except Exception as error:  # any class, because its readers of JSON, protocol buffers, records and paths raise many
+    except Exception as error:  # readers of JSON, protocol buffers, records and paths raise many classes
         raise UserError(f"{folder}: damaged ({first_line(error)}). Delete the folder and prepare it again.") from error
 
 
@@ -194,14 +194,14 @@ def _fetch(url, folder):
     """Downloads a URL with tensorflow-datasets; returns the path of the file in `folder`."""
     import tensorflow_datasets as tfds
 
-    tfds.disable_progress_bar()  # because our own progress messages replace it
+    tfds.disable_progress_bar()  # progress messages of this module replace the bar
     try:
         host = urllib.parse.urlsplit(url).hostname
         if host and not urllib.request.getproxies():
-            # without a network, this fails immediately instead of after minutes of retries
+            # Without a network, this call fails immediately, while a download would be retried for minutes.
             socket.getaddrinfo(host, None)
         return os.fspath(tfds.download.DownloadManager(download_dir=folder).download(url))
-    except Exception as error:  # the errors of the different transports have no common class
+    except Exception as error:  # the errors of HTTP, FTP and other transports have no common class
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         name = source_files.archive_name(url)
@@ -218,7 +218,7 @@ def _showing_growth(name, folder, expected):
     is_over = threading.Event()
 
     def show():
-        with contextlib.suppress(Exception):  # files may be moved meanwhile
+        with contextlib.suppress(Exception):  # ignores errors, because files may be moved meanwhile
             sizes = (status(os.path.join(where, file)).size for where, _, names in walk(folder) for file in names)
             progress.add(round(sum(sizes) / _MEGABYTE) - progress.count)
 

@@ -65,7 +65,7 @@ def check_head(name, head, has_lines=True):
         head: the first bytes, about `HEAD`.
         has_lines: bool, whether the text consists of lines.
     """
-    if ending := packing(head):  # data from a pipe, or data compressed twice
+    if ending := packing(head):  # compressed data from a pipe, or data compressed twice
         raise UserError(
             f"{name}: this is {PACKERS[ending]} data. Expected UTF-8 text. Unpack it: {PACKERS[ending]} -dc."
         )
@@ -130,7 +130,7 @@ def _text_in(head, encoding):
     """Decodes UTF-16 or UTF-32 bytes without a byte order mark; returns "" if they are in another encoding."""
     # UTF-8 text with a few NULs is also valid UTF-16, but then contains no white space.
     try:
-        text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character may be cut off
+        text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character in `head` may be cut off
     except UnicodeDecodeError:
         return ""
     if not all(c in "\t\n\r\x0c" or unicodedata.category(c) not in _NO_TEXT for c in set(text)):
@@ -161,7 +161,7 @@ def is_mojibake(text):
         return False
     if _REPLACEMENT in text:
         return True
-    if not _PAIR.search(text):  # a character has at least two bytes
+    if not _PAIR.search(text):  # a non-ASCII character has at least two bytes in UTF-8
         return False
     return _has_sequences(text) or (
         not _ALONE.search(text) and any(_is_read_as(text, *other) for other in _OTHERS.items())
@@ -178,7 +178,8 @@ def _has_sequences(text):
         left, right = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         if not (character.isprintable() or character in "\u00a0\u00ad\ufeff\ufffd"):
             continue
-        if left.isupper() and not right.isalpha():  # a capital letter followed by punctuation
+        # the sequence is a capital letter followed by punctuation, as in correct text
+        if left.isupper() and not right.isalpha():
             continue
         if not character.isalpha() or script_of(character) in ("LATIN", ""):
             return True

@@ -48,7 +48,7 @@ def parse_filters(words):
     if thresholds.pop("all", False):
         for name in ORDER:
             thresholds.setdefault(name, _DEFAULTS.get(name, True))
-    # this filter is always on
+    # "empty" is omitted, because this filter is always on
     return {name: thresholds[name] for name in ORDER if name in thresholds and name != "empty"}
 
 
@@ -191,7 +191,8 @@ def find_bound(pairs, count, seed):
         size -= len(groups[group])
         groups[group].add(pair_hash(pair))
         size += len(groups[group])
-        while size - len(groups[-largest[0]]) >= 10 * count:  # enough to know whether `count` is at most a tenth
+        # enough sentences to know whether `count` is at most a tenth
+        while size - len(groups[-largest[0]]) >= 10 * count:
             bound = -heapq.heappop(largest)
             size -= len(groups.pop(bound))
     target, size = min(count, size // 10), 0

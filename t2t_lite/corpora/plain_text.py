@@ -24,7 +24,8 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
 _AT_END = object()
 _PART = 2**16  # number of bytes of a long line that are read at a time
-LONGEST_LINE = 2**24  # in bytes, since a line is held in memory and a small archive can contain a huge line
+# largest line in bytes, since a line is held in memory and a small archive can contain a huge line
+LONGEST_LINE = 2**24
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5
 REASON = "bad lines"
@@ -77,14 +78,15 @@ def read_text(path, on_bad_line=None, errors="strict"):
     """
     number, decoder, text, carriage_return = 1, codecs.getincrementaldecoder("utf-8")(errors), "", b""
     valid = bad = 0
-    begin, rest = 0, None  # offset of the part in its line, and the replacement for the rest of a skipped line
+    begin, rest = 0, None  # `begin` is a part's offset in its line, `rest` replaces the rest of a skipped line
     with naming_errors(path), open_binary(path) as file:
         encodings.check_head(path, file.peek(encodings.HEAD))
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
             part = carriage_return + raw
             carriage_return = b"\r" if raw.endswith(b"\r") else b""  # the LF may be in the next part
             part = part.removesuffix(carriage_return)
-            first = begin - len(decoder.getstate()[0])  # includes the bytes of an incomplete character
+            # position of the decoded bytes, including those of an incomplete character
+            first = begin - len(decoder.getstate()[0])
             line = ""
             try:
                 if rest is None:
@@ -109,7 +111,7 @@ def read_text(path, on_bad_line=None, errors="strict"):
 def _answer_bad_line(on_bad_line, message, bad, valid, file):
     """Reports a line that is not UTF-8, with `encodings.advice` for the first; raises if `on_bad_line` is None."""
     if not bad:
-        following = file.peek(1).split(b"\n")[:-1]  # the last line may be cut off
+        following = file.peek(1).split(b"\n")[:-1]  # the last line in the buffer may be cut off
         message = f"{message} {encodings.advice(valid, following)}"
     report(message, on_bad_line)
 

@@ -63,7 +63,7 @@ class Reservoir:
                 else:
                     self._offsets.append(end)
                 texts = [text.encode() for text in pair]
-                self._lengths = struct.Struct(f"<{len(texts)}I")  # numbers of bytes, one per text
+                self._lengths = struct.Struct(f"<{len(texts)}I")  # packs the number of bytes of each text
                 end += self._append(b"".join([self._lengths.pack(*map(len, texts)), *texts]))
 
     def _append(self, data):

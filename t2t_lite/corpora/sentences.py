@@ -61,11 +61,11 @@ SENTENCES = "sentences"  # a signature that exported models have if they expect 
 def sentences(text):
     """Splits a text into sentences, a list of nonblank str without leading or trailing spaces.
 
-    Every sentence contains a letter or digit. None ends before a lower-case letter (unless the text has no others),
-    after an initial, after a number of one or two digits, which may be an ordinal, or after a common abbreviation,
-    unless the next word is known to begin sentences (`D.C. The`), or the number belongs to a word (`Eq. 2. Then`). In
-    scripts without spaces, no sentence ends within a quotation, or between a quotation and a particle. This takes time
-    linear in the length of the text.
+    Every sentence contains a letter or digit. No sentence ends before a lower-case letter, unless the text has no
+    capitals. No sentence ends after an initial, after a number of one or two digits (which may be an ordinal), or after
+    a common abbreviation. The exceptions are next words that are known to begin sentences (`D.C. The`), and numbers
+    that belong to a word (`Eq. 2. Then`). In scripts without spaces, no sentence ends within a quotation, or between a
+    quotation and a particle. This takes time linear in the length of the text.
     """
     parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     quotations = _QUOTATION.finditer(text)
@@ -94,7 +94,8 @@ def sentence_parts(text):
 
 def _ends_sentence(text, start, match, has_capitals):
     following = text[match.end() : match.end() + 1]
-    if (has_capitals and following.islower()) or following in _ENDS:  # for example in ". . ."
+    # a lower-case letter follows, or punctuation as in ". . ."
+    if (has_capitals and following.islower()) or following in _ENDS:
         return False
     if match["without_space"] and _CLOSED.search(match[0]) and _CONTINUATION.match(text, match.end()):
         return False

@@ -14,7 +14,7 @@ from t2t_lite.errors import UserError, counted
 
 TABLES = (".tsv", CSV, *JSON_LINES)
 _WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold both sides; archives do, too
-_SHOWN = 5  # members of an archive
+_SHOWN = 5  # number of members of an archive that a message lists
 
 
 def holds_both(path):

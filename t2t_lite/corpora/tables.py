@@ -69,14 +69,14 @@ class Layout(NamedTuple):
         is_right = len(self.fields) == len({*self.fields}) == len(self.names) and all(self.fields)
         if self.fields and not is_right:
             raise UserError(
-                f"--fields={','.join(self.fields)}: expected {len(self.names)} different names, those of the fields "
-                f"for {', '.join(self.names)} in each line of JSON."
+                f"--fields={','.join(self.fields)}: expected {len(self.names)} different fields of each line of JSON, "
+                f"for {' and '.join(self.names)}."
             )
         flag = f"--columns={','.join(self.columns)}"
         if self.columns and len(self.columns) != len(self.names):
             raise UserError(
-                f"{flag}: found {counted(len(self.columns), 'column')}. Expected {len(self.names)}: the numbers or "
-                f"names of the columns for {', '.join(self.names)}."
+                f"{flag}: found {counted(len(self.columns), 'column')}. Expected {len(self.names)}, the numbers or "
+                f"names of the columns for {' and '.join(self.names)}."
             )
         for column in self.columns:
             if not column or (is_number(column) and int(column) < 1):
@@ -184,8 +184,8 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
     """Finds a layout's columns by the first line of a table; for the arguments see `header_question`.
 
     Returns:
-        (indices of the columns, required number of columns per line or None for any, names of the columns if the line
-        is a header or else None).
+        (indices of the columns, required number of columns per line, names of the columns). The number is None if any
+        number is valid, and the names are None if the line is not a header.
 
     Raises:
         UserError: the line looks like a header, lacks a chosen column, or has the layout's columns in a different
@@ -293,7 +293,7 @@ def named_columns(layout, names):
 
     Args:
         layout: `tables.Layout`.
-        names: list of str, those of the columns.
+        names: list of str, the names of the columns.
     """
     chosen = {}
     for name, language in zip(layout.names, layout.languages or layout.names, strict=False):

@@ -160,7 +160,8 @@ class _Units:
                     "--skip_bad_lines."
                 ) from None
             if not position:
-                text = text.removeprefix("\ufeff").lstrip()  # since expat does not allow text before the declaration
+                # leading spaces are removed, since expat does not allow text before the declaration
+                text = text.removeprefix("\ufeff").lstrip()
             position += len(data)
             if not data:
                 yield _NOT_XML.sub(" ", text), True

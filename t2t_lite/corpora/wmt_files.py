@@ -36,7 +36,7 @@ def is_test_set(path):
     kind = plain_text.kind(path)
     if kind != XML or is_device(path):
         return kind in SGM
-    return bool(_DATASET.search(_head(path).replace(b"\0", b"")))  # the file may be UTF-16
+    return bool(_DATASET.search(_head(path).replace(b"\0", b"")))  # NULs are removed, because the file may be UTF-16
 
 
 def read_side(path, side, on_bad_line=None):

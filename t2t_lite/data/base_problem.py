@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Problem:
-    """A data set and its vocabulary. Subclasses write `generate_encoded_samples` and `feature_encoders`.
+    """A data set and its vocabulary. Subclasses define `generate_encoded_samples` and `feature_encoders`.
 
     Args:
         was_reversed: whether inputs and targets are swapped (`<name>_rev`); the files are those of the problem without
@@ -105,7 +105,7 @@ class Problem:
         If `is_generate_per_split` is true, this method is called for every split. Otherwise it is called once, for
         `DatasetSplit.TRAIN`, and its examples are distributed over the shards of all splits.
         """
-        raise NotWritten(f"{type(self).__name__}: write generate_encoded_samples, or generate_samples of text.")
+        raise NotWritten(f"{type(self).__name__}: define generate_encoded_samples, or generate_samples for texts.")
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
         """Returns (iterable of samples, function that turns a list of them into examples).
@@ -118,7 +118,7 @@ class Problem:
 
     def feature_encoders(self, data_dir):
         """Returns {"inputs": encoder, "targets": encoder} as in the files, regardless of `_rev`."""
-        raise NotWritten(f"{type(self).__name__}: write feature_encoders.")
+        raise NotWritten(f"{type(self).__name__}: define feature_encoders.")
 
     def vocabulary_files(self, data_dir):
         """Returns the paths of the files that `feature_encoders` reads; copies in another folder also work.

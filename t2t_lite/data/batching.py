@@ -7,7 +7,7 @@ the host, so `tf.train.Checkpoint(iterator=iter(dataset))` saves the exact posit
 Each batch is for one replica. The stream does not depend on the number of replicas; a step takes as many batches as it
 needs. The order depends only on the files, the arguments and the seed.
 
-A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is that of its longest feature.
+A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is the length of its longest feature.
 
 The functions do not branch on tensors in Python, so AutoGraph is disabled for these functions, which saves seconds at
 each start.
@@ -180,7 +180,7 @@ def _shuffled(dataset, buffer_size, seed, number):
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
-        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # two zeros would mean a random order
+        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # a seed of two zeros would mean a random order
         seed2=number,
         output_types=[tf.string],
         output_shapes=[[]],

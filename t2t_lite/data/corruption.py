@@ -53,7 +53,8 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
     features = batch_features(problem, model)
     if draws(model):
         _check_texts(problem, model)
-        changes.append((model.corrupt, ~seed, (hparams,)))  # random numbers that differ from the problem's
+        # another seed than for the problem's `corrupt`, so the random numbers differ
+        changes.append((model.corrupt, ~seed, (hparams,)))
 
     def changed(index, batch):
         for change, number, settings in changes:
@@ -156,7 +157,8 @@ def ordinary_ids(pieces):
 
 def _borders(encoder, pieces):
     """Returns (the ids that continue the preceding word, the ids that end a word), bool [V] each."""
-    if any(piece.startswith("##") for piece in pieces):  # because WordPiece splits texts at word ends and punctuation
+    # WordPiece has already split texts at spaces and punctuation, so no piece spans two words
+    if any(piece.startswith("##") for piece in pieces):
         return np.array([piece.startswith("##") for piece in pieces]), np.zeros(len(pieces), bool)
     texts = [text.decode("utf-8", errors="replace") for text in encoder.piece_bytes]
     begins = np.array([text.startswith(" ") or _stands_alone(text[:1]) for text in texts])
@@ -276,7 +278,7 @@ def _sample_units(starts, maskable, random, budget):
     first, size = _units(starts)
     score = tf.where(maskable, tf.gather(random, first, batch_dims=1), 2.0)
     order = tf.argsort(score, axis=1, stable=True)  # all ids of a unit have the same score, so they stay together
-    place = tf.range(tf.shape(starts)[1]) - first  # within the unit
+    place = tf.range(tf.shape(starts)[1]) - first  # position of an id within its unit
     size, place, maskable = (tf.gather(tensor, order, batch_dims=1) for tensor in (size, place, maskable))
 
     def fitting(is_masked):
@@ -285,7 +287,7 @@ def _sample_units(starts, maskable, random, budget):
 
     def take(is_masked):
         fits, room = fitting(is_masked)
-        # number of ids in the preceding units
+        # number of ids in the units that come before each unit
         preceding = tf.cumsum(tf.cast(fits, tf.int32), 1, exclusive=True) - place
         return [is_masked | fits & (preceding + size <= room)]
 
@@ -333,7 +335,7 @@ def one_of(first, second, seeds):
     """
     width = tf.maximum(tf.shape(first)[1], tf.shape(second)[1])
     first, second = (tf.pad(rows, [[0, 0], [0, width - tf.shape(rows)[1]]]) for rows in (first, second))
-    is_first = uniform_numbers(seeds, 3, 1)[:, 2, 0, 0] < 0.5  # samples 0 and 1 are used by `Masking`
+    is_first = uniform_numbers(seeds, 3, 1)[:, 2, 0, 0] < 0.5  # sample 2, because `Masking` uses the samples 0 and 1
     return tf.where(is_first[:, None], first, second), tf.where(is_first, 1, 2)
 
 

@@ -105,8 +105,8 @@ def check_stride(problem, stride, split, has_state=False):
         )
     if split not in problem.ordered_splits:
         raise UserError(
-            f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} are not one text in order. "
-            "Remove the flag; it is for the dev and test sets of problems such as languagemodel_own."
+            f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} do not form one continuous "
+            "text. Remove the flag; it is for the dev and test sets of problems such as languagemodel_own."
         )
     if not registry.task_of(problem).is_text:
         raise UserError(

@@ -44,7 +44,8 @@ class ExampleReader:
         if not self.preprocesses:
             return serialized.batch(count)
         examples = serialized.map(self._preprocess, num_parallel_calls=tf.data.AUTOTUNE)
-        if isinstance(examples.element_spec, tf.data.DatasetSpec):  # an example may become several, or none
+        # `preprocess_example` may turn an example into several examples or none
+        if isinstance(examples.element_spec, tf.data.DatasetSpec):
             examples = examples.flat_map(lambda dataset: dataset.map(_as_ids))
         check_stateless(examples, self.problem.preprocess_example)
         return examples.ragged_batch(count)
@@ -115,7 +116,7 @@ def check_stateless(dataset, method):
         )
     except tf.errors.FailedPreconditionError as error:
         operation = re.search(r"(\w+) is stateful", error.message)
-        # the class, for a class method
+        # `__self__` is the class itself for a class method
         owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)
         raise UserError(
             f"{owner.__name__}.{method.__name__}: uses {operation[1] if operation else 'an operation'}, whose state is "

@@ -23,7 +23,7 @@ from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 2  # to be increased when the same request gives different files
+_FORMAT = 2  # increase this number when a change makes the same request give different files
 
 
 class DataFolder:
@@ -202,8 +202,9 @@ def encoder_files(problem, folder):
         while True:
             files.copy_files(paths, copies)
             try:
-                encoders = copy.copy(problem).open_encoders(copies)  # a copy, as a problem may remember the folder
-            except Exception as error:  # the user's code may raise anything
+                # a copy is used because a problem may remember the folder
+                encoders = copy.copy(problem).open_encoders(copies)
+            except Exception as error:  # the user's code may raise any exception
                 name = _named_in(str(error), copies)
                 if name is None or name in paths or not files.exists(os.path.join(folder, name)):
                     reason = first_line(error).replace(copies, folder)
@@ -219,7 +220,7 @@ def encoder_files(problem, folder):
 
 def _incomplete(problem, folder, paths, what):
     return UserError(
-        f"{problem.name}: feature_encoders reads more files of {folder} than {', '.join(paths) or 'none'}: {what}. "
+        f"{problem.name}: feature_encoders reads more files in {folder} than {', '.join(paths) or 'none'}: {what}. "
         "Expected vocabulary_files to return the paths of all files that it reads."
     )
 

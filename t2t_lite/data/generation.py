@@ -16,8 +16,9 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_EXAMPLES = 4096  # examples from the start of a shard, which is shuffled
-_MOST = 0.05  # share of unknown ids and byte pieces; a vocabulary learned from similar text stays far below it
+_EXAMPLES = 4096  # number of examples that are checked, from the start of a shuffled shard
+# largest normal share of unknown ids and byte pieces; a vocabulary learned from similar text stays far below it
+_MOST = 0.05
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
 
@@ -35,7 +36,7 @@ def generate(problem, data_dir, tmp_dir):
         return
     files.make_folder(data_dir)
     with folder.lock():
-        if _is_done(folder):  # left by a process that was killed before it cleaned up, or that has just finished
+        if _is_done(folder):  # another process has just finished, or was killed before it cleaned up
             folder.end()
         else:
             files.check_writable(data_dir)

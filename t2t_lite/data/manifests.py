@@ -25,7 +25,7 @@ from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
 
-_MOST_SHARDS = 99_999  # limit of five digits in a shard's name
+_MOST_SHARDS = 99_999  # because a shard's number has five digits in file names
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
@@ -49,8 +49,10 @@ def find_manifest(problem, data_dir):
 
 
 def read_manifest(path, features):
-    """Returns a manifest, a dict: "request", "splits" {split: facts, see `manifests`}, "vocabulary" {feature: …};
-    newer ones also have "vocabulary_files", the names of the files that the encoders read.
+    """Reads and validates a manifest; returns it as a dict.
+
+    It has "request", "splits" {split: facts, see the module's docstring} and "vocabulary" {feature: …}. Newer manifests
+    also have "vocabulary_files", the names of the files that the encoders read.
 
     Args:
         path: str.
@@ -61,7 +63,7 @@ def read_manifest(path, features):
     """
     newer = {f"{name}?": kind for name, kind in _newer_counts(features).items()}
     facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS}
-    facts |= {"units?": _COUNTS, "text?": _COUNTS}  # older manifests have "text"
+    facts |= {"units?": _COUNTS, "text?": _COUNTS}  # older manifests have "text" instead of "units"
     vocabulary = {str: {"size": int, "sha256": str}}
     schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
     manifest = files.read_json(path, {**schema, "vocabulary_files?": [str]})
@@ -185,11 +187,11 @@ def check_examples(examples, features=SIDES):
     """Raises `UserError` unless all examples are {feature: ids} with at least one id in each feature."""
     try:
         rows = [example[name] for example in examples for name in features]
-        # of the rows, since a set of the ids does not distinguish 1.0 from 1
+        # types are checked separately, since a set of ids does not distinguish 1.0 from 1
         kinds = set().union(*(map(type, row) for row in rows))
         if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
             return
-    except (TypeError, KeyError, IndexError):  # not a dict, or not a list
+    except (TypeError, KeyError, IndexError):  # an example is not a dict, or a feature is not a list
         pass
     fault = next(filter(None, (_fault(example, features) for example in examples)))
     raise UserError(

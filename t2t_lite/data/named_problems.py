@@ -38,7 +38,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
 
     Args:
         patterns: str, comma-separated names, or prefixes ending in *.
-        excluded: list of str; problems whose names contain one of them are excluded.
+        excluded: list of str; a problem is excluded if its name contains one of these strings.
         keeps_suffix: bool, whether to keep the suffixes `_rev` and `_copy`. They do not change the records.
 
     Raises:
@@ -82,7 +82,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
     Raises:
         UserError: a problem does not accept the arguments, or its generation fails.
     """
-    for name in names:  # so that mistakes are reported before any data is generated
+    for name in names:  # all names are checked first, so that mistakes are reported before any data is generated
         problem = registry.problem(name)
         accepted = getattr(problem, "flags", ())
         if not accepted and hasattr(problem, "configure"):
@@ -94,7 +94,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
                 else "This problem uses built-in data."
             )
             raise UserError(f"{', '.join(wrong)}: not available for --problem={problem.name}. {only}")
-    import numpy as np  # imported late, since `t2t-datagen --help` needs only the settings
+    import numpy as np  # NumPy is imported late, since `t2t-datagen --help` needs only the settings
 
     settings = settings or GenerationSettings()
     for name in names:

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line, shown
 
-SIDES = ("inputs", "targets")  # the features of most problems
-LARGEST_ID = 2**31 - 1  # because batches are int32
+SIDES = ("inputs", "targets")  # the features that most problems have
+LARGEST_ID = 2**31 - 1  # the largest int32, because batches are int32
 OUTSIDE = "an id is outside the vocabulary"
 
 
@@ -60,7 +60,7 @@ def find_fault(record, names=SIDES):
     """
     try:
         features = tf.train.Example.FromString(record).features.feature
-    except Exception as error:  # by name, because the class has moved between versions of protobuf
+    except Exception as error:  # the class is identified by name, because it has moved between versions of protobuf
         if type(error).__name__ != "DecodeError":
             raise
         return "not a tf.train.Example"
@@ -105,7 +105,7 @@ class naming_damage:
                 f"{name}: was damaged when it was read ({cause}), but is intact now. Run the same command again. If "
                 "the error comes back, the newest checkpoint contains the damaged data: delete this checkpoint."
             ) from None
-        # searched in the whole error, since the cause may be truncated
+        # the whole error is searched, since `cause` may be truncated
         if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):
             raise UserError(
                 f"{name}: {outside[0]}. Records and vocabulary do not match: run t2t-datagen into an empty folder."
@@ -125,7 +125,7 @@ def _errors_of_reading():
     return (
         errors.DataLossError, errors.InvalidArgumentError, errors.NotFoundError, errors.PermissionDeniedError,
         errors.FailedPreconditionError, errors.UnknownError,
-        UnicodeDecodeError,  # if TensorFlow's message quotes invalid UTF-8
+        UnicodeDecodeError,  # raised if TensorFlow's message quotes invalid UTF-8
     )  # fmt: skip
 
 
@@ -158,5 +158,5 @@ def _wrong_record(path, number, fault, features):
 
 
 def _first_line(error):
-    # without the values that follow the message
+    # Drops the values that TensorFlow appends to the message of an assertion.
     return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))

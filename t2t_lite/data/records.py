@@ -19,7 +19,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.settings.config import HParams
 
-_BYTES_OF_A_FINGERPRINT = 2**16  # per shard: several hundred sentences, in shuffled order
+_BYTES_OF_A_FINGERPRINT = 2**16  # number of bytes to hash per shard, which are several hundred shuffled sentences
 
 
 class Records:

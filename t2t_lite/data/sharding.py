@@ -31,7 +31,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.process.quiet_import import start_worker
 
-CHUNK_FORMAT = 2  # to be increased when chunks of an earlier version can no longer be used
+CHUNK_FORMAT = 2  # increase this number when chunks of an earlier version can no longer be used
 _FRAME = 16  # bytes that a TFRecord adds to its data: the length, and checksums of the length and of the data
 
 
@@ -57,7 +57,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         For each group, the facts described in `manifests`: "examples", "tokens", …, "bytes".
 
     Raises:
-        UserError: the samples differ from those of earlier chunks, or an id is below 0.
+        UserError: the samples differ from the samples in existing chunks, or an id is below 0.
     """
     chunks = Chunks(paths, seed, groups or [len(paths)], features, is_ordered)
     for path in _chunk_files(paths, files.INCOMPLETE):
@@ -95,7 +95,7 @@ class Chunks:
         self._groups = groups
         self._features = features
         self._facts = [Facts(features) for _ in groups]
-        self._sizes = []  # one list per chunk: the number of bytes for each shard
+        self._sizes = []  # a list per chunk with the number of bytes for each shard
 
     def tasks(self, samples, encode):
         """Yields one task per chunk; its result must be passed to `add`."""
@@ -146,7 +146,7 @@ def removed_on_failure(paths):
     except Exception as error:
         if not _is_of_the_machine(error):
             remove_chunks(paths)
-            for path in paths:  # from an earlier run
+            for path in paths:  # shards may be left from an earlier run
                 files.remove_if_there(path)
         raise
 
@@ -265,7 +265,8 @@ def _write_chunk(path, samples, groups, seed, encode, features):
             writer.write(record)
             sizes[shard_of_example[at]] += len(record) + _FRAME
     index = {"samples": len(samples), "bytes": sizes, "groups": [facts_of_group.as_json() for facts_of_group in facts]}
-    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # written last, since it marks a complete chunk
+    # this file is written last, since it marks a complete chunk
+    files.write_bytes(f"{path}.json", json.dumps(index).encode())
     return index
 
 

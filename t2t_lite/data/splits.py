@@ -64,10 +64,11 @@ def generated(samples, what, expected):
 def with_content(facts, recorded):
     """Returns {"path", "bytes", "sha256", "changed"} for the present state of a corpus file.
 
-    The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither is not
-    detected. Data from earlier versions have no SHA-256, so only their size is compared.
+    The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither the size
+    nor the times is not detected. Data from earlier versions have no SHA-256, so only their size is compared.
     """
-    from t2t_lite.files.hashes import file_sha256  # imported late, because NumPy would delay `t2t-datagen --help`
+    # imported late, because importing NumPy would delay `t2t-datagen --help`
+    from t2t_lite.files.hashes import file_sha256
 
     path = facts["path"]
     if not files.exists(path):  # finished data can be used without the corpus

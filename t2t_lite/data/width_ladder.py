@@ -70,7 +70,7 @@ class WidthLadder:
             # For each shape: the shape needed by the last example of a batch that begins here.
             last = tf.gather(shape_of_example, tf.minimum(start + rows, size) - 1)
             holds = tf.maximum(shape_of_example[start], last) <= tf.range(len(self.shapes))
-            # the narrowest shape that fits its examples
+            # index of the narrowest shape that fits the examples of the batch
             shape = tf.argmax(tf.cast(holds, tf.int32), output_type=tf.int32)
             end = start + rows[shape]
             end_of_kind = tf.searchsorted(key, key[start : start + 1], side="right")[0]
@@ -143,9 +143,9 @@ def nested_widths(lengths, most):
     sides = [_candidates(lengths, side) for side in (0, 1)]
     examples = np.zeros([len(side) for side in sides], int)
     np.add.at(examples, tuple(map(np.searchsorted, sides, lengths.T)), 1)
-    fitting = examples.cumsum(0).cumsum(1)  # [i, j]: number of examples that fit into the i-th and j-th width
+    fitting = examples.cumsum(0).cumsum(1)  # at [i, j], the number of examples that fit into the i-th and j-th width
     cells = sides[0][:, None] + sides[1]
-    # fewest cells for all examples that fit [i, j], with the pairs chosen so far
+    # at [i, j], the fewest cells for all examples that fit into these widths, with the pairs chosen so far
     least = np.full(fitting.shape, np.inf)
     least[0, 0] = 0
     choices = []

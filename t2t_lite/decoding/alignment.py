@@ -1,7 +1,7 @@
 """Word alignment from the decoder's attention to the source.
 
-Words are separated by whitespace, as in `text.split()`, and numbered from 0. Which word a piece belongs to follows from
-its position in the text (`t2t_lite.text.offsets`), not from how the vocabulary spells it.
+Words are separated by whitespace, as in `text.split()`, and numbered from 0. The word of a piece is determined by the
+piece's position in the text (`t2t_lite.text.offsets`), not by its spelling in the vocabulary.
 """
 
 import bisect
@@ -14,21 +14,22 @@ from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.models.outputs import attention_weights
 from t2t_lite.text.offsets import spans_in_blocks
 
-_MARK = "\udfff"  # stands for an unknown piece; a lone surrogate cannot occur in a text
+_MARK = "\udfff"  # marks an unknown piece; valid text cannot contain a lone surrogate
 
 
 def memory_attention(model, layer=-2):
     """Returns `GivenTargets` of float32 [target length, longest source]: the attention weights of each step.
 
-    They are the mean over the heads of one layer. The default is the last layer but one, which Garg et al. 2019
-    ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model with
-    three layers confirmed this on Multi30k: this layer gave 72 % of the links that IBM model 1 finds in both directions
-    (the first layer 70 %, the last 66 %). Taking the weights one step later, when the piece is the decoder's input
-    (Chen et al. 2020), gave 14 %.
+    These weights are the mean over the heads of one layer. The default is the last layer but one, which Garg et al.
+    2019 ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model
+    with three layers confirmed this on Multi30k: the last layer but one gave 72 % of the links that IBM model 1 finds
+    in both directions, the first layer 70 % and the last 66 %. Weights taken one step later, when the piece is the
+    decoder's input (Chen et al. 2020), gave 14 %.
 
     Args:
         model: see `t2t_lite.models.outputs`.
-        layer: int, index of a decoder layer; negative counts from the last. The first if there are fewer layers.
+        layer: int, index of a decoder layer; negative numbers count from the last. If there are too few layers, the
+            first is used.
 
     Raises:
         UserError: at the first call, if the model does not expose its attention.
@@ -47,7 +48,7 @@ def word_alignment(source_text, source_spans, target_text, target_spans, attenti
 
     Args:
         source_text, target_text: str.
-        source_spans, target_spans: lists of (start, end), the positions of their pieces without EOS
+        source_spans, target_spans: lists of (start, end), the positions of the texts' pieces, without EOS
             (`Translation.source_spans`, `Hypothesis.spans`).
         attention: float [target pieces (+ EOS), source pieces + EOS] (`Hypothesis.attention`). Attention to the
             source's EOS is ignored.
@@ -66,19 +67,19 @@ def word_alignment(source_text, source_spans, target_text, target_spans, attenti
 
 
 def pharaoh(pairs):
-    """Formats pairs as Pharaoh does, "0-0 1-2": source word, target word."""
+    """Formats pairs of a source and a target word in Pharaoh's format, "0-0 1-2"."""
     return " ".join(f"{source}-{target}" for source, target in pairs)
 
 
 def piece_words(text, spans):
-    """Returns the number of each piece's word in `text`; a piece that is only a space belongs to the next word.
+    """Returns the number of the word in `text` to which each piece belongs; a space belongs to the next word.
 
     Args:
         text: str.
-        spans: list of (start, end), the positions of the pieces in it.
+        spans: list of (start, end), the positions of the pieces in `text`.
 
     Returns:
-        list of int; None for a piece after the last word, as in a text that was cut before a stop string.
+        list of int, or None for a piece after the last word, as in a text that was cut before a stop string.
     """
     ends = [word.end() for word in re.finditer(r"\S+", text)]
     words = [bisect.bisect_right(ends, start) for start, _ in spans]
@@ -88,8 +89,8 @@ def piece_words(text, spans):
 def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
     """Replaces each word of a target that contains an unknown piece by a source word.
 
-    The source word is the one that the unknown piece attends to most. The target word keeps its punctuation. This
-    copies unknown names, for example.
+    The source word is the word to which the unknown piece attends most. The target word keeps its punctuation. For
+    example, this copies unknown names.
 
     Args:
         source_text, source_spans, attention: see `word_alignment`.
@@ -97,7 +98,7 @@ def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
         unknown: {number of an unknown piece: its characters in `text`, a str}.
 
     Returns:
-        (the target with these words replaced, the positions of its pieces).
+        (the target with these words replaced, the positions of the new target's pieces).
     """
     source, words = piece_words(source_text, source_spans), source_text.split()
     columns = [at for at, word in enumerate(source) if word is not None]

@@ -1,4 +1,4 @@
-"""The base of `Translator`, `Generator` and `Predictor`: a trained model with its vocabularies, and its loading."""
+"""Answerer, the base of `Translator`, `Generator` and `Predictor`: loads a trained model with its vocabularies."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if
 
 
 class Answerer:
-    """A trained model that answers for texts: `reader` returns a reader of texts, `answer` answers their readings.
+    """A trained model: `reader` returns a reader that preprocesses texts, and `answer` takes its readings.
 
-    Subclasses define `task`, the class of the tasks that they answer, and `method`, the name of their method for texts.
+    Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method for texts.
 
     Args:
         model: the model.
-        encoders: {feature: encoder of its texts or labels}; that of the inputs is wrapped by `reading_plain`.
+        encoders: {feature: encoder of its texts or labels}; the encoder of the inputs is wrapped by `reading_plain`.
         problem: the Problem, or None.
     """
 
@@ -53,8 +53,8 @@ class Answerer:
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
         self.model = model
-        # The one place where texts to be answered get their ids, in Python and in exports. Texts to be scored or
-        # continued (targets) are read unchanged.
+        # Texts to be answered are encoded only here, both in Python and in exports. Texts to be scored or continued
+        # (targets) are encoded unchanged.
         self.encoders = {
             side: reading_plain(encoder) if side == "inputs" else encoder for side, encoder in encoders.items()
         }
@@ -73,12 +73,14 @@ class Answerer:
 
         Args:
             path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
-                export of t2t-exporter; or a list of these, all of one problem and vocabulary. A `Predictor` takes one.
+                export of t2t-exporter; or a list of these, all of one problem and vocabulary. A `Predictor` takes only
+                one model.
             data_dir: folder of the vocabulary, if it is not in the checkpoint's folder.
-            compute_dtype: "bfloat16": weights, cached keys and values, and matrix products have 8 significant bits;
-                softmax, normalization and scores are float32. Or "float32"; None: as the model was trained.
-            check_device: bool, whether to use "float32" instead of "bfloat16", with a warning, on a machine where
-                bfloat16 is slow; False for an export, which other machines serve.
+            compute_dtype: "float32", "bfloat16", or None for the dtype of training. With "bfloat16", weights, cached
+                keys and values, and matrix products have 8 significant bits; softmax, normalization and scores are
+                float32.
+            check_device: bool, whether to replace "bfloat16" by "float32", with a warning, on a machine where bfloat16
+                is slow. It is False for exports, which are served on other machines.
 
         Raises:
             UserError: no model was found, its files do not match, or it has another task.
@@ -89,7 +91,7 @@ class Answerer:
 
         paths = path if isinstance(path, list | tuple) else [path]
         if not paths:
-            raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
+            raise UserError("no checkpoint to load. Expected one checkpoint, or several for an ensemble.")
         runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
         check_answered_by(runs[0].problem, cls.task.answered_by, runs[0].path)
         answerer = cls.of_runs(runs)
@@ -103,38 +105,39 @@ class Answerer:
 
     @property
     def run(self):
-        """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
+        """The loaded `t2t_lite.runs.opening.Run` (for an ensemble, the first run), or None."""
         return self.runs[0] if self.runs else None
 
     def reader(self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False) -> Reader:
         """Returns a `Reader` of texts to be answered.
 
         Args:
-            max_length: int, the most ids of a text; None: the model's own maximum.
-            long_input: one of `LONG_INPUTS`, what is done with longer ones; None: the subclass's default.
+            max_length: int, the most ids of a text, or None for the model's maximum.
+            long_input: one of `LONG_INPUTS`, the treatment of longer texts, or None for the subclass's default.
             as_flags: see `Reader`.
 
         Raises:
-            UserError: the length is out of range, or this kind of text does not support that `long_input`.
+            UserError: the length is out of range, or this kind of text does not support the given `long_input`.
         """
         raise NotImplementedError
 
     def answer(self, readings: Sequence, **options) -> list:
-        """Returns the answer to each reading of the `reader`. Options and errors are those of the class's `method`."""
+        """Returns the answers to readings of the `reader`. For options and errors see the class's `method`."""
         return getattr(self, self.method)(readings, **options)
 
 
 class Reader:
-    """Reads texts; an Answerer takes a reading in place of its text. Subclasses define `read`.
+    """Preprocesses texts: an Answerer accepts the resulting reading in place of the text. Subclasses define `read`.
 
     Args:
         answerer: the Answerer.
-        limit: int, the most ids of a text that is not too long; None: any number.
-        long_input: one of `LONG_INPUTS`, what is done with longer texts.
+        limit: int, the most ids of a text, above which it is too long, or None for no limit.
+        long_input: one of `LONG_INPUTS`, the treatment of longer texts.
         as_flags: bool, whether messages name the flags of t2t-decoder instead of Python's arguments.
 
     Attributes:
-        taken: tuple of the types that `read` takes in addition to str, among them readings, which it returns unchanged.
+        taken: tuple of the types that `read` accepts in addition to str. They include readings, which are returned
+            unchanged.
 
     Raises:
         UserError: an unknown `long_input`.
@@ -148,14 +151,14 @@ class Reader:
         self.long_input = typed_value(self.argument, long_input, str, Choices(LONG_INPUTS))
 
     def read(self, text):
-        """Returns the reading of a text. Raises `UserError` if it cannot be read or is refused as too long."""
+        """Returns the reading of a text. Raises `UserError` if the text cannot be read or is too long."""
         raise NotImplementedError
 
     def read_all(self, texts: Iterable, what: str = "text") -> list:
-        """Reads each text of a user's list by `read`; an error names the text as `what` and its number.
+        """Reads each text of a list by `read`. An error message begins with `what` and the text's number.
 
         Raises:
-            TypeError: an item is not a text; then nothing is read.
+            TypeError: an item is not a text; this is checked before any text is read.
         """
         check_list(texts)
         texts = [self.checked(text, at) for at, text in enumerate(texts)]
@@ -166,7 +169,7 @@ class Reader:
         return found
 
     def checked(self, text, at):
-        """Returns item `at` of a list as valid Unicode. Raises `TypeError` for a type that is not taken."""
+        """Returns item `at` of a list as valid Unicode. Raises `TypeError` for an unsupported type."""
         return text if isinstance(text, self.taken) else check_text(text, at)
 
 
@@ -177,10 +180,10 @@ class TextModel(Answerer):
 
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
-        encoders: {feature: TextEncoder}; that of "targets" decodes the outputs.
+        encoders: {feature: TextEncoder}; the encoder of "targets" decodes the outputs.
         hparams: HParams of the model, or the name of a set.
         problem: the Problem, or None.
-        **of_search: further arguments of the `Searcher`.
+        **of_search: additional arguments of the `Searcher`.
     """
 
     def __init__(
@@ -192,13 +195,13 @@ class TextModel(Answerer):
         self.searcher = self._make_searcher()
 
     def renew_searcher(self):
-        """Drops all traced and compiled functions, which are otherwise kept for every combination of settings."""
+        """Frees all traced and compiled functions, which are kept for every combination of settings."""
         history, self.searcher = self.search_history, self._make_searcher()
         self.search_history = history
 
     @classmethod
     def of_runs(cls, runs: list) -> Self:
-        """See `Answerer`; several runs become an ensemble."""
+        """Creates an instance from runs: see `Answerer`. Several runs become an ensemble."""
         check_ensemble(runs)
         first = runs[0]
         model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
@@ -214,11 +217,11 @@ class TextModel(Answerer):
         self.searcher.history = history
 
     def search_options(self, given):
-        """Returns the SearchOptions of a dict, with the problem's defaults.
+        """Converts a dict to SearchOptions, with the problem's defaults.
 
         Raises:
             TypeError: an unknown option.
-            UserError: a value is out of range, or is for sampling although `sampling` is not given.
+            UserError: a value is out of range, or a sampling option is given without `sampling`.
         """
         if unknown := [name for name in given if name not in _OPTIONS]:
             known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
@@ -227,7 +230,7 @@ class TextModel(Answerer):
         options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
         lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
         if lost and not options.sampling and "sampling" not in given:
-            raise UserError(f"{', '.join(lost)}: needs sampling. Add sampling=True, or remove it.")
+            raise UserError(f"{', '.join(lost)}: needs sampling. Add sampling=True, or remove the option.")
         return options
 
     def hypothesis(self, text, result, stop, before=(), output=None, **fields):
@@ -237,8 +240,9 @@ class TextModel(Answerer):
             text: str, the input.
             result: Hypothesis with ids, score and end.
             stop: strings before which the text is cut.
-            before: ids that the result continues; their text is left out.
-            output: str, the text for the problem's `output_text`; None: that before the first stop string.
+            before: ids that the result continues; their text is not part of the output.
+            output: str, the text to pass to the problem's `output_text`. Default: the text before the first stop
+                string.
             **fields: further fields of `Hypothesis`.
         """
         encoder = self.encoders["targets"]
@@ -251,11 +255,12 @@ class TextModel(Answerer):
 
 
 def continuation(encoder, before, ids):
-    """Returns the text that ids add to that of the ids before them; it may begin with a space."""
-    if EOS_ID in before:  # a new text began after it
+    """Returns the text that ids add to the text of the preceding ids; it may begin with a space."""
+    if EOS_ID in before:  # a new text began after EOS
         before = before[len(before) - before[::-1].index(EOS_ID) :]
     if not before:
         return encoder.decode(ids)
     text, whole = encoder.decode(before), encoder.decode([*before, *ids])
-    # A character may be split between the two; its first bytes alone decode to U+FFFD, which the whole text lacks.
+    # A character may be split between the two lists. Its first bytes alone decode to U+FFFD, which the whole text
+    # lacks.
     return whole[len(text) :] if whole.startswith(text) else whole[len(text.rstrip("\ufffd")) :]

@@ -1,4 +1,4 @@
-"""bfloat16 on this machine: whether it has instructions for it, and how much faster its matrix products are."""
+"""Checks whether this machine has instructions for bfloat16, and measures how much faster matrix products are."""
 
 import logging
 import os
@@ -10,25 +10,25 @@ from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import COMPUTE_DTYPES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86's two kinds of instructions, and ARM's
-_GPU_CAPABILITY = (8, 0)  # Ampere, the first with bfloat16
-_MOST_ROWS = 2048  # of a measured product, so that it takes milliseconds
-_WORTHWHILE = 1.5  # smaller speedups of products are lost in the rest of a step
+_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # bfloat16 instructions of x86 (two kinds) and ARM
+_GPU_CAPABILITY = (8, 0)  # Ampere, the first generation with bfloat16
+_MOST_ROWS = 2048  # most rows of a measured product, which takes milliseconds
+_WORTHWHILE = 1.5  # smaller speedups of products hardly affect the time of a step
 _SMALLEST = 256  # hidden_size; in narrower models other operations take most of the time
 
 
 def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
     """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16.
 
-    Without them oneDNN falls back to code that is many times slower.
+    Without such instructions oneDNN falls back to code that is many times slower.
 
     Args:
         dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
-        check_device: bool; False returns `dtype` on any machine.
-        cpuinfo: path of Linux's description of the CPU.
+        check_device: bool; if False, `dtype` is returned on any machine.
+        cpuinfo: path of the file in which Linux describes the CPU.
 
     Raises:
-        UserError: another dtype.
+        UserError: the dtype is unknown.
     """
     if dtype is not None and dtype not in COMPUTE_DTYPES:
         raise UserError(f"compute_dtype={dtype}: expected {' or '.join(COMPUTE_DTYPES)}.")
@@ -45,22 +45,22 @@ def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
         found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
         return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
     if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
-        return "TF_ENABLE_ONEDNN_OPTS=0 turns the CPU's kernels for it off"
+        return "TF_ENABLE_ONEDNN_OPTS=0 disables the CPU's bfloat16 kernels"
     try:
         with open(cpuinfo) as file:
             words = set(file.read().split())
     except OSError:
-        words = set()  # not Linux: unknown, so slow is assumed
+        words = set()  # not Linux: assume that bfloat16 is slow
     return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"
 
 
 def suggest(setting, hparams, rows):
-    """Logs that a float32 model would be faster in bfloat16 on this CPU, if a measurement of half a second shows it.
+    """Measures for half a second whether a float32 model would be faster in bfloat16 on this CPU, and logs if so.
 
     Args:
-        setting: str, what the user would add to the command.
-        hparams: dict, the model's hyperparameters: dtype_policy, hidden_size, filter_size.
-        rows: int, the tokens that a step multiplies by the matrices.
+        setting: str, the flag that the user would add to the command.
+        hparams: dict, hyperparameters of the model: dtype_policy, hidden_size and filter_size.
+        rows: int, the number of tokens that a step multiplies by the matrices.
     """
     is_large = hparams["dtype_policy"] == "float32" and hparams["hidden_size"] >= _SMALLEST
     if not is_large or tf.config.list_physical_devices("GPU") or _missing_for_bfloat16():
@@ -68,17 +68,17 @@ def suggest(setting, hparams, rows):
     factor = speedup(min(rows, _MOST_ROWS), hparams["hidden_size"], hparams["filter_size"])
     if factor >= _WORTHWHILE:
         _LOGGER.info(
-            f"bfloat16: this CPU multiplies matrices of the model's size {factor:.1f} times as fast as in float32 "
-            f"(measured now). {setting} uses it."
+            f"bfloat16: this CPU multiplies matrices of the model's size {factor:.1f} times as fast in bfloat16 as in "
+            f"float32 (measured now). To use bfloat16, add {setting}."
         )
 
 
 def speedup(rows, inputs, outputs, seconds=0.5):
-    """Returns how many times as fast a product [rows, inputs] x [inputs, outputs] is in bfloat16 as in float32.
+    """Returns the speedup of a product [rows, inputs] x [inputs, outputs] in bfloat16 relative to float32.
 
     Args:
         rows, inputs, outputs: int.
-        seconds: float, for which both take turns; the shortest turn of each counts.
+        seconds: float, the time for which both types are measured alternately. The shortest time of each type counts.
     """
     product, best = tf.function(tf.matmul), {tf.float32: float("inf"), tf.bfloat16: float("inf")}
     factors = {dtype: (tf.ones((rows, inputs), dtype), tf.ones((inputs, outputs), dtype)) for dtype in best}

@@ -1,4 +1,4 @@
-"""Generator: continues texts with a trained language model, also part by part, and scores texts."""
+"""Generator: continues texts with a trained language model, whole or as a stream, and scores texts."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ from t2t_lite.settings.ranges import EXTRA_LENGTH, NEW_TOKENS, Range, typed_valu
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import LanguageModelTask
 
-_MOST_INCOMPLETE = 3  # bytes of a character in UTF-8 without its last one
+_MOST_INCOMPLETE = 3  # bytes of an incomplete character in UTF-8, at most
 
 
 class GenerationStream(Iterator[str]):
@@ -36,9 +36,9 @@ class GenerationStream(Iterator[str]):
         truncated: bool, whether the beginning of the prompt was dropped: see `Generation`.
         ids: list of int, the ids generated so far, without EOS.
         text: str, the text so far: all parts joined.
-        ended: bool, whether the model or a stop string has ended the continuation. False at the stream's end: the
-            maximum length was reached.
-        stop: str, the stop string that ended it, or None.
+        ended: bool, whether the model or a stop string has ended the continuation. If it is False at the end of the
+            stream, the maximum length was reached.
+        stop: str, the stop string that ended the continuation, or None.
     """
 
     def __init__(self, generator: TextModel, prompt: Prompt, options: SearchOptions):
@@ -46,10 +46,10 @@ class GenerationStream(Iterator[str]):
         self.ids, self.text, self.ended, self.stop = [], "", False, None
         self._generator, self._prompt, self._stops = generator, prompt, options.stop
         self._longest = generator.searcher.longest_output(len(prompt.ids), options)
-        # Rounded, and without stop strings: otherwise each length and each stop string would be traced anew.
+        # Round the length and remove stop strings; otherwise each length and each stop string would be traced again.
         length = min(bucket_width(options.extra_length), int(EXTRA_LENGTH.most))
         options = dataclasses.replace(options, stop=(), extra_length=max(length, options.extra_length))
-        # `output_text` may return any text for an output, so the text of its beginning is not certain.
+        # `output_text` may return any text for an output, so the text of an unfinished output is not certain.
         self._is_plain = not (generator.problem and generator.problem.overrides("output_text"))
         self._ids = itertools.islice(generator.searcher.stream(prompt.ids, options), self._longest)
 
@@ -60,7 +60,7 @@ class GenerationStream(Iterator[str]):
         return part
 
     def step(self) -> str | None:
-        """Generates one id; returns the text that has become certain, perhaps "", or None after the end."""
+        """Generates one id. Returns the text that has become certain, which may be "", or None after the end."""
         if self._ids is None:
             return None
         if (i := next(self._ids, None)) is None:
@@ -73,11 +73,11 @@ class GenerationStream(Iterator[str]):
         return part
 
     def close(self):
-        """Ends the stream and frees its cache."""
+        """Stops the stream and frees its cache."""
         self._ids = None
 
     def _end(self):
-        """Returns the whole continuation, and records why it ended."""
+        """Decodes the whole continuation and records why it ended."""
         prompt, ended = self._prompt, len(self.ids) < self._longest
         found = Hypothesis(ids=self.ids, ended=ended)
         end = self._generator.hypothesis(prompt.text, found, self._stops, prompt.ids)
@@ -85,7 +85,7 @@ class GenerationStream(Iterator[str]):
         return end.text
 
     def _add(self, text):
-        """Records the text so far; returns its new part."""
+        """Sets `text` and returns its new part."""
         part = text[len(self.text) :]
         self.text += part
         return part
@@ -94,7 +94,8 @@ class GenerationStream(Iterator[str]):
         """Returns the beginning of the continuation that no further id can change."""
         settled = self._generator.encoders["targets"].num_settled(self.ids)
         text = self._continuation(self.ids[:settled])
-        # Each byte of an incomplete character may decode to U+FFFD; an earlier U+FFFD is an invalid byte and final.
+        # Each byte of an incomplete character at the end may decode to U+FFFD. An earlier U+FFFD is an invalid byte and
+        # final.
         text = text[: max(len(text.rstrip("\ufffd")), len(text) - _MOST_INCOMPLETE)]
         if (stop := first_stop(text, self._stops)) is not None:
             self.stop, self.ended = stop, True
@@ -106,12 +107,12 @@ class GenerationStream(Iterator[str]):
 
 
 def first_stop(text, stops):
-    """Returns the string before which `before_stop` cuts a text, or None."""
+    """Returns the stop string before which `before_stop` cuts a text, or None."""
     return min((stop for stop in stops if stop in text), key=text.find, default=None)
 
 
 def _beginning_of_stop(text, stops):
-    """Returns the number of characters at a text's end that may be the beginning of a stop string."""
+    """Returns how many characters at the end of a text may be the beginning of a stop string."""
     lengths = (n for stop in stops for n in range(1, len(stop)) if text.endswith(stop[:n]))
     return max(lengths, default=0)
 
@@ -121,11 +122,12 @@ class Generation(Hypotheses):
     """The continuations of one prompt.
 
     Attributes:
-        hypotheses: tuple of at most n_best `Hypothesis`, best first, at least one; samples in the order of sampling.
-            Their texts are the continuations alone.
-        truncated: bool, whether the prompt was longer than `max_prompt_length`, so its beginning was dropped.
+        hypotheses: tuple of one to n_best `Hypothesis`, best first, or samples in the order of sampling. Their texts do
+            not include the prompt.
+        truncated: bool, whether the beginning of the prompt was dropped because the prompt was longer than
+            `max_prompt_length`.
         prompt_tokens: list of str, the pieces of the prompt that were read.
-        text, score, tokens, ids: those of the first hypothesis.
+        text, score, tokens, ids: attributes of the first hypothesis.
     """
 
     prompt_tokens: list[str] = dataclasses.field(default_factory=list)
@@ -137,7 +139,7 @@ class Generation(Hypotheses):
 
 
 class PromptReader(Reader):
-    """Reads prompts for a Generator as `Prompt`; only the end of a long one is read, or it is refused.
+    """Converts prompts to `Prompt` for a Generator. Long prompts are refused, or only their ends are read.
 
     Args:
         generator: the Generator.
@@ -155,11 +157,13 @@ class PromptReader(Reader):
             limit = typed_value(name, max_prompt_length, int, Range(1, limit))
         super().__init__(generator, limit, long_input or ("truncate" if is_given else "refuse"), as_flags)
         if self.long_input == "split":
-            raise UserError(f"{self.argument}=split: prompts are not split. truncate reads only the end of long ones.")
+            raise UserError(
+                f"{self.argument}=split: prompts cannot be split. With truncate, only the end of a long prompt is read."
+            )
         self._asks_nothing = long_input is None and not as_flags
 
     def read(self, text):
-        """See `Reader`; the text may also be a list of ids."""
+        """Reads a prompt, which may also be a list of ids: see `Reader`."""
         if isinstance(text, Prompt):
             return text
         ids = self.answerer.ids_of(text)
@@ -167,11 +171,12 @@ class PromptReader(Reader):
         if is_long and self.long_input == "refuse":
             if self._asks_nothing:
                 raise UserError(
-                    f"{len(ids):,} ids. The model reads {self.answerer.max_length:,}, the continuation included. "
-                    f"Shorten it to at most {self.limit:,}, or let max_prompt_length cut off its beginning."
+                    f"{len(ids):,} ids, but the model reads at most {self.answerer.max_length:,}, including the "
+                    f"continuation. Shorten the prompt to at most {self.limit:,} ids, or set max_prompt_length to drop "
+                    "its beginning."
                 )
             raise UserError(
-                f"{len(ids):,} pieces, more than {self.limit:,}. Shorten it, or read only its end by "
+                f"{len(ids):,} pieces, more than {self.limit:,}. Shorten the prompt, or read only its end with "
                 f"{self.argument}=truncate."
             )
         text = text if isinstance(text, str) else self.answerer.encoders["targets"].decode(ids)
@@ -179,7 +184,7 @@ class PromptReader(Reader):
 
 
 class _ScoredReader(PromptReader):
-    """Reads texts that a Generator scores, as lists of ids; they may have the model's whole length."""
+    """Converts texts to be scored by a Generator to lists of ids, as long as the model allows."""
 
     def __init__(self, generator):
         Reader.__init__(self, generator, generator.max_length, "refuse")
@@ -187,7 +192,7 @@ class _ScoredReader(PromptReader):
     def read(self, text):
         ids = self.answerer.ids_of(text)
         if len(ids) > (self.limit or len(ids)):
-            raise UserError(f"{len(ids):,} ids. The longest that the model can score has {self.limit:,}. Split it.")
+            raise UserError(f"{len(ids):,} ids, but the model can score at most {self.limit:,}. Split the text.")
         return ids
 
 
@@ -195,14 +200,14 @@ class Generator(TextModel):
     """Continues texts. Create it once and call it often, since it keeps traced and compiled functions.
 
     Args:
-        model: a language model, see `t2t_lite.decoding.search.beam_search` for the methods it may have. Its inputs are
-            the prompts.
+        model: a language model whose inputs are prompts; for its optional methods see
+            `t2t_lite.decoding.search.beam_search`.
         encoders: {"targets": TextEncoder}.
         hparams: HParams of the model.
         problem: the Problem, or None.
 
     Attributes:
-        max_length: int, the most ids of a prompt and its continuation together, or None: any number.
+        max_length: int, the most ids of a prompt and its continuation together, or None for no limit.
 
     Example:
         >>> generator = t2t_lite.Generator.load("train/stories")                                  # doctest: +SKIP
@@ -227,20 +232,20 @@ class Generator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Generation]:
-        """Continues texts. An empty prompt gives a new text.
+        """Continues texts. An empty prompt starts a new text.
 
         Args:
-            texts: list of str, the prompts; or of lists of ids, or of what the `reader` reads.
-            max_new_tokens: int, the most ids of a continuation, EOS included. It has fewer if the prompt and it would
-                exceed `max_length`; then it has not `ended`. If all examples of the problem have one length, such as
-                images of one size, the continuation completes that length instead.
-            max_prompt_length: int, the most ids of a prompt; None: one less than `max_length`.
-            long_input: "truncate": only the end of a longer prompt is read; "refuse": it is an error. None: truncate
-                if `max_prompt_length` is given.
+            texts: list of str, the prompts, or of lists of ids, or of readings of the `reader`.
+            max_new_tokens: int, the most ids of a continuation, EOS included. If prompt and continuation would exceed
+                `max_length`, the continuation has fewer ids and has not `ended`. If all examples of the problem have
+                the same length, such as images of one size, the continuation completes this length instead.
+            max_prompt_length: int, the most ids of a prompt. Default: `max_length` - 1.
+            long_input: "truncate" reads only the end of a longer prompt; "refuse" raises an error. Default: "truncate"
+                if `max_prompt_length` is given, or else "refuse".
             return_token_scores: bool, whether hypotheses get `token_scores`, at the cost of one more pass.
             on_progress: None, or a function called with the number of prompts in each finished batch.
-            **options: of `SearchOptions`, without extra_length: beam_size (1: greedy), alpha,
-                n_best, no_repeat_ngram_size, stop and so on, or sampling=True with temperature, top_k, top_p and seed.
+            **options: options of `SearchOptions` except extra_length: beam_size (1 for greedy search), alpha, n_best,
+                no_repeat_ngram_size, stop and so on, or sampling=True with temperature, top_k, top_p and seed.
 
         Returns:
             list of `Generation`, in the order of `texts`. Prompts do not influence one another.
@@ -270,29 +275,30 @@ class Generator(TextModel):
         long_input: str | None = None,
         **options,
     ) -> GenerationStream:
-        """Continues one text, and returns its continuation part by part, each as soon as it is known.
+        """Continues one text and streams the continuation: each part is returned as soon as it is certain.
 
         Args:
-            text: str, or list of ids, or what the `reader` reads.
-            max_new_tokens, max_prompt_length, long_input, **options: as of `generate`; with sampling or beam_size=1.
+            text: str, list of ids, or a reading of the `reader`. max_new_tokens, max_prompt_length, long_input,
+            **options: see `generate`; only with sampling or beam_size=1.
 
         Returns:
-            `GenerationStream`, an iterator of str, which join to the text that `generate` returns. At the end its
-            attributes say why the text ended.
+            `GenerationStream`, an iterator of str. The parts together are the text that `generate` returns. At the end,
+            attributes of the stream tell why the text ended.
 
         Raises:
-            UserError: as `generate`, or for more than one beam or sample.
+            UserError: see `generate`; or more than one beam or sample is requested.
         """
         options = self._options(options, max_new_tokens)
         if options.n_best != 1 or not (options.sampling or options.beam_size == 1):
             raise UserError(
-                "stream: expected sampling or beam_size=1, and n_best=1. Other outputs are only known at the end."
+                "stream: expected sampling or beam_size=1, and n_best=1. Other outputs cannot be streamed, as they "
+                "are only known at the end."
             )
         (prompt,) = self.reader(max_prompt_length, long_input=long_input).read_all([text], "prompt")
         return GenerationStream(self, prompt, options)
 
     def encode(self, text: str) -> list[int]:
-        """Returns the ids of a prompt or a text. Raises `UserError` for a text outside the vocabulary."""
+        """Encodes a prompt or a text. Raises `UserError` if the vocabulary cannot encode it."""
         text = valid_unicode(text)
         return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
 
@@ -303,17 +309,17 @@ class Generator(TextModel):
     def score(
         self, texts: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
     ) -> list[TargetScore]:
-        """Returns the log-probability of every id of texts, given the ids before it.
+        """Returns the log-probability of every id of each text, given the preceding ids.
 
-        The first id follows what the model reads at the beginning of a text. EOS is not scored.
+        The first id is predicted from the input that starts a text. EOS is not scored.
 
         Args:
             texts: list of str, or of lists of ids.
-            batch_size: int, texts per pass; fewer if they are longer than 128 ids.
+            batch_size: int, number of texts per pass; it is reduced if they are longer than 128 ids.
             on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
-            list of `TargetScore`, without ids for an empty text.
+            list of `TargetScore`, which has no ids for an empty text.
 
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.
@@ -349,11 +355,11 @@ class Generator(TextModel):
         return self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=token_scores)
 
     def _token_scores(self, prompts, found):
-        """Returns an iterator of the log-probabilities of each result of each prompt, its end included."""
+        """Iterates over the log-probabilities of each result of each prompt, including the result's EOS."""
         pairs = [
             (prompt.ids, result.all_ids) for prompt, results in zip(prompts, found, strict=True) for result in results
         ]
-        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # also of no prompt
+        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # `pairs` may be empty
         return (each.tolist() for each in self._of_continuations(ids, results))
 
     @functools.cached_property

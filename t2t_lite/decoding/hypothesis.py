@@ -1,4 +1,4 @@
-"""Hypotheses of searches, of a Translator and of a Generator, and what models tell in addition to them."""
+"""Results of decoding: hypotheses, translations, prompts, and additional values that some models report."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any
 from t2t_lite import registry
 from t2t_lite.text.vocabulary import EOS_ID
 
-if TYPE_CHECKING:  # commands ask for tellers' flags before NumPy is imported
+if TYPE_CHECKING:  # commands read the flags of tellers before NumPy is imported
     import numpy as np
 
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """One possible output.
+    """One possible output of a search or of sampling.
 
     Attributes:
         text: str.
         score: float, log-probability (nats) / length penalty; the log-probability of a sample; 0 for the translation
             of a blank sentence.
-        tokens: list of str, the vocabulary's pieces, including those of a stop string.
+        tokens: list of str, the pieces of the output, including the pieces of a stop string.
         ids: list of int, without EOS.
         ended: bool, False if the output was truncated at its maximum length.
-        stopped: bool, whether a stop string, whose ids are included, and not EOS ended it.
-        token_scores: list of float, each id's log-probability (nats), including EOS if it ended so; None unless
+        stopped: bool, whether the output was ended by a stop string (whose ids are included) instead of EOS.
+        token_scores: list of float, the log-probability (nats) of each id, including a final EOS, or None unless
             requested.
-        attention: float32 array [ids, pieces of the source + EOS], for the same ids as token_scores: how much each
-            decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum to 1. None
-            unless requested.
-        told: {name: value}, the requested values of `Teller`s. Each is also an attribute of that name, None unless
-            requested.
-        lost: list of str, protected texts that the model did not write; they were appended to `text`.
-        spans: list of (start, end), the slice of `text` that each id stands for. None unless attention is requested.
+        attention: float32 array [ids, pieces of the source + EOS], or None unless requested: how much each decoder step
+            attends to each source position (see `t2t_lite.decoding.alignment`), for the same ids as token_scores. Rows
+            sum to 1.
+        told: {name: value}, the requested values of `Teller`s. Each value is also an attribute of that name, which is
+            None unless requested.
+        lost: list of str, protected texts that the model did not write and that were therefore appended to `text`.
+        spans: list of (start, end), the slice of `text` that each id stands for, or None unless attention is requested.
     """
 
     text: str = ""
@@ -54,18 +54,18 @@ class Hypothesis:
 
     @property
     def all_ids(self) -> list[int]:
-        """The ids, followed by EOS if that ended it."""
+        """The ids, followed by EOS if the output ended with it."""
         return [*self.ids, EOS_ID] if self.ended and not self.stopped else self.ids
 
 
 @dataclasses.dataclass(frozen=True)
 class Hypotheses:
-    """The possible outputs for one input.
+    """Base of the results for one input: one or more possible outputs.
 
     Attributes:
         hypotheses: tuple of `Hypothesis`, at least one.
-        truncated: bool, whether the input was too long and part of it was dropped.
-        text, score, tokens: those of the first hypothesis.
+        truncated: bool, whether a part of the input was dropped because it was too long.
+        text, score, tokens: attributes of the first hypothesis.
     """
 
     hypotheses: tuple[Hypothesis, ...] = (Hypothesis(),)
@@ -93,15 +93,15 @@ class Translation(Hypotheses):
 
     Attributes:
         hypotheses: tuple of one to n_best `Hypothesis`, best first. If the problem reranks outputs
-            (`Problem.choose_output`), its choice comes first.
+            (`Problem.choose_output`), the selected output comes first.
         truncated: bool, whether the sentence was longer than `max_input_length` and therefore truncated.
         source_tokens: list of str, the translated pieces.
-        source_spans: list of (start, end), the slice of the text that each of them stands for. None unless attention
-            is requested.
+        source_spans: list of (start, end), the slice of the text for each source token, or None unless attention is
+            requested.
         parts: int, the number of parts in which the text was translated.
-        is_short: bool, whether a text, or a part, of 30 or more pieces got an output of less than a third as many:
-            the search probably ended before all of it was translated.
-        text, score, tokens, attention: those of the first hypothesis.
+        is_short: bool, whether the output for a text or part of 30 or more pieces has less than a third as many pieces,
+            so that the search probably ended before everything was translated.
+        text, score, tokens, attention: attributes of the first hypothesis.
     """
 
     source_tokens: list[str] = dataclasses.field(default_factory=list)
@@ -117,12 +117,12 @@ class Translation(Hypotheses):
 
 @dataclasses.dataclass(frozen=True)
 class Prompt:
-    """A prompt that was read.
+    """A prompt, converted to ids.
 
     Attributes:
         text: str, the whole prompt.
-        ids: list of int, the ids that the model reads, the last ones of the prompt.
-        truncated: bool, whether the prompt has more ids.
+        ids: list of int, the ids that the model reads; for a long prompt, its last ids.
+        truncated: bool, whether the prompt has more ids than the model reads.
     """
 
     text: str
@@ -134,19 +134,20 @@ class Prompt:
 
 
 class Teller:
-    """Something that models with a method of its name tell about a source and an output, such as pondering steps.
+    """An additional value per output that some models report, such as the number of pondering steps.
 
-    `register_teller` gives a subclass its name. `Translator.translate` takes `return_<name>`, a `Hypothesis` has the
-    value under the name, and t2t-decoder has a flag for it. The module is imported to declare that flag, so it imports
-    TensorFlow and Keras inside functions.
+    `register_teller` gives a subclass its name, which is also the name of the model's method. `Translator.translate`
+    accepts `return_<name>`, a `Hypothesis` has an attribute `<name>`, and t2t-decoder has a flag that writes the
+    values. The module of a subclass is imported to declare that flag, so it must import TensorFlow and Keras inside
+    functions.
 
     Args:
-        model: a model; subclasses raise `UserError` for one without the method.
+        model: a model; subclasses raise `UserError` for a model without the method.
 
     Attributes:
-        flag: str, the flag that names the file of the values, one line per input line.
-        help: str, the meaning of the flag.
-        own, without: str, the ends of "each of the models has …" and "a transformer, which …" in messages.
+        flag: str, name of the flag for the file to which the values are written, one line per input line.
+        help: str, the flag's text in --help.
+        own, without: str, the continuations of "each of the models has …" and "a transformer, which …" in messages.
     """
 
     flag = help = own = without = ""
@@ -165,17 +166,17 @@ class Teller:
 
     @staticmethod
     def joined(values):
-        """Joins the values of an output's parts, a list, to the value of the output."""
+        """Joins a list of values, one per part of an output, to the value of the whole output."""
         raise NotImplementedError
 
     @staticmethod
     def text(value):
-        """Formats a value as a line of the flag's file."""
+        """Formats a value as a line of the file that the flag names."""
         raise NotImplementedError
 
 
 class Tellers(dict):
-    """{name: `Teller`} of a model; each is created at its first use."""
+    """The tellers of a model, {name: `Teller`}, which are created when they are first used."""
 
     def __init__(self, model):
         super().__init__()
@@ -186,7 +187,7 @@ class Tellers(dict):
         return self[name]
 
     def asked(self, options):
-        """Removes `return_<name>` from options; returns {name: Teller} of those that are true.
+        """Removes every `return_<name>` from options; returns {name: Teller} for the true ones.
 
         Raises:
             UserError: the model does not have the method.

@@ -1,4 +1,4 @@
-"""Loads a trained model as the class that answers for its problem."""
+"""Loads any trained model as a `Translator`, `Generator` or `Predictor`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike | Sequence, **arguments) -> Translator | Generator | Predictor:
-    """Loads a trained model as the class that answers for its problem: a `Translator`, `Generator` or `Predictor`.
+    """Loads a trained model as a `Translator`, `Generator` or `Predictor`, depending on its problem.
 
     Args:
-        path: an output_dir, a checkpoint, a folder of averages or an export; or a list of these, for an ensemble that
-            translates or generates.
+        path: an output_dir, a checkpoint, a folder of averages or an export; or a list of such paths, for an ensemble
+            of models that translate or generate.
         **arguments: arguments of that class's `load`, such as `data_dir`.
 
     Raises:

@@ -1,7 +1,8 @@
 """Minimum Bayes risk decoding: selects the sample that is most similar to all samples.
 
-Kumar and Byrne 2004; with samples from the model, Eikema and Aziz 2020, "Is MAP decoding all you need?". Each sample
-is both a hypothesis and a pseudo-reference; the expected utility of a hypothesis is its mean utility against all.
+Kumar and Byrne 2004; with samples from the model, Eikema and Aziz 2020, "Is MAP decoding all you need?". Each sample is
+both a hypothesis and a pseudo-reference. The expected utility of a hypothesis is its mean utility against all
+pseudo-references.
 """
 
 import collections
@@ -21,13 +22,13 @@ def expected_utilities(texts, utility="chrf", tokenize=DEFAULT):
     """Ranks samples by expected utility.
 
     Args:
-        texts: list of str, the samples; one that occurs n times counts n times as a pseudo-reference.
+        texts: list of str, the samples. A sample that occurs n times counts n times as a pseudo-reference.
         utility: "chrf" or "bleu", sacrebleu's `sentence_chrf` or `sentence_bleu`.
         tokenize: the tokenization for BLEU.
 
     Returns:
-        list of (index of its first occurrence in `texts`, expected utility from 0 to 100), one per distinct text, best
-        first; ties keep the order of `texts`.
+        list with one pair per distinct text, (index of its first occurrence in `texts`, expected utility from 0 to
+        100), best first. Ties keep the order of `texts`.
 
     Raises:
         UserError: an unknown utility.
@@ -44,9 +45,9 @@ def expected_utilities(texts, utility="chrf", tokenize=DEFAULT):
 
 
 def ranked(translation, utility="chrf", tokenize=DEFAULT):
-    """Reranks the samples of a Translation: the distinct ones, best first, with expected utilities as scores.
+    """Reranks the samples of a Translation: removes duplicates and sorts by expected utility, which becomes the score.
 
-    Arguments and errors are those of `expected_utilities`. A blank translation is returned unchanged.
+    For arguments and errors see `expected_utilities`. A blank translation is returned unchanged.
     """
     if not translation.source_tokens:
         return translation
@@ -64,8 +65,8 @@ def check_utility(utility):
 def _utilities(texts, utility, tokenize):
     """Returns float64 [hypothesis, reference], the sentence scores of all pairs.
 
-    sacrebleu extracts n-grams and computes scores; only matches are counted here, for all pairs at once (measured with
-    32 samples: 20 times as fast as `sentence_score` for each pair with chrF, six times with BLEU).
+    sacrebleu extracts n-grams and computes scores; only the matches are counted here, for all pairs in one operation
+    (measured with 32 samples: 20 times as fast as `sentence_score` for each pair with chrF, six times with BLEU).
     """
     if utility == "chrf":
         metric = CHRF()
@@ -85,7 +86,7 @@ def _utilities(texts, utility, tokenize):
 
 
 def _count(counters):
-    """Counts n-grams of K texts: returns (those of each text, int [K]; those that two texts share, int [K, K])."""
+    """Counts n-grams of K texts; returns (the count of each text, int [K]; the shared counts, int [K, K])."""
     columns = collections.defaultdict(lambda: len(columns))
     cells = [(row, columns[gram], count) for row, counter in enumerate(counters) for gram, count in counter.items()]
     table = np.zeros((len(counters), len(columns)), "int32")
@@ -95,11 +96,11 @@ def _count(counters):
 
 
 def _chrf_statistics(statistics):
-    """[K, K, 3, orders] -> [K, K, orders * 3]: n-grams of each order in hypothesis, reference, both."""
+    """Returns chrF's statistics: [K, K, 3, orders] -> [K, K, orders * 3], n-grams in hypothesis, reference and both."""
     return statistics.swapaxes(2, 3).reshape(*statistics.shape[:2], -1)
 
 
 def _bleu_statistics(statistics):
-    """[K, K, 3, orders] -> [K, K, 2 + 2 * orders]: lengths of both in words; shared n-grams, all of the hypothesis."""
+    """Returns BLEU's statistics [K, K, 2 + 2 * orders]: lengths in words, n-grams shared and in the hypothesis."""
     hypothesis, reference, common = statistics.swapaxes(0, 2).swapaxes(1, 2)
     return np.concatenate([hypothesis[..., :1], reference[..., :1], common, hypothesis], -1)

@@ -1,4 +1,4 @@
-"""Predictor: predicts classes, numbers, tags, answers and masked words by an encoder, and returns its hidden states."""
+"""Predictor: predicts classes, numbers, tags, answers or masked words with an encoder, or returns features."""
 
 import functools
 import inspect
@@ -21,9 +21,10 @@ from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.tasks.task import check_answered_by
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
-_CUT, _SPLIT = "long texts are cut off, not split.", "long texts are read in parts, not cut off."
-_SHORTEST = 4  # ids of a row: one of each text of a pair, and two ends
-# Word -> function of the number of states that returns their indices; 0 is the embeddings, then each layer.
+_CUT, _SPLIT = "long texts are truncated, not split.", "long texts are read in parts, not truncated."
+_SHORTEST = 4  # minimum ids of a row: one id from each text of a pair, and two end ids
+# {word: function of the number of states that returns indices}; state 0 is the embeddings, state n the output of layer
+# n.
 LAYERS = {
     "first": lambda count: [0],
     "last": lambda count: [count - 1],
@@ -34,13 +35,13 @@ LAYERS = {
 
 
 class RowReader(Reader):
-    """Reads texts for a Predictor as `Reading`.
+    """Converts texts to `Reading` for a Predictor.
 
     Args:
         predictor: the Predictor.
         max_length, long_input: see `Predictor.predict`.
         as_flags: see `Reader`.
-        whole: bool, whether they are for `Predictor.features`.
+        whole: bool, whether the texts are for `Predictor.features`.
     """
 
     taken = (Reading, list, tuple)
@@ -56,7 +57,7 @@ class RowReader(Reader):
         self.whole = whole
 
     def checked(self, text, at):
-        """See `Reader`; of a pair, or of words, each is checked."""
+        """Reads a text, a pair of texts or a list of words: see `Reader`."""
         return (
             tuple(check_text(one, at) for one in text) if isinstance(text, list | tuple) else super().checked(text, at)
         )
@@ -67,7 +68,7 @@ class RowReader(Reader):
             return text
         reading = self.answerer.read(text, max_length=self.limit, whole=self.whole)
         if self.long_input == "refuse" and (reading.truncated or len(reading.rows) > 1):
-            raise UserError(f"longer than {self.limit:,} ids. Split it, or leave out {self.argument}=refuse.")
+            raise UserError(f"longer than {self.limit:,} ids. Split the text, or remove {self.argument}=refuse.")
         return reading
 
 
@@ -81,13 +82,14 @@ class Predictor(Answerer):
         problem: Problem, whose task is one that a Predictor answers: see `registry.list_tasks`.
 
     Attributes:
-        task: EncoderTask, that of the problem.
+        task: EncoderTask, the problem's task.
         labels: list of str, the classes or tags, or [].
         num_texts: int, the number of texts in a row.
         max_input_length: int, the most ids of a row.
-        probabilities: tf.function, int32 [B, S] -> float32: see `EncoderTask.scores` and those of its subclasses. Of
-            classes [B, C] and of tags [B, S, C] they are probabilities; of numbers [B, 1], their places between the
-            lowest and the highest one; of answers [B, 2, 1 + S], the logits of the first and of the last position.
+        probabilities: tf.function, int32 [B, S] -> float32, the scores of the task's subclass (see
+            `EncoderTask.scores`): probabilities of classes [B, C] or tags [B, S, C]; for numbers [B, 1], positions
+            between the lowest and the highest number; for answers [B, 2, 1 + S], logits of the first and of the last
+            position.
 
     Example:
         >>> predictor = t2t_lite.Predictor.load("train/sentiment")                # doctest: +SKIP
@@ -101,18 +103,20 @@ class Predictor(Answerer):
         super().__init__(model, encoders, problem)
         check_answered_by(problem, EncoderTask.answered_by, "Predictor")
         self.task = registry.task_of(problem)(problem, self.encoders)
-        self.search_history = {}  # no answer depends on what was answered before: see `Searcher.history`
+        self.search_history = {}  # no answer depends on earlier answers: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
         self.labels = list(self.task.labels)
         self.num_texts = self.task.num_texts
         self.probabilities = tf.function(self._traced, input_signature=[_IDS], autograph=False)
-        self._traced_features = {}  # what is chosen -> function
+        self._traced_features = {}  # {selected features: function}
 
     @classmethod
     def of_runs(cls, runs: list) -> Self:
         """See `Answerer`. Raises `UserError` for an ensemble."""
         if len(runs) != 1:
-            raise UserError(f"{counted(len(runs), 'checkpoint')}: a Predictor has one model. Expected one checkpoint.")
+            raise UserError(
+                f"{counted(len(runs), 'checkpoint')}: a Predictor has only one model. Expected one checkpoint."
+            )
         return cls(runs[0].model, runs[0].encoders, runs[0].problem)
 
     def predict(
@@ -128,13 +132,13 @@ class Predictor(Answerer):
         """Predicts the answers for texts.
 
         Args:
-            texts: list of str; of (str, str) for a problem of pairs, of (question, context) for one of questions, of
-                str or lists of words for tags. Or of results of `read`.
-            batch_size: int, rows per pass.
-            max_length: int, the most ids of a row; None: `max_input_length`.
-            long_input: "refuse": a longer text is an error. None: its end is cut off ("truncate"), or it is read in
-                parts ("split") if words get tags or it is the context of a question.
-            n_best: int, the number of hypotheses of an answer.
+            texts: list of str; for a problem of pairs, of (str, str); for questions, of (question, context); for tags,
+                of str or lists of words. Items may also be results of `read`.
+            batch_size: int, number of rows per pass.
+            max_length: int, the most ids of a row, `max_input_length` by default.
+            long_input: "refuse" raises an error for a longer text. By default its end is cut off ("truncate"), or, for
+                tags and for the context of a question, it is read in parts ("split").
+            n_best: int, the number of hypotheses per answer.
             on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
@@ -145,7 +149,7 @@ class Predictor(Answerer):
             UserError: a number is out of range, the vocabulary cannot encode a text, or the task has no `predict`.
         """
         if self.task.method != "predict":
-            raise UserError(f"predict: {self.problem.full_name} has no classes. Expected fill_mask, or features.")
+            raise UserError(f"predict: {self.problem.full_name} has no classes. Call fill_mask or features instead.")
         n_best = typed_value("n_best", n_best, int, DECODE_BATCH)
         readings = self.reader(max_length, long_input=long_input).read_all(texts)
         found = self._batched(readings, batch_size, self.probabilities, on_progress)
@@ -164,13 +168,13 @@ class Predictor(Answerer):
         """Predicts the words at the masks of texts.
 
         Args:
-            texts: list of str, each with one or more masks, "[MASK]" or "<mask>" as in the vocabulary. The space
-                before a mask is masked as well. Or of results of `read`.
-            top: int, candidates per mask.
+            texts: list of str, each with one or more masks, "[MASK]" or "<mask>" as in the vocabulary. The space before
+                a mask is masked as well. Items may also be results of `read`.
+            top: int, number of candidates per mask.
             batch_size, max_length, long_input, on_progress: see `predict`.
 
         Returns:
-            A list with one list per text, which has one list of `Candidate` per mask, the most probable first.
+            A list with one list per text, which contains one list of `Candidate` per mask, the most probable first.
 
         Raises:
             UserError: a text has no mask or is too long, or the model is not a masked language model.
@@ -201,13 +205,13 @@ class Predictor(Answerer):
             texts: see `predict`; for a masked language model texts or pairs (str, str), with or without masks.
             layers: "first" (the embeddings), "last", "second_to_last", "last_four", "all" (every layer's output, not
                 the embeddings), or a list of int: 0 is the embeddings, n the output of layer n.
-            join: "sum" or "concat", for several layers.
-            pooling: "mean" of all positions or "first", the position before the text; None: all positions.
+            join: "sum" or "concat", the way to combine several layers.
+            pooling: "mean" of all positions, "first" (the position before the text), or None for all positions.
             batch_size, max_length, long_input, on_progress: see `predict`.
 
         Returns:
-            A list of one float32 array per text: [positions, n] of the first position ([CLS]), the pieces and the ends
-            of texts ([SEP]); with `pooling` [n]. The end of a long text is left out.
+            A list of one float32 array per text: [n] with `pooling`, or else [positions, n]; the positions are the
+            first one ([CLS]), the pieces and the ends of texts ([SEP]). The end of a long text is dropped.
 
         Raises:
             UserError: an unknown argument, or a model that does not expose hidden states.
@@ -223,7 +227,7 @@ class Predictor(Answerer):
         return [states[: 1 + len(one.rows[0])] for one, (states,) in zip(readings, found, strict=True)]
 
     def read(self, text, *, max_length=None, whole=False):
-        """Reads a text as a `Reading`, which other methods take in place of the text.
+        """Converts a text to a `Reading`, which other methods accept in place of the text.
 
         Args:
             text: an item of the texts of `predict`, or of `fill_mask` for a masked language model.
@@ -246,7 +250,7 @@ class Predictor(Answerer):
         as_flags: bool = False,
         whole: bool = False,
     ) -> RowReader:
-        """See `Answerer`; for `whole` see `read`."""
+        """Returns a `Reader` of texts: see `Answerer`, and `read` for `whole`."""
         return RowReader(self, max_length, long_input, as_flags, whole)
 
     @property
@@ -261,7 +265,7 @@ class Predictor(Answerer):
         """
         rows = [row for reading in readings for row in reading.rows]
         owners = [at for at, reading in enumerate(readings) for _ in reading.rows]
-        left = [len(reading.rows) for reading in readings]  # rows of each text still to do
+        left = [len(reading.rows) for reading in readings]  # remaining rows of each text
         found = {}
         for batch in in_batches(rows, batch_size):
             ids = tf.ragged.constant([rows[at] for at in batch], tf.int32).to_tensor()
@@ -276,7 +280,7 @@ class Predictor(Answerer):
         return [[*itertools.islice(in_order, len(reading.rows))] for reading in readings]
 
     def _guesses(self, ids, top):
-        """Returns a list per row with (probabilities, ids) of the best candidates for each mask."""
+        """Returns the best candidates for the masks of each row, as a list of (probabilities, ids) per row."""
         probabilities, best = self._traced_guesses(ids, top)
         pairs = iter(zip(probabilities.numpy(), best.numpy(), strict=True))
         counts = tf.reduce_sum(tf.cast(ids == self.task.mask[0], tf.int32), -1).numpy()
@@ -291,7 +295,7 @@ class Predictor(Answerer):
         return self.task.scores(self._logits(inputs))
 
     def _logits(self, inputs):
-        """int32 [B, S] -> float32 logits of the targets. The model's other inputs are 0."""
+        """Computes the float32 logits of the targets for int32 [B, S]; the model's other inputs are 0."""
         rows = tf.shape(inputs)[0]
         asked = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()}
         return named_outputs(self.model({**asked, "inputs": inputs}, training=False))[0]["targets"]
@@ -302,7 +306,7 @@ def _as_array(row):
 
 
 def has_hidden_states(model):
-    """Returns whether a model's `encode` can return hidden states, as that of an encoder."""
+    """Returns whether a model's `encode` can return hidden states, as an encoder's does."""
     encode = getattr(model, "encode", None)
     return callable(encode) and "return_hidden_states" in inspect.signature(encode).parameters
 
@@ -335,7 +339,7 @@ def features_of(model, layers="last", join=None, pooling=None):
 
     def features(ids):
         found = model.encode(ids, return_hidden_states=True)
-        every = [*found["states"][:-1], found["hidden"]]  # the last one with the final norm, if there is one
+        every = [*found["states"][:-1], found["hidden"]]  # the last state includes the final normalization, if any
         chosen = [tf.cast(every[i], tf.float32) for i in wanted]
         joined = tf.add_n(chosen) if join == "sum" else tf.concat(chosen, -1)
         if pooling == "first":

@@ -1,4 +1,4 @@
-"""Scores given targets by one pass over source and target, without a search."""
+"""Computes the log-probability of given targets in one pass over source and target, without a search."""
 
 import dataclasses
 import functools
@@ -19,7 +19,7 @@ class TargetScore:
     Attributes:
         log_prob: float, log-probability (nats) of the target given its source, the sum over its tokens.
         token_log_probs: list of float, the log-probability (nats) of each piece, and of a target's EOS, given the
-            previous ones.
+            preceding pieces.
     """
 
     log_prob: float
@@ -27,7 +27,7 @@ class TargetScore:
 
     @property
     def per_token(self) -> float:
-        """float, mean negative log-probability (nats) of `token_log_probs`; its exponential is the perplexity."""
+        """Mean negative log-probability (nats) of `token_log_probs`, whose exponential is the perplexity."""
         return 0.0 - self.log_prob / max(len(self.token_log_probs), 1)
 
 
@@ -38,13 +38,13 @@ class GivenTargets:
 
     Args:
         function: (int32 [B, S], int32 [B, T]) -> [B, T, ...].
-        longest: int, the largest S + T, if the model reads both in one row; None: any.
+        longest: int, the largest S + T if the model reads source and target in one row, or None for no limit.
     """
 
     def __init__(self, function, longest=None):
         self._longest = longest
         ids = tf.TensorSpec([None, None], tf.int32)
-        # A partial: TensorFlow identifies functions by their code, and warns about repeated tracing.
+        # Use a partial, since TensorFlow identifies functions by their code and would warn about repeated tracing.
         self._run = tf.function(functools.partial(function), input_signature=[ids, ids], autograph=False)
 
     def __call__(self, sources, targets, batch_size=16, on_progress=None):
@@ -53,7 +53,7 @@ class GivenTargets:
         Args:
             sources: list of lists of ids, each ending in EOS.
             targets: list of as many non-empty lists of ids.
-            batch_size: int, pairs per batch; fewer if they are longer than 128 ids.
+            batch_size: int, number of pairs per batch; it is reduced if they are longer than 128 ids.
             on_progress: None, or a function called with the number of pairs in each finished batch.
 
         Raises:
@@ -71,7 +71,7 @@ class GivenTargets:
         return found
 
     def _fitting(self, batches, sources, targets):
-        """Yields batches, split where the longest source and the longest target would exceed `longest` together."""
+        """Splits batches so that longest source plus longest target do not exceed `longest`; yields the batches."""
         for batch in batches:
             rows, source, target = [], 0, 0
             for at in batch:
@@ -84,9 +84,9 @@ class GivenTargets:
 
 
 def token_log_probs(model, longest=None):
-    """Returns `GivenTargets` of the log-probabilities, float32 [length] (nats), of each id given those before it.
+    """Returns `GivenTargets` for the log-probability of each id given the preceding ids, float32 [length] (nats).
 
-    Label smoothing, temperature and length penalty are not applied. The sum, EOS included, is the log-probability that
+    Label smoothing, temperature and length penalty are not applied. The sum, including EOS, is the log-probability that
     beam search and sampling compute for the same target.
 
     Args:
@@ -94,15 +94,15 @@ def token_log_probs(model, longest=None):
         longest: see `GivenTargets`.
 
     Raises:
-        UserError: the model uses its own search, so its logits are not those of the next id.
+        UserError: the model uses its own search, so its logits are not for the next id.
     """
     if searches(model):
-        refuse(model, "the score of given targets, or of tokens,")
+        refuse(model, "scoring given targets or tokens")
     return GivenTargets(functools.partial(log_probs_of_targets, model), longest)
 
 
 def log_probs_of_targets(model, inputs, targets):
-    """int32 [B, S] or None, int32 [B, T] -> float32 [B, T], log-probabilities (nats) of targets, any of padding."""
+    """Returns log-probabilities (nats), float32 [B, T], of targets int32 [B, T]; values at padding are arbitrary."""
     features = {"targets": targets} | ({} if inputs is None else {"inputs": inputs})
     logits = tf.cast(named_outputs(model(features, training=False))[0]["targets"], tf.float32)
     return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)

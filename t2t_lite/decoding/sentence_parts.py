@@ -1,4 +1,4 @@
-"""Splits texts that are translated in parts, such as sentences, and joins the translations of the parts."""
+"""Splits texts into parts, such as sentences, that are translated separately, and joins the translations."""
 
 import dataclasses
 import functools
@@ -22,25 +22,25 @@ from t2t_lite.decoding.answering import Reader
 from t2t_lite.decoding.texts import one_for_each
 from t2t_lite.errors import UserError
 
-_SEVERAL = 0.1  # a model trained with this share of examples of several sentences, or more, translates such texts
+_SEVERAL = 0.1  # a model can translate several sentences if at least this share of its training examples had several
 
 
 def is_natural(problem):
-    """Whether a problem's texts are natural language, which can be split into sentences; so for None."""
+    """Returns whether a problem's texts can be split into sentences, as natural language; also True for None."""
     return problem is None or isinstance(problem, TranslateProblem)
 
 
 def splits_sentences(choice, problem, config=None):
     """Returns whether texts are split into sentences before they are translated.
 
-    A model that was trained on single sentences translates the first one or two of several and ends.
+    A model that was trained on single sentences stops after the first one or two sentences of a longer text.
 
     Args:
-        choice: one of `SPLIT_SENTENCES`, or None for "auto": they are split if the problem's texts are natural language
-            and fewer than one in ten of its training examples had several sentences.
+        choice: one of `SPLIT_SENTENCES`; None means "auto". With "auto", texts are split if they are natural language
+            and fewer than one in ten of the training examples had several sentences.
         problem: Problem, or None.
-        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share; it is 0 for
-            runs of earlier versions, which lack it.
+        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share. Runs of earlier
+            versions lack this value, which is then taken as 0.
 
     Raises:
         UserError: an unknown choice.
@@ -51,12 +51,12 @@ def splits_sentences(choice, problem, config=None):
 
 
 def whole_sentences(text, problem):
-    """Returns the `sentence_parts` of a text, none of which ends inside a part that the problem keeps whole."""
+    """Returns the `sentence_parts` of a text, without splitting any passage that the problem keeps whole."""
     return unbroken(sentence_parts(text), text, problem)
 
 
 def unbroken(parts, text, problem):
-    """Joins those parts of a text between which a `SourceText.whole` part would be cut; returns all parts.
+    """Joins parts of a text where a split would cut a passage in `SourceText.whole`; returns all parts.
 
     Args:
         parts: list of str, in order, with only spaces between them.
@@ -76,14 +76,14 @@ def unbroken(parts, text, problem):
 
 
 class TextParts(NamedTuple):
-    """The reading of a text, in one part or several.
+    """The reading of a text in one or more parts.
 
     Attributes:
         text: str.
         parts: list of one or more str, in order, with only spaces between them.
         sources: list of `SourceText`, the readings of the parts.
         is_long: bool, whether the text has more ids than the reader's limit.
-        prefix: list of int, ids with which its output has to begin.
+        prefix: list of int, ids with which the output for the text must begin.
     """
 
     text: str
@@ -94,10 +94,11 @@ class TextParts(NamedTuple):
 
 
 class SentenceReader(Reader):
-    """Reads texts for a Translator as `TextParts`: sentence by sentence; long texts are split, truncated or refused.
+    """Converts texts to `TextParts` for a Translator: splits sentences, and splits, truncates or refuses long texts.
 
     Args:
-        translator: Translator, or an object with its `read`, `checked_length`, `problem`, `hparams` and `run`.
+        translator: Translator, or an object with the attributes `read`, `checked_length`, `problem`, `hparams` and
+            `run`.
         max_input_length, long_input, split_sentences: see `Translator.translate`.
         as_flags: see `Reader`.
     """
@@ -106,24 +107,24 @@ class SentenceReader(Reader):
 
     def __init__(self, translator, max_input_length=None, long_input=None, split_sentences=None, as_flags=False):
         limit = translator.checked_length(max_input_length, "max_input_size" if as_flags else "max_input_length")
-        if long_input == "split" and max_input_length is None:  # training had no longer sentences
+        if long_input == "split" and max_input_length is None:  # no training example was longer
             limit = min(limit, translator.hparams.max_length or limit)
         super().__init__(translator, limit, long_input or "truncate", as_flags)
         self._splits = splits_sentences(split_sentences, translator.problem, translator.run and translator.run.config)
 
     def read(self, text):
-        """See `Reader`. A `SourceText` is not split."""
+        """See `Reader`. Reads a text; a `SourceText` is not split."""
         if isinstance(text, self.taken):
             return text if isinstance(text, TextParts) else TextParts(text.text, [text.text], [text])
         read, problem = functools.cache(lambda part: self.answerer.read(part, self.limit)), self.answerer.problem
 
-        def length(part):  # for a very long part some length over the limit
+        def length(part):  # for a very long part, this is some number above the limit
             return len(read(part).ids) + 1
 
         is_long = length(text) > self.limit
         if is_long and self.long_input == "refuse":
             count = f"{length(text):,} pieces, more" if length(text) <= 2 * self.limit else "more pieces"
-            raise UserError(f"{count} than {self.limit:,}. Split it, or {self.argument}=split.")
+            raise UserError(f"{count} than {self.limit:,}. Split the text, or use {self.argument}=split.")
         parts = whole_sentences(text, problem) if self._splits else [text]
         if is_long and self.long_input == "split":
             parts = unbroken(split_text(text, length, self.limit), text, problem)
@@ -137,8 +138,8 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
         translate: function of a list of `SourceText`, `on_progress` and perhaps `prefixes`: see `Translator.translate`.
         readings: list of `TextParts`.
         language: str, the language of the translations, or None.
-        prefixes: see `Translator.translate`; a text's prefix is that of its first part.
-        on_progress: see `Translator.translate`; it is called with numbers of texts.
+        prefixes: see `Translator.translate`. The prefix of a text is used for the first part of the text.
+        on_progress: see `Translator.translate`; it is called with the number of finished texts.
 
     Returns:
         list of `Translation`, one for each text.
@@ -162,7 +163,8 @@ def joined(text, parts, translations, language=None):
         language: str, the language of the translations, or None.
 
     Returns:
-        `Translation`: its k-th hypothesis joins the k-th ones of the parts, or the last one of a part with fewer.
+        `Translation`, whose k-th hypothesis joins the k-th hypotheses of the parts. A part with fewer hypotheses
+        contributes its last one.
     """
     first = translations[0]
     if parts == [text]:
@@ -185,7 +187,7 @@ def joined(text, parts, translations, language=None):
 
 
 def _joined_hypotheses(hypotheses, sizes, language):
-    """Joins the hypotheses of consecutive parts; `sizes` are the numbers of pieces of their sources."""
+    """Joins the hypotheses of consecutive parts; `sizes` are the numbers of source pieces."""
     text, starts = join_texts([one.text for one in hypotheses], language)
     scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
     spans = [one.spans for one in hypotheses]
@@ -206,7 +208,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
 
 
 def _joined_attention(hypotheses, sizes):
-    """Returns float32 [ids of all parts, source pieces of all parts + EOS]; the last column is for every part's EOS."""
+    """Joins attentions, float32 [ids of all parts, source pieces of all parts + EOS (for all parts)]."""
     if all(one.attention is None for one in hypotheses):
         return None
     weights = np.zeros((sum(len(one.ids) for one in hypotheses), sum(sizes) + 1), np.float32)
@@ -221,6 +223,6 @@ def _joined_attention(hypotheses, sizes):
 
 
 def _shifted(spans, starts):
-    """Returns the spans of all parts, lists of (start, end) or None, each shifted by the start of its part."""
+    """Joins the spans of all parts, lists of (start, end) or None, shifting them by the starts of the parts."""
     pairs = zip(spans, starts, strict=True)
     return [(start + at, end + at) for of_part, at in pairs for start, end in of_part or ()]

@@ -1,4 +1,4 @@
-"""Checks of texts, lists of texts and ids from Python users, and batches of them; importable without NumPy."""
+"""Checks texts and ids passed by Python users, and forms batches of items; importable without NumPy."""
 
 from t2t_lite.errors import UserError, counted, nearest, shown
 from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
@@ -13,14 +13,14 @@ def check_texts(texts, name="texts", may_be_none=False):
         may_be_none: bool, whether an item may be None, which then becomes "".
 
     Raises:
-        TypeError: any other value, also a single str, which would pass for a list of characters.
+        TypeError: any other value, including a single str, which would otherwise be taken for a list of characters.
     """
     check_list(texts, name)
     return ["" if text is None and may_be_none else check_text(text, number, name) for number, text in enumerate(texts)]
 
 
 def check_list(texts, name="texts"):
-    """Raises `TypeError` unless a value is iterable and not one text, which would pass for a list of characters."""
+    """Raises `TypeError` unless a value is iterable and not a str, which would be taken for a list."""
     if isinstance(texts, str | bytes | dict) or not hasattr(texts, "__iter__"):
         advice = " For one sentence: [text]." if isinstance(texts, str | bytes) else ""
         raise TypeError(f"`{name}` must be a list of str, received one {type(texts).__name__}.{advice}")
@@ -31,7 +31,7 @@ def one_for_each(values, count, name, expected="one for each"):
 
     Raises:
         TypeError: see `check_list`.
-        UserError: there are more or fewer values.
+        UserError: the number of values differs.
     """
     check_list(values, name)
     values = list(values)
@@ -45,14 +45,14 @@ def check_text(text, number, name="texts"):
     if not isinstance(text, str):
         advice = " Decode it: .decode('utf-8')." if isinstance(text, bytes) else ""
         raise TypeError(f"`{name}`, item {number}: must be str, received {type(text).__name__}.{advice}")
-    return valid_unicode(str(text))  # a plain str: protocols and JSON reject subclasses such as NumPy's
+    return valid_unicode(str(text))  # protocols and JSON reject subclasses of str such as NumPy's
 
 
 def check_options(given, known, where):
     """Raises `TypeError` for an unknown argument, with the nearest name.
 
     Args:
-        given, known: names.
+        given, known: names of arguments.
         where: str, the function's name.
     """
     for name in given:
@@ -79,47 +79,48 @@ def check_ids(ids, vocab_size, least=1):
         least: int, the smallest id: 1 allows EOS, 2 does not.
 
     Raises:
-        UserError: another value, or an id outside the vocabulary.
+        UserError: the value is not such a list, or an id is outside the vocabulary.
     """
     import numpy as np
 
     try:
         array = np.asarray(ids if len(ids) else np.zeros(0, int))
-    except (TypeError, ValueError):  # no length; or lists of unequal lengths
+    except (TypeError, ValueError):  # a value without length, or lists of unequal lengths
         array = np.zeros(0)
     if isinstance(ids, str | bytes) or array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise UserError(f"{shown(ids)}: expected a text, or a list of ids, whole numbers.")
+        raise UserError(f"{shown(ids)}: expected a text or a list of ids (integers).")
     if wrong := [i for i in array.tolist() if not least <= i < vocab_size]:
-        where = "is EOS, which ends a text" if wrong[0] == 1 else "is outside the vocabulary"
+        where = "is EOS, which may not occur inside a text" if wrong[0] == 1 else "is outside the vocabulary"
         raise UserError(f"id {wrong[0]} {where}. Expected from {least} to {vocab_size - 1:,}.")
     return array.tolist()
 
 
 def prefix_ids(encoder, prefix, longest_output):
-    """Returns the ids of the prefix, a text or a list of ids, of an output of at most `longest_output` ids.
+    """Returns the ids of a prefix (a text or a list of ids) for an output of at most `longest_output` ids.
 
     Raises:
-        UserError: the prefix is as long or longer, or an id is outside the vocabulary.
+        UserError: the prefix has `longest_output` ids or more, or an id is outside the vocabulary.
     """
     ids = encoder.encode(prefix) if isinstance(prefix, str) else check_ids(prefix, encoder.vocab_size, least=2)
     if len(ids) >= longest_output:
         raise UserError(
-            f"its prefix has {len(ids):,} ids, and its output has at most {longest_output - 1:,}. Shorten the prefix, "
-            "or raise extra_length."
+            f"the prefix has {len(ids):,} ids, but the output can have at most {longest_output - 1:,}. Shorten the "
+            "prefix, or increase extra_length."
         )
     return ids
 
 
 def in_batches(items, size, length=len):
-    """Yields batches, lists of the indices of items of similar length.
+    """Yields batches of items of similar length, each a list of indices.
 
     Args:
         items: list.
-        size: int, the most items of a batch, or a function that returns it for the first item of a batch.
+        size: int, the maximum number of items in a batch, or a function of the batch's first item that returns this
+            number.
         length: function of an item, by which the items are sorted.
 
     Raises:
-        UserError: the size is out of range; raised before the first batch.
+        UserError: the size is out of range (raised before the first batch).
     """
     most = size if callable(size) else typed_value("batch_size", size, int, DECODE_BATCH)
     order, start = sorted(range(len(items)), key=lambda at: length(items[at])), 0

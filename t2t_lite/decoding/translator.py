@@ -24,11 +24,13 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 MAX_INPUT_LENGTH = 1024
-_SHORT, _LEAST_PIECES = 3, 30  # an output is short with less than 1/3 of the pieces of a source of 30 or more
+_SHORT, _LEAST_PIECES = 3, 30  # an output is short if it has less than 1/3 of the pieces of a source with 30 or more
 
 
 class Translator(TextModel):
-    """Translates with a model. Create it once and call it often, since it keeps traced and compiled functions.
+    """Translates texts with a trained model.
+
+    Create it once and call it often, since it keeps traced and compiled functions.
 
     The weights are read at every call, so the trainer can use an instance while the model is trained.
 
@@ -65,29 +67,32 @@ class Translator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Translation]:
-        """Translates texts; a blank one gives a blank translation.
+        """Translates texts. The translation of a blank text is blank.
 
         Args:
-            texts: list of str, of readings of the `reader`, or of results of `read`, which are not split.
-            split_sentences: "always": translate the sentences of a text one by one and join the translations;
-                "never": translate each text as a whole. None or "auto": split if the model was trained on single
-                sentences, since it would stop before all of a longer text is translated: see
-                `t2t_lite.decoding.sentence_parts.splits_sentences`. The k-th hypothesis of a split text joins the k-th
-                ones of its sentences (the last one of a sentence with fewer); its score is their sum.
-            long_input: "truncate" or None: sentences longer than `max_input_length` are truncated; "split": they are
-                split after commas or at spaces, as by t2t-decoder; "refuse": they are errors.
-            max_input_length: int, the most ids of a sentence, EOS included; None: 1024, or the size of a learned
-                position table; and at most the `max_length` of the training if long sentences are split.
-            replace_unknown: bool, whether each word with an unknown piece is replaced by the word of the text that the
-                piece attends to most.
-            prefixes: list of one str per text, with which its output begins; "" or None for none. A prefix should end
-                at the end of a word, although the output may continue that word. Or lists of ids, without EOS.
+            texts: list of str, of readings of the `reader`, or of results of `read`, which are never split.
+            split_sentences: "always" translates the sentences of a text one by one and joins the translations; "never"
+                translates each text as a whole; "auto" or None splits texts if the model was trained on single
+                sentences, because it would stop before the end of a longer text (see
+                `t2t_lite.decoding.sentence_parts.splits_sentences`). The k-th hypothesis of a split text joins the k-th
+                hypotheses of its sentences (the last hypothesis of a sentence that has fewer), and its score is the
+                sum.
+            long_input: the treatment of sentences longer than `max_input_length`: "truncate" or None truncates them,
+                "split" splits them after commas or at spaces, as t2t-decoder does, and "refuse" raises an error.
+            max_input_length: int, the most ids of a sentence, EOS included. Default: 1024, or the size of a learned
+                position table, and at most the `max_length` of the training if long sentences are split.
+            replace_unknown: bool, whether each word with an unknown piece is replaced by the source word to which that
+                piece attends most.
+            prefixes: list of one str per text, with which the output for this text must begin; "" or None for no
+                prefix. A prefix should end at the end of a word, although the output may continue that word. Items may
+                also be lists of ids, without EOS.
             return_attention, return_token_scores: bool, whether hypotheses get `attention` and `spans`, or
-                `token_scores`. Each costs one more pass over the hypotheses, as does `return_<name>` of a `Teller`,
+                `token_scores`. Each of these costs one more pass over the hypotheses, as does `return_<name>` of a
+                `Teller`,
                 such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or sampling=True with
-                temperature, top_k, top_p and seed; a problem may have other defaults (`decode_defaults`).
+                temperature, top_k, top_p and seed; a problem may override the defaults (`decode_defaults`).
 
         Returns:
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
@@ -112,21 +117,21 @@ class Translator(TextModel):
         split_sentences: str | None = None,
         as_flags: bool = False,
     ) -> SentenceReader:
-        """See `Answerer`; for `split_sentences` see `translate`."""
+        """Returns a `Reader` of texts: see `Answerer`, and `translate` for `split_sentences`."""
         return SentenceReader(self, max_length, long_input, split_sentences, as_flags)
 
     def answer(
         self, readings: Sequence, *, prefixes: Sequence | None = None, utility: str | None = None, **options
     ) -> list[Translation]:
-        """See `Answerer`; a `utility` is for `translate_by_risk`, which is used then."""
+        """Answers readings: see `Answerer`. If a `utility` is given, `translate_by_risk` is used."""
         on_progress = options.pop("on_progress", None)
         by_risk = utility and functools.partial(self.translate_by_risk, utility=utility)
         translate = functools.partial(by_risk or self.translate, **options)
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
 
     def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
-        """Returns the Translation of each `SourceText`, of which at most `longest` ids, EOS not counted, are read."""
-        sources = {at: text for at, text in enumerate(texts) if text.ids}  # a text of only control characters has none
+        """Translates each `SourceText`, of which at most `longest` ids, not counting EOS, are read."""
+        sources = {at: text for at, text in enumerate(texts) if text.ids}  # control characters alone have no ids
         nothing = [] if asked["token_scores"] else None
         translations = [Translation((Hypothesis(text.unchanged, token_scores=nothing),)) for text in texts]
         if on_progress and len(sources) < len(texts):
@@ -147,7 +152,7 @@ class Translator(TextModel):
         return translations
 
     def read(self, text: str, max_input_length: int | None = None) -> SourceText:
-        """Reads a text; `translate` takes the reading in its place, and does not split it.
+        """Converts a text to a reading, which `translate` accepts in place of the text and does not split.
 
         Args:
             text: str.
@@ -163,7 +168,7 @@ class Translator(TextModel):
         return dataclasses.replace(source, ids=ids)
 
     def _hypothesis(self, result, stop, source, pieces, spans, replaces, fields):
-        """Returns the Hypothesis of a result for a `SourceText`, with spans if those of the source are given."""
+        """Converts a search result for a `SourceText` to a Hypothesis, with spans if the source's spans are given."""
         encoder = self.encoders["targets"]
         if spans is None and not source.restores:
             return self.hypothesis(source.prepared, result, stop, **fields)
@@ -194,7 +199,7 @@ class Translator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **arguments,
     ) -> list[Translation]:
-        """Samples translations and ranks them by minimum Bayes risk: the one most similar to all others first.
+        """Samples translations and ranks them by minimum Bayes risk: the sample most similar to all others comes first.
 
         See `t2t_lite.decoding.minimum_bayes_risk`.
 
@@ -202,7 +207,7 @@ class Translator(TextModel):
             texts: list of str.
             utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int.
-            tokenize: the tokenization for BLEU; None: as in evaluations, by default that of the target language.
+            tokenize: the tokenization for BLEU. Default: as in evaluations, usually by the target language.
             split_sentences, long_input, max_input_length, prefixes, on_progress: see `translate`.
             **arguments: arguments of `translate`: temperature, top_k, top_p, seed and so on.
 
@@ -239,7 +244,7 @@ class Translator(TextModel):
         Args:
             texts: list of str.
             targets: list of str, one per text.
-            batch_size: int, pairs per pass; fewer if they are longer than 128 ids.
+            batch_size: int, number of pairs per pass; it is reduced if they are longer than 128 ids.
             on_progress: None, or a function called with the number of pairs in each finished batch.
 
         Returns:
@@ -251,7 +256,7 @@ class Translator(TextModel):
         texts, targets = check_texts(texts), check_texts(targets, "targets")
         if len(texts) != len(targets):
             raise UserError(
-                f"{counted(len(texts), 'text')}, but {counted(len(targets), 'target')}: expected one for each."
+                f"{counted(len(texts), 'text')}, but {counted(len(targets), 'target')}: expected one target per text."
             )
         pairs = []
         for number, pair in enumerate(zip(texts, targets, strict=True), 1):
@@ -262,7 +267,7 @@ class Translator(TextModel):
     def score_ids(
         self, pairs: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
     ) -> list[TargetScore]:
-        """See `score`; takes `pair_ids` of each text and target. Raises `UserError` for ids outside the vocabulary."""
+        """Scores `pair_ids` of texts and targets: see `score`. Raises `UserError` for ids outside the vocabulary."""
         sizes = [self.encoders[side].vocab_size for side in ("inputs", "targets")]
         rows = []
         for number, pair in enumerate(pairs, 1):
@@ -285,8 +290,8 @@ class Translator(TextModel):
             ids = [*self.encoders[side].encode(given), EOS_ID]
             if len(ids) > self.max_input_length:
                 raise UserError(
-                    f"the {what} has {len(ids):,} ids, EOS included; the longest that can be scored has "
-                    f"{self.max_input_length:,}. Split it, or remove it."
+                    f"the {what} has {len(ids):,} ids, EOS included, but at most {self.max_input_length:,} ids can be "
+                    "scored. Split the text, or remove it."
                 )
             found.append(ids)
         if self.searcher.joins_inputs and (length := sum(map(len, found))) > self.searcher.max_length:
@@ -300,11 +305,11 @@ class Translator(TextModel):
         """Translates ids to ids.
 
         Args:
-            inputs: list of lists of int as in records: each ends in EOS (1); what follows is ignored.
+            inputs: list of lists of int as in records: each ends in EOS (1), and any ids after EOS are ignored.
             **options: `SearchOptions`.
 
         Returns:
-            list of lists of int, the ids of the first hypothesis of each, without EOS.
+            list of lists of int, the ids of the first hypothesis per input, without EOS.
 
         Raises:
             UserError: an id is outside the vocabulary, or an option is out of range.
@@ -319,7 +324,7 @@ class Translator(TextModel):
         return [results[0].ids for results in self._search(sources, self.search_options(options))]
 
     def _search(self, sources, options, prefixes=None, on_progress=None):
-        """Returns a list of at most n_best `Hypothesis` for each source, the problem's choice first."""
+        """Returns at most n_best `Hypothesis` per source, best first, reranked if the problem does so."""
         if options.sampling or not (self.problem and self.problem.chooses_output):
             return self.searcher.search(sources, options, prefixes, on_progress)
         every = dataclasses.replace(options, n_best=options.beam_size)
@@ -332,7 +337,7 @@ class Translator(TextModel):
         return found
 
     def _prefixes(self, prefixes, count, sources, rows, options):
-        """Returns the ids of the prefixes of `sources`, {index: non-blank one of `count` texts}, or None."""
+        """Returns the ids of the prefixes of `sources`, {index among `count` texts: non-blank text}, or None."""
         if prefixes is None:
             return None
         prefixes = [
@@ -347,7 +352,7 @@ class Translator(TextModel):
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores, tellers):
-        """Yields the requested extra fields of the `Hypothesis` of each result of each source, as a dict."""
+        """Yields a dict with the requested extra fields of `Hypothesis` for each result of each source."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
         outputs = [result.all_ids for _, result in pairs]
@@ -372,10 +377,11 @@ class Translator(TextModel):
         return memory_attention(self.model)
 
     def checked_length(self, length, name="max_input_length"):
-        """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.
+        """Checks and returns the longest input in ids, EOS included: `length`, or the model's maximum if it is None.
 
         Raises:
-            UserError: not a whole number from 1, or beyond a learned position table; `name` names the argument.
+            UserError: the length is not an integer from 1, or exceeds a learned position table; the message names the
+                argument `name`.
         """
         if length is None:
             return self.max_input_length

@@ -1,4 +1,4 @@
-"""Predictions of answers: their files, their metrics, and the report on them that t2t-score prints."""
+"""Reads files of predicted answers, computes their metrics, and makes the report that t2t-score prints."""
 
 import dataclasses
 import logging
@@ -16,17 +16,17 @@ from t2t_lite.evaluation.scores import warning_of_forms
 _LOGGER = logging.getLogger("t2t_lite")
 RESAMPLES = 1000  # as sacreBLEU's
 SEED = 12345  # likewise
-_ENDS = (2.5, 97.5)  # percentiles: 95 % of the resamples are between them
+_ENDS = (2.5, 97.5)  # percentiles, between which 95 % of the resamples lie
 
 
 class Reference(NamedTuple):
-    """The expected answers.
+    """The expected answers, with which predictions are compared.
 
     Attributes:
         task, path: str.
-        answers: list of str, of floats, or of what else the task's metrics compare.
-        keys: values by which the task matches predictions with answers; for columns the numbers of blank lines, from 1,
-            which have no answer.
+        answers: list of str, floats or other values that the task's metrics compare.
+        keys: values by which the task matches predictions with answers. For columns, these are the numbers (from 1) of
+            blank lines, which have no answer.
     """
 
     task: str
@@ -39,15 +39,15 @@ def read_reference(path, task, columns=(), header=None):
     """Reads the expected answers.
 
     Args:
-        path: str, a file of tab-separated columns, the first of which is the label or number; or another one that the
-            task's `references` reads.
+        path: str, a file of tab-separated columns whose first column is the label or number, or another kind of file
+            that the task's `references` reads.
         task: str, the name of a task with metrics of answers.
-        columns: those of the task's `columns`, such as that of the label or number: each a number from 1, or a name in
-            the first line. Default: see `path`.
-        header: bool, whether the first line names the columns. None: a line that looks like a header is refused.
+        columns: the task's `columns`, such as the column of the label or number, each as a number from 1 or as a name
+            in the first line. Default: see `path`.
+        header: bool, whether the first line names the columns. None: a first line that looks like a header is an error.
 
     Raises:
-        UserError: the file is missing, damaged or of another format.
+        UserError: the file is missing, damaged or in another format.
     """
     task_class = registry.task(task)
     layout = tables.Layout(task_class.columns, tuple(columns), header).check()
@@ -55,33 +55,34 @@ def read_reference(path, task, columns=(), header=None):
 
 
 def read_predictions(path, reference):
-    """Returns the predictions in the order of the reference; warns of texts in another normalization form of Unicode.
+    """Returns the predictions in the order of the reference; warns if their Unicode normalization form differs.
 
     Args:
-        path: str, a file as for `read_reference`, without texts; or another one that the task's `predictions` reads.
+        path: str, a file as for `read_reference` but without texts, or another kind of file that the task's
+            `predictions` reads.
         reference: `Reference`.
 
     Raises:
-        UserError: the file is missing, damaged, of another format, or does not match the reference.
+        UserError: the file is missing, damaged, in another format, or does not match the reference.
     """
     return registry.task(reference.task).predictions(path, reference)
 
 
 def read_predicted_column(path, as_label, reference):
-    """Returns the answers at the beginning of the lines of a file of predictions, after checking their number."""
+    """Returns the answers in the first column of a file of predictions, after checking their number."""
     answers, blanks = read_column(path, as_label)
     if blanks and blanks != reference.keys:
         at = min({*blanks} ^ {*reference.keys})
         raise UserError(
-            f"{path}, line {at}: blank here or in {reference.path}, and not in the other. Expected an answer for each "
-            "line of the reference; t2t-decoder leaves lines blank that it has skipped."
+            f"{path}, line {at}: only one of this file and {reference.path} is blank in this line. Expected an answer "
+            "for each line of the reference; t2t-decoder writes a blank line for each line that it skips."
         )
     check_count(path, len(answers), reference, "line")
     return answers
 
 
 def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
-    """Returns (the answers in a column, numbers of the blank lines, which problems skip as well).
+    """Returns (the answers in a column, numbers of the blank lines, which are also skipped by problems).
 
     Args:
         path: str.
@@ -92,14 +93,15 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
     rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
     column = header = 0
     if rows:
-        (first, cells), layout = rows[0], layout._replace(columns=layout.columns[:1])  # others may be missing
+        # only the first column is needed; the rest may be missing
+        (first, cells), layout = rows[0], layout._replace(columns=layout.columns[:1])
         some = [row for _, row in rows[1 : 1 + tables.LOOKED_AT]]
         (column, *_), _, names = tables.columns_of(f"{path}, line {first}", cells, layout, some)
         if names:
             header, rows = first, rows[1:]
     for at, row in rows:
         if column >= len(row):
-            raise UserError(f"{path}, line {at}: found {counted(len(row), 'column')}. Expected {column + 1} at least.")
+            raise UserError(f"{path}, line {at}: found {counted(len(row), 'column')}. Expected at least {column + 1}.")
     cells = [(at, row[column].strip()) for at, row in rows]
     end = cells[-1][0] if cells else len(lines) + 1
     blanks = [at - header for at, line in lines if header < at < end and not line.strip()]
@@ -111,7 +113,7 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
 
 
 def warn_of_forms(path, answers, golds):
-    """Warns if answers, a list of str, are in another normalization form of Unicode than the expected ones."""
+    """Warns if the Unicode normalization form of answers, a list of str, differs from that of the expected answers."""
     if warning := warning_of_forms(answers, [golds], "answer"):
         _LOGGER.warning(f"{path}: {warning}")
 
@@ -120,21 +122,22 @@ def check_count(path, count, reference, unit):
     """Raises `UserError` unless a file has as many predictions as the reference has answers."""
     if count != len(reference.answers):
         raise UserError(
-            f"{path} has {counted(count, unit)}, {reference.path} has {len(reference.answers):,}. Expected as many "
+            f"{path} has {counted(count, unit)}, but {reference.path} has {len(reference.answers):,}. Expected as many "
             "predictions as references, in the same order."
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class AnswerMetric:
-    """A metric of answers in two steps, the second of which can be repeated for many samples of the answers.
+    """A metric of answers, computed in two steps. The second step can be repeated for many samples of the answers.
 
     Attributes:
-        rows: function of (predicted, expected), two lists of answers, that returns an array with a row for each.
+        rows: function of (predicted, expected), two lists of answers, that returns an array with a row per answer.
         score: function of such rows, at least one, that returns a float.
         check: function that raises `UserError` if the metric needs a package that is not installed.
         allows: function of the list of all answers that returns whether the metric is meaningful for them.
-        is_registered: bool, whether evaluations compute it from answers; False: a metric of that name is in the graph.
+        is_registered: bool, whether evaluations compute the metric from answers; False if a metric with this name is
+            computed in the graph.
     """
 
     rows: Callable
@@ -145,7 +148,7 @@ class AnswerMetric:
 
     @property
     def __wrapped__(self):
-        """A function of the module that defines the metric, by which `inspect` finds the module."""
+        """A function from the module that defines the metric, so that `inspect` finds this module."""
         return self.rows
 
     def __call__(self, predicted, expected):
@@ -173,12 +176,12 @@ def _pairs(predicted, expected):
 
 
 def _codes(predicted, expected):
-    """Returns int [answers, 2], the numbers of the labels in alphabetical order."""
+    """Returns int [answers, 2], the indices of the labels in alphabetical order."""
     return np.unique(_pairs(predicted, expected), return_inverse=True)[1].reshape(-1, 2)
 
 
 def _is_positive(predicted, expected):
-    """Returns bool [answers, 2], whether a label is the last one in alphabetical order: 1, true, yes, positive."""
+    """Returns bool [answers, 2], whether a label is the alphabetically last label, such as 1, true, yes or positive."""
     labels = sorted({*predicted, *expected})
     if len(labels) > 2:
         raise UserError(
@@ -188,7 +191,7 @@ def _is_positive(predicted, expected):
 
 
 def _correlation(correlate):
-    """Returns the score of a correlation, a function of (predicted, expected); with a constant it is 0."""
+    """Returns a correlation, a function of (predicted, expected), as a score; for a constant, the score is 0."""
 
     def score(rows):
         return 0.0 if (rows == rows[0]).all(axis=0).any() else correlate(*rows.T)
@@ -222,7 +225,7 @@ OF_NUMBERS = {
 
 
 def scored_task(name):
-    """Returns the named task, a `Task` subclass. Raises `UserError` unless its answers can be scored."""
+    """Returns a task, a `Task` subclass, by its name. Raises `UserError` unless its answers can be scored."""
     names = [other for other in registry.list_tasks() if registry.task(other).metrics]
     if name not in names:
         raise UserError(f"--task={name}: {nearest(name, names, end=' ')}Expected one of {', '.join(names)}.")
@@ -234,17 +237,20 @@ def metric_names(task, answers, requested=()):
 
     Args:
         task: str, the name of a task with metrics of answers.
-        answers: list of all answers, including those of the systems.
-        requested: names; none: all that suit the answers (`f1_binary` for two labels, `entity_…` for entity tags).
+        answers: list of all answers, both expected and predicted.
+        requested: names of metrics. If empty, all metrics that suit the answers (`f1_binary` for two labels, `entity_…`
+            for entity tags).
 
     Raises:
-        UserError: a name is unknown or of another task, or the metric needs a package that is not installed.
+        UserError: a metric is unknown, belongs to another task, or needs a package that is not installed.
     """
     metrics = registry.task(task).metrics
     for name in requested:
         if name not in metrics:
             near = nearest(name, metrics, end=" ")
-            raise UserError(f"--metrics={name}: unknown for {task}. {near}Expected some of {', '.join(metrics)}.")
+            raise UserError(
+                f"--metrics={name}: {task} has no such metric. {near}Expected one or more of {', '.join(metrics)}."
+            )
     names = requested or [name for name, metric in metrics.items() if metric.allows(answers)]
     for name in names:
         metrics[name].check()
@@ -252,22 +258,22 @@ def metric_names(task, answers, requested=()):
 
 
 def make_report(task, names, expected, predicted, baseline=None, resamples=RESAMPLES):
-    """Scores answers, and compares them with those of another system if there is one.
+    """Scores answers, and compares them with the answers of a baseline system if there is one.
 
     The answers are resampled with replacement and scored, with the same samples for all metrics and both systems (Efron
-    1979; Koehn 2004). Samples consist of whole sentences with tags, and of whole questions.
+    1979; Koehn 2004). Samples consist of whole tagged sentences or whole questions.
 
     Args:
         task: str, the name of a task with metrics of answers.
-        names: list of str, names of its metrics.
+        names: list of str, names of the task's metrics.
         expected, predicted: lists of answers.
-        baseline: list of answers of another system, or None.
+        baseline: list of the answers of a baseline system, or None.
         resamples: int, number of resamples.
 
     Returns:
-        {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval": [low, high]}}}. With a baseline
-        there are also "baseline" and "baseline_interval", the "difference" and its "difference_interval", and the
-        "p_value": the probability of a difference at least as large between equally good systems.
+        {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval": [low, high]}}}. With a
+        baseline, each metric also has "baseline", "baseline_interval", "difference", "difference_interval" and
+        "p_value", which is the probability of a difference at least as large between equally good systems.
     """
     systems = [predicted] if baseline is None else [predicted, baseline]
     metrics = [registry.task(task).metrics[name] for name in names]
@@ -298,8 +304,8 @@ def _interval(sample):
 
 
 def _p_value(difference, differences):
-    """Returns the share of resamples whose difference is as far from their mean as the real one is from 0."""
-    # As in sacreBLEU, one is added to both counts; systems with the same score have 1.
+    """Returns the share of resamples whose difference is as far from the mean as the actual difference is from 0."""
+    # As in sacreBLEU, 1 is added to both counts, so systems with equal scores have a p-value of 1.
     if difference == 0:
         return 1.0
     as_large = np.abs(differences - differences.mean()) >= abs(difference)
@@ -307,7 +313,7 @@ def _p_value(difference, differences):
 
 
 def as_text(report):
-    """Returns the lines of a report."""
+    """Formats a report as lines of text."""
     width = max(map(len, report["metrics"]))
     lines = []
     for name, entry in report["metrics"].items():
@@ -320,7 +326,7 @@ def as_text(report):
             )
         lines.append(line)
     count, unit = report["answers"], registry.task(report["task"]).unit
-    return [*lines, f"{count:,} {unit}{'s' * (count != 1)}; in brackets 95 % of {report['resamples']:,} resamples"]
+    return [*lines, f"{count:,} {unit}{'s' * (count != 1)}; brackets contain 95 % of {report['resamples']:,} resamples"]
 
 
 def _score_text(score, interval, sign=""):

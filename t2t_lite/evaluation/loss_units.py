@@ -1,4 +1,4 @@
-"""A loss by the units that a problem counts: the words of a text, the dimensions of an image, the notes of a piece."""
+"""Converts a loss per id into a loss per unit, such as words, dimensions of an image or notes of a piece."""
 
 import math
 
@@ -17,7 +17,7 @@ _MEASURES = {
 
 
 def check_loss_metrics(problem):
-    """Raises `UserError` unless all of `Problem.loss_metrics` are measures per unit."""
+    """Raises `UserError` unless all names in `Problem.loss_metrics` are measures per unit."""
     for name in problem.loss_metrics:
         measure, per, unit = name.partition("_per_")
         if measure not in _MEASURES or not (per and unit):
@@ -26,13 +26,13 @@ def check_loss_metrics(problem):
 
 
 def losses_by_unit(nats, counts, names):
-    """Returns {name: float}, a loss per unit.
+    """Returns {name: loss per unit, a float}.
 
     Args:
         nats: float, the mean loss per id.
-        counts: {"id", and units such as "word": int} of a split; a unit may be missing. Their ratios apply to a part of
-            the split as well, as in tensor2tensor's tables.
-        names: those of a problem's `loss_metrics`, such as "bits_per_dim"; the last part is the unit.
+        counts: {"id" or a unit such as "word": int} for a split; a unit may be missing. The ratios of counts are also
+            used for a part of the split, as in tensor2tensor's tables.
+        names: a problem's `loss_metrics`, such as "bits_per_dim"; the last part of a name is the unit.
     """
     found = {}
     for name in names:

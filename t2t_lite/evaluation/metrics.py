@@ -9,26 +9,26 @@ from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
 
-_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics: teacher-forced, and others
+_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics: "logits" are teacher-forced
 
 
 def token_accuracy(logits, labels):
-    """Returns (the number of labels that are the most probable ids, the number of labels), int64 scalars."""
+    """Returns (number of labels that are predicted as the most probable id, number of labels), int64 scalars."""
     hits = (tf.argmax(logits, axis=-1, output_type=tf.int32) == labels) & (labels != 0)
     return tf.math.count_nonzero(hits), tf.math.count_nonzero(labels)
 
 
 registry.register_metric("token_accuracy")(token_accuracy)
-registry.register_metric("accuracy")(token_accuracy)  # of classes, one label per example
+registry.register_metric("accuracy")(token_accuracy)  # the metric for classes, with one label per example
 registry.register_metric("sentence_accuracy", feature="sentence")(token_accuracy)  # see sentence_pretraining_own
 
-registry.list_tasks()  # they register the metrics of their answers
+registry.list_tasks()  # listing the tasks imports them, and they register the metrics of their answers
 
-_BESIDE = {"bleu": ("chrf",)}  # computed as well: chrF costs little and does not depend on a tokenization
+_BESIDE = {"bleu": ("chrf",)}  # chrF is also computed, because it is cheap and does not depend on a tokenization
 
 
 def _of_texts(name):
-    """Returns a metric of texts by sacreBLEU, see `scores.METRICS`."""
+    """Returns a metric of texts that sacreBLEU computes, see `scores.METRICS`."""
 
     def metric(outputs, references, tokenize=DEFAULT, language=None):
         score = corpus_scores(outputs, references, [name], tokenize, ter_options_of(language), where=None)[name]
@@ -61,7 +61,7 @@ def check_features(problem, names, predicted):
         feature = registry.metric(name).feature
         if feature not in predicted:
             raise UserError(
-                f"metric {name}: is of {feature!r}, which the model does not predict. It predicts "
+                f"metric {name}: measures {feature!r}, which the model does not predict. It predicts "
                 f"{', '.join(predicted)}. Change eval_metrics of {problem.name}, or the metric's feature."
             )
 
@@ -72,7 +72,7 @@ def lower_is_better(name):
 
 
 def metrics_of(line):
-    """Returns the metrics in an "evaluation" line of a log, a dict of float."""
+    """Returns the metrics in an "evaluation" entry of a log, {name: float}."""
     return {
         name: value
         for name, value in line.items()
@@ -81,41 +81,41 @@ def metrics_of(line):
 
 
 def own_metrics(problem, hparams):
-    """Returns the names of a problem's teacher-forced metrics, and of those that the hyperparameter eval_metrics adds.
+    """Returns the names of a problem's teacher-forced metrics and of metrics that the hyperparameter eval_metrics adds.
 
     Raises:
-        UserError: a name that eval_metrics adds is not registered.
+        UserError: a name in the hyperparameter eval_metrics is not registered.
     """
     return list(dict.fromkeys([*problem.eval_metrics(), *_added(hparams, _OF_BATCHES)]))
 
 
 def output_metrics(problem, hparams):
-    """Returns the names of the metrics of real outputs; the problem's own, `eval_decode_metric`, is last.
+    """Returns the names of the metrics of decoded outputs; the problem's `eval_decode_metric` is last.
 
-    These include the metrics that the hyperparameter eval_metrics adds, and chrF if there is BLEU.
+    These include the metrics that the hyperparameter eval_metrics adds, and chrF if BLEU is among them.
 
     Raises:
-        UserError: a name is not registered, or the problem has no outputs.
+        UserError: a name is not registered, or the problem does not decode outputs.
     """
     added, main = _added(hparams, _OF_OUTPUTS), problem.eval_decode_metric
     if added and not main:
         raise UserError(
-            f"eval_metrics has {added[0]}, a metric of {registry.metric(added[0]).of}: evaluations of {problem.name} "
-            "make no outputs. Leave it out."
+            f"eval_metrics={added[0]}: this metric is for {registry.metric(added[0]).of}, but evaluations of "
+            f"{problem.name} do not decode outputs. Remove it."
         )
     names = dict.fromkeys([*added, *_BESIDE.get(main, ())])
     return [*(name for name in names if name != main), *filter(None, [main])]
 
 
 def shown_metrics(problem, hparams, found):
-    """Returns the names of the metrics in the line of an evaluation: a loss, a score, and the requested ones.
+    """Returns the names of the metrics in an evaluation's log line: a loss, a score, and the requested metrics.
 
-    The score is that of outputs, or of a language model its loss by the problem's unit, such as bits per byte, or else
-    the problem's last teacher-forced metric.
+    The score is the metric of decoded outputs. Without outputs, it is a language model's loss per unit, such as bits
+    per byte, or else the problem's last teacher-forced metric.
 
     Args:
         problem: Problem.
-        hparams: HParams, of which eval_metrics is used.
+        hparams: HParams, whose eval_metrics is used.
         found: names of all metrics, in order.
     """
     by_unit = problem.loss_metrics if registry.task_of(problem).is_text else ()
@@ -135,16 +135,17 @@ def _added(hparams, kinds):
 def metric_names(problem, hparams):
     """Returns the names of the metrics of a run's evaluations, a tuple of str.
 
-    Losses and costs of a model's further features, "loss_<feature>" and "cost_<feature>", are not included.
+    The losses and costs of a model's further features, "loss_<feature>" and "cost_<feature>", are not included.
 
     Args:
         problem: Problem.
-        hparams: HParams: eval_metrics and eval_tokenization are used; without eval_decode_examples there are no
-            outputs.
+        hparams: HParams, whose eval_metrics and eval_tokenization are used. If eval_decode_examples is 0, no outputs
+            are decoded.
 
     Raises:
-        UserError: a metric is not registered, is not of that kind or of another task, or its package is not installed;
-            likewise the tokenization; or one of `loss_metrics` is not a measure per unit.
+        UserError: a metric is not registered, is of the wrong kind or for another task, or its package is not
+            installed; the tokenization is unknown or its package is not installed; or an entry of `loss_metrics` is not
+            a measure per unit.
     """
     of_outputs = output_metrics(problem, hparams)
     check_loss_metrics(problem)
@@ -158,7 +159,7 @@ def metric_names(problem, hparams):
                 metric = registry.metric(name)
             if metric.of not in kinds:
                 raise UserError(
-                    f"{problem.name}: {where} has {name}, a metric of {metric.of}. Expected one of "
+                    f"{problem.name}: {where} has {name}, a metric for {metric.of}. Expected a metric for "
                     f"{' or '.join(kinds)}."
                 )
             if metric.of == "answers":
@@ -170,16 +171,16 @@ def metric_names(problem, hparams):
 
 
 def _check_answer_metric(name, problem):
-    """Raises `UserError` if a metric of answers belongs to another task; users' metrics suit any task."""
+    """Raises `UserError` if a metric of answers belongs to another task; metrics that users register suit any task."""
     task, tasks = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
     if not task.metrics:
         raise UserError(
-            f"{problem.name}: eval_metrics has a metric of answers, which its task, {problem.task}, does not have. "
-            f"Expected one of {', '.join(other.name for other in tasks if other.metrics)}."
+            f"{problem.name}: eval_metrics has a metric for answers, but its task, {problem.task}, does not predict "
+            f"answers. Expected one of {', '.join(other.name for other in tasks if other.metrics)}."
         )
     others = [other.name for other in tasks if name in other.metrics]
     if others and name not in task.metrics:
         expected = ", ".join(task.metrics)
-        raise UserError(f"{name}: a metric of {others[0]}, not of {problem.task}. Expected one of {expected}.")
+        raise UserError(f"{name}: this metric is for {others[0]}, not for {problem.task}. Expected one of {expected}.")
     if others:
         task.metrics[name].check()

@@ -1,4 +1,4 @@
-"""Translations and references in files, and the scores of tensor2tensor's own BLEU."""
+"""Reads translations and references from files, and computes tensor2tensor's own BLEU."""
 
 import functools
 import logging
@@ -16,11 +16,11 @@ from t2t_lite.evaluation.scores import check_texts
 from t2t_lite.files.pipes import is_device, open_device
 
 _LOGGER = logging.getLogger("t2t_lite")
-_LAST_CODE_POINT = 0x20000  # the planes beyond have no punctuation or symbols
+_LAST_CODE_POINT = 0x20000  # no punctuation or symbols have code points from here on
 
 
 class _Pipe:
-    """A source for `plain_text.read_lines` that is not seekable, such as bash's <(zcat file)."""
+    """A non-seekable source for `plain_text.read_lines`, such as bash's <(zcat file)."""
 
     def __init__(self, path):
         self._path = path
@@ -33,11 +33,12 @@ class _Pipe:
 
 
 def read_lines(path, side=""):
-    """Returns the lines of a file or a pipe, a list of str; - is standard input.
+    """Returns the lines of a file, a pipe or standard input ("-"), a list of str.
 
     Args:
         path: str.
-        side: the side to read of a test set of WMT (`wmt_files`), such as `wmt_files.SOURCE`; "": read it as lines.
+        side: the side to read if the file is a WMT test set (`wmt_files`), such as `wmt_files.SOURCE`; "" to read plain
+            lines.
 
     Raises:
         UserError: the file is missing, unreadable, empty or damaged.
@@ -49,10 +50,10 @@ def read_lines(path, side=""):
 
 
 def read_references(paths):
-    """Returns a list of lists of str, one per file; of a test set in XML, one per complete reference.
+    """Returns a list of lists of str, one per file; for a test set in XML, one per complete reference.
 
     Raises:
-        UserError: as `read_lines`, or for unequal numbers of lines.
+        UserError: see `read_lines`; also if the numbers of lines differ.
     """
     references = []
     for path in paths:
@@ -60,23 +61,23 @@ def read_references(paths):
         found = wmt_files.read_sides(path, wmt_files.REFERENCE) if is_set else [read_lines(path)]
         if references and len(found[0]) != len(references[0]):
             raise UserError(
-                f"{path} has {counted(len(found[0]), 'line')}, {paths[0]} has {len(references[0])}: "
-                "expected references of one text."
+                f"{path} has {counted(len(found[0]), 'line')}, but {paths[0]} has {len(references[0])}. Expected "
+                "references for the same text."
             )
         references += found
     return references
 
 
 def read_translation(path, other_path, count, advice="Expected as many.", side=wmt_files.TRANSLATION):
-    """Returns `read_lines` of a file. Raises `UserError` unless there are `count` of them, as in the other file."""
+    """Returns the lines of a file, see `read_lines`. Raises `UserError` unless there are `count` lines."""
     lines = read_lines(path, side)
     if len(lines) != count:
-        raise UserError(f"{path} has {counted(len(lines), 'line')}, {other_path} has {count}. {advice}")
+        raise UserError(f"{path} has {counted(len(lines), 'line')}, but {other_path} has {count}. {advice}")
     return lines
 
 
 def tensor2tensor_scores(translation, references, variant="both"):
-    """Returns {"BLEU_uncased": float, "BLEU_cased": float}, or one of them, computed as in tensor2tensor."""
+    """Returns {"BLEU_uncased": float, "BLEU_cased": float} or only one of them, computed as in tensor2tensor."""
     return {
         f"BLEU_{case}": tensor2tensor_bleu(*check_texts(translation, references), case == "uncased")
         for case in ("uncased", "cased")
@@ -85,24 +86,24 @@ def tensor2tensor_scores(translation, references, variant="both"):
 
 
 def note_tensor2tensors_words(lines):
-    """Logs that tensor2tensor's scores mean little if a reference, a list of str, has hardly any spaces."""
+    """Warns that tensor2tensor's scores mean little if a reference, a list of str, has hardly any spaces."""
     if lacks_spaces(lines):
         _LOGGER.info(
-            "BLEU_uncased and BLEU_cased, tensor2tensor's, take a line without spaces for one word: they mean "
-            "little for this reference."
+            "tensor2tensor's BLEU_uncased and BLEU_cased count a line without spaces as one word, so they mean little "
+            "for this reference."
         )
 
 
 def tensor2tensor_bleu(hypotheses, references, lowercase=False):
-    """Returns BLEU-4 of a corpus, from 0 to 100.
+    """Returns tensor2tensor's BLEU-4 of a corpus, from 0 to 100.
 
-    An order for which the hypotheses have no n-grams counts as entirely correct, and the others are smoothed even if
-    not a single word is correct. sacreBLEU's score is 0 in both cases.
+    An n-gram order for which the hypotheses have no n-grams counts as entirely correct. The other orders are smoothed
+    even if not a single word is correct. sacreBLEU's score is 0 in both cases.
 
     Args:
         hypotheses: list of str, detokenized text, one per sentence.
-        references: list of lists of str, one per reference translation. tensor2tensor has only one; with several,
-            n-grams and lengths are compared as in sacreBLEU.
+        references: list of lists of str, one per reference translation. tensor2tensor supports only one reference; with
+            several references, n-grams and lengths are compared as in sacreBLEU.
         lowercase: bool, whether to ignore case.
     """
     hypotheses, *references = (
@@ -118,7 +119,7 @@ def tensor2tensor_bleu(hypotheses, references, lowercase=False):
 
 
 def tokens(text):
-    """Returns the words, punctuation marks and symbols of a text; a mark next to a digit may be part of the number."""
+    """Splits a text into words, punctuation marks and symbols; a mark next to a digit may be part of the number."""
     for pattern, parts in _rules():
         text = pattern.sub(parts, text)
     return text.split()
@@ -126,7 +127,10 @@ def tokens(text):
 
 @functools.cache
 def _rules():
-    """Returns pairs of an expression and its replacement. The backslash does not count as punctuation there."""
+    """Returns pairs (regular expression, replacement).
+
+    As in tensor2tensor, the backslash does not count as punctuation.
+    """
     characters = [chr(code) for code in range(_LAST_CODE_POINT) if code != ord("\\")]
     marks, symbols = (
         "".join(re.escape(c) for c in characters if unicodedata.category(c).startswith(kind)) for kind in "PS"

@@ -1,4 +1,4 @@
-"""A report on the scores of a translation, as a dict and as text: by length, the worst, compared with another one."""
+"""Reports the scores of a translation as a dict and as text: by length, for the worst sentences, against a baseline."""
 
 import dataclasses
 import itertools
@@ -33,17 +33,17 @@ def make_report(
     worst=0,
     worst_by="chrf",
 ):
-    """Returns the requested scores as a dict of numbers, str, lists and dicts.
+    """Computes the requested scores; returns a dict of JSON values.
 
     Args:
-        paths: dict of the names of the texts in the report: "translation", "reference" (a list), "baseline".
+        paths: dict of the texts' names for the report: "translation", "reference" (a list), "baseline".
         references: list of lists of str, one per reference translation.
-        translation, baseline, source: lists of str; the last two may be None.
+        translation, baseline, source: lists of str; `baseline` and `source` may be None.
         metrics, tokenize, ter: as for `corpus_scores`.
-        variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
+        variant: the variants of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
         by_length: bool, whether to score sentences by length.
         worst: int, number of worst sentences to show.
-        worst_by: metric that ranks them.
+        worst_by: metric that ranks these sentences.
     """
     options = {"metrics": metrics, "tokenize": tokenize, "ter": ter}
     report = {
@@ -82,7 +82,7 @@ def _buckets(translation, references, options):
 
 
 def as_text(report):
-    """Returns the lines of the report as text; parts are separated by an empty line."""
+    """Formats the report as lines of text; an empty line separates its parts."""
     lines = [f"{name} = {score:6.2f}" for name, score in report["tensor2tensor"].items()]
     lines += [f"{name} = {entry['score']:.2f} ({entry['signature']})" for name, entry in report["scores"].items()]
     for part, show in (("comparison", _comparison_text), ("by_length", _length_text), ("worst", _worst_text)):
@@ -110,28 +110,29 @@ def _length_text(part):
         values = [*bucket["scores"].values(), *(baseline[at]["scores"].values() if baseline else ())]
         counts = [bucket["words"], str(bucket["sentences"]), f"{bucket['length_ratio']:.3f}"]
         rows.append([*counts, *(f"{value:.2f}" for value in values)])
-    return [f"by words of the reference (tokenization {part['tokenization']})", *table(rows)]
+    return [f"by number of words in the reference (tokenization {part['tokenization']})", *table(rows)]
 
 
 def _worst_text(part):
-    lines = [f"the worst {len(part['sentences'])} by {part['metric']} of the sentence"]
+    lines = [f"worst sentences by {part['metric']}: {len(part['sentences'])}"]
     for sentence in part["sentences"]:
         lines.append(f"line {sentence['line']}: {part['metric']} = {sentence['score']:.2f}")
         texts = [(name, sentence[name]) for name in ("source", "translation", "baseline") if name in sentence]
         texts += [("reference", text) for text in sentence["references"]]
-        lines += [f"  {name:11}  {plain_text.clean(text)}".rstrip() for name, text in texts]  # for a terminal
+        # Texts are cleaned, so that they are safe for a terminal.
+        lines += [f"  {name:11}  {plain_text.clean(text)}".rstrip() for name, text in texts]
     return lines
 
 
 @dataclasses.dataclass(frozen=True)
 class Bucket:
-    """The sentences whose references have similarly many words.
+    """A group of sentences whose references have similar numbers of words.
 
     Attributes:
-        words: str, how many, both ends inclusive, such as "10-19"; of the last bucket "60+".
+        words: str, the range of the number of words, both ends inclusive, such as "10-19"; "60+" for the last bucket.
         sentences: number of sentences, at least 1.
-        length_ratio: words of the translations / words of the references.
-        scores: {title in `METRICS`: float} of these sentences as a corpus.
+        length_ratio: number of words in the translations / number of words in the references.
+        scores: {title in `METRICS`: float}, the corpus scores of these sentences.
     """
 
     words: str
@@ -141,11 +142,11 @@ class Bucket:
 
 
 class ScoredSentence(NamedTuple):
-    """One sentence and its score.
+    """A sentence and its score.
 
     Attributes:
-        line: int, from 1.
-        score: score of the sentence alone, 0 to 100; TER can be higher.
+        line: int, number of the line, from 1.
+        score: score of the single sentence, 0 to 100; TER can be higher.
     """
 
     line: int
@@ -155,12 +156,12 @@ class ScoredSentence(NamedTuple):
 def scores_by_length(
     hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, limits=LENGTH_LIMITS, ter=None
 ):
-    """Scores sentences in groups of similar length.
+    """Scores groups of sentences of similar length.
 
     Args:
         hypotheses, references, metrics, tokenize, ter: as for `corpus_scores`. The length is the number of words of the
             first reference after `tokenize`.
-        limits: increasing ints; a bucket ends before each.
+        limits: increasing ints; each bucket ends before one of these lengths.
 
     Returns:
         list of nonempty `Bucket`s, the shortest sentences first.
@@ -186,12 +187,12 @@ def scores_by_length(
 
 
 def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAULT, ter=None):
-    """Returns the `count` sentences with the worst scores, the worst first; ties are in the order of the text.
+    """Returns the `count` sentences with the worst scores, worst first; ties keep the order of the text.
 
     Args:
         hypotheses, references, tokenize, ter: as for `corpus_scores`.
         count: int.
-        metric: a name in `METRICS`. Sentence BLEU leaves out n-gram orders that the sentence is too short for.
+        metric: a name in `METRICS`. Sentence BLEU skips n-gram orders for which the sentence is too short.
 
     Returns:
         list of `ScoredSentence`.
@@ -211,16 +212,16 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAU
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Two translations of one text by one metric.
+    """The comparison of two translations of a text by one metric.
 
     Attributes:
-        baseline, translation: scores of all sentences.
-        baseline_interval, translation_interval: half the width of the 95 % confidence interval, which is centered on
-            the mean of the resamples, usually within 0.1 of the score.
-        difference: of the scores, above 0 where the translation's is the higher one.
+        baseline, translation: the corpus scores of the two translations.
+        baseline_interval, translation_interval: half the width of the 95 % confidence interval. The interval is
+            centered on the mean of the resamples, which is usually within 0.1 of the score.
+        difference: difference of the scores, above 0 if the translation's score is higher.
         p_value: probability of a difference at least as large between equally good translations. If it is small
             (< 0.05), the difference is unlikely to come from the choice of sentences.
-        signature: sacreBLEU's, with the number of resamples and the seed.
+        signature: sacreBLEU's signature, with the number of resamples and the seed.
     """
 
     baseline: float
@@ -233,9 +234,9 @@ class Comparison:
 
 
 def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, ter=None):
-    """Compares translations of the same text by 1,000 resamples of its sentences.
+    """Compares two translations of the same text by 1,000 bootstrap resamples of its sentences.
 
-    As in sacreBLEU, the environment variable SACREBLEU_SEED seeds the resamples (default 12345; "none": a different
+    As in sacreBLEU, the environment variable SACREBLEU_SEED seeds the resamples (default 12345; "none" for a different
     seed each time).
 
     Args:
@@ -259,7 +260,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
         test = PairedTest(systems, {name: metric}, references, test_type="bs", n_samples=_RESAMPLES)
         signatures, results = test()
         (signature,) = signatures.values()
-        (title,) = signatures  # sacreBLEU's own name of the metric
+        (title,) = signatures  # sacreBLEU's own name for the metric
         first, second = results[title]
         compared[name] = Comparison(
             baseline=first.score,
@@ -267,7 +268,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
             translation=second.score,
             translation_interval=float(second.ci),
             difference=second.score - first.score,
-            # sacreBLEU's is 0.001 for a translation against itself
+            # sacreBLEU gives 0.001 for a translation compared with itself
             p_value=1.0 if second.score == first.score else second.p_value,
             signature=signature.format(),
         )
@@ -277,4 +278,4 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
 def _check_seed():
     seed = os.environ.get("SACREBLEU_SEED", "none")
     if seed.lower() != "none" and not seed.isdecimal():
-        raise UserError(f"SACREBLEU_SEED={seed}: expected a whole number, or none for other resamples each time.")
+        raise UserError(f"SACREBLEU_SEED={seed}: expected a whole number, or none for different resamples each time.")

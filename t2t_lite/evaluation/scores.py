@@ -1,4 +1,4 @@
-"""Corpus scores by sacreBLEU, with signatures that make them comparable; warnings of texts that distort them."""
+"""Computes corpus scores with sacreBLEU, with signatures that make them comparable, and warns of unsuitable texts."""
 
 import dataclasses
 import logging
@@ -23,12 +23,13 @@ __all__ = [
 ]
 
 _LOGGER = logging.getLogger("t2t_lite")
-# The name of a metric, and its printed title. BLEU is "sacreBLEU", in contrast to tensor2tensor's BLEU_cased.
+# The names of metrics and their printed titles. BLEU is printed as sacreBLEU, in contrast to tensor2tensor's
+# BLEU_cased.
 METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-# TER takes two to five seconds for a thousand sentences of news, and half a minute for one line of 800 words.
+# TER takes 2 to 5 seconds for 1,000 sentences of news, but half a minute for one line of 800 words.
 DEFAULT_METRICS = ("bleu", "chrf")
-_TOKENIZED_LINES = 100  # sacreBLEU's limit for its warning
-_LONG_FOR_TER = 300  # words: seconds for one line
+_TOKENIZED_LINES = 100  # number of tokenized lines above which sacreBLEU also warns
+_LONG_FOR_TER = 300  # number of words for which TER needs seconds per line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +48,7 @@ def corpus_bleu(
 ) -> Score:
     """BLEU-4 of a corpus, as sacreBLEU computes it.
 
-    tensor2tensor's own BLEU (utils/bleu_hook.py) is almost this with `tokenize="intl"`: see
+    tensor2tensor's own BLEU (utils/bleu_hook.py) is almost equal to this score with `tokenize="intl"`; see
     `t2t_lite.evaluation.score_files`.
 
     Args:
@@ -80,20 +81,20 @@ def corpus_scores(
     ter: dict | None = None,
     where: str | None = "",
 ) -> dict[str, Score]:
-    """Several scores of a corpus; all but TER are cased, as in sacreBLEU.
+    """Computes several scores of a corpus; all except TER are cased, as in sacreBLEU.
 
     Args:
         hypotheses, references: as for `corpus_bleu`.
         metrics: names in `METRICS`.
         tokenize: one of `TOKENIZATIONS`; used only by BLEU.
         ter: {name in `ter_options.TER_OPTIONS`: bool}; used only by TER.
-        where: name of the translation in warnings, such as its path. None: no warnings.
+        where: name of the translation in warnings, such as its path. If None, no warnings are logged.
 
     Returns:
         {name: `Score`}, in the order of `metrics`. A lower TER is better.
 
     Raises:
-        UserError: as `corpus_bleu`, or if a metric is unknown, or an option of TER has no effect.
+        UserError: see `corpus_bleu`; also if a metric is unknown or an option of TER has no effect.
     """
     hypotheses, references = check_texts(hypotheses, references)
     check_metrics(metrics)
@@ -104,26 +105,27 @@ def corpus_scores(
 
 
 def warn_of_texts(hypotheses, references, metrics, where=""):
-    """Logs the `text_warnings`, prefixed by `where` unless it is "". Without metrics, references are not judged."""
+    """Logs the `text_warnings`, prefixed by `where` unless it is "". Without metrics, references are not checked."""
     for warning in text_warnings(hypotheses, references, metrics):
         _LOGGER.warning(f"{where}: {warning}" if where else warning)
 
 
 def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter=None):
-    """Returns sacreBLEU's metric.
+    """Returns the metric object of sacreBLEU for a name.
 
     Args:
         name: a name in `METRICS`.
         tokenize, lowercase: used only by BLEU.
-        of_sentences: used only by BLEU: whether to skip n-gram orders for which a sentence is too short.
-        ter: used only by TER: {name in `ter_options.TER_OPTIONS`: bool}, or None.
+        of_sentences: whether to skip n-gram orders for which a sentence is too short; used only by BLEU.
+        ter: {name in `ter_options.TER_OPTIONS`: bool}, or None; used only by TER.
 
     Raises:
         UserError: the tokenization is unknown or not installed, or an option of TER has no effect.
     """
     if name == "bleu":
         check_tokenization(tokenize)
-        # force: no warning about tokenized text at each of many calls; `text_warnings` has its own.
+        # force disables sacreBLEU's warning about tokenized text in each of many calls; `text_warnings` has a separate
+        # one.
         return sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=of_sentences, force=True)
     if name == "ter":
         check_ter_options(ter or {})
@@ -142,7 +144,7 @@ def titles(names):
 
 
 def by_title(by_name):
-    """Returns {title: {"score", "signature"}} for the {name: `Score`} of `corpus_scores`, for JSON."""
+    """Converts {name: `Score`} from `corpus_scores` to {title: {"score", "signature"}}, for JSON."""
     return {METRICS[name]: dataclasses.asdict(score) for name, score in by_name.items()}
 
 
@@ -152,7 +154,7 @@ def signature_lines(by_name):
 
 
 def best_of(scored):
-    """Returns the key of the best scores; ties of the first metric are broken by the next one, then by the first key.
+    """Returns the key of the best scores; ties are broken by the next metric, and finally by the first key.
 
     Args:
         scored: {key: {name: `Score`}} as returned by `corpus_scores`, all with the same metrics.
@@ -165,17 +167,17 @@ def best_of(scored):
 
 
 def check_metrics(names, where="metrics"):
-    """Raises `UserError` unless there is at least one metric and all are different names in `METRICS`."""
+    """Raises `UserError` unless `names` has one or more different names in `METRICS`."""
     for name in names:
         if name not in METRICS:
             close = nearest(name, METRICS)
-            raise UserError(f"{where}={name}: unknown. {close} All: {', '.join(METRICS)}.".replace("  ", " "))
+            raise UserError(f"{where}={name}: unknown metric. {close} All: {', '.join(METRICS)}.".replace("  ", " "))
     if not names or len(set(names)) < len(names):
         raise UserError(f"{where}={','.join(names)}: expected one or more of {', '.join(METRICS)}, each once.")
 
 
 def check_texts(hypotheses, references):
-    """Returns (list of str, list of lists of str, one per reference translation).
+    """Returns hypotheses and references as (list of str, list of lists of str, one per reference translation).
 
     Raises:
         UserError: the lists are empty or of unequal lengths.
@@ -186,37 +188,37 @@ def check_texts(hypotheses, references):
     for reference in references:
         if len(hypotheses) != len(reference):
             raise UserError(
-                f"{counted(len(hypotheses), 'translation')} but {counted(len(reference), 'reference')}: "
-                "expected one for each."
+                f"found {counted(len(hypotheses), 'translation')} but {counted(len(reference), 'reference')}. Expected "
+                "one reference per translation."
             )
     if not hypotheses:
-        raise UserError("no sentences to score: the translations and the references are empty.")
+        raise UserError("there are no sentences to score, because the translations and the references are empty.")
     return hypotheses, references
 
 
 def _score(metric, hypotheses, references):
     score, signature = metric.corpus_score(hypotheses, references).score, metric.get_signature().format()
-    # sacreBLEU's rounding gives a BLEU of 100.00000000000004
+    # due to rounding, sacreBLEU may give a BLEU of 100.00000000000004
     return Score(score if isinstance(metric, sacrebleu.metrics.TER) else min(score, 100.0), signature)
 
 
 def text_warnings(hypotheses, references, metrics):
-    """Returns warnings about texts to be scored, a list of str.
+    """Checks texts that are to be scored; returns warnings, a list of str.
 
     Args:
         hypotheses: list of str.
         references: list of lists of str, one per reference translation.
-        metrics: {name: sacreBLEU's metric}, as `scores.make_metric` returns them.
+        metrics: {name: result of `make_metric`}.
     """
     warnings = [_warning_of_spaces(name, metrics[name], references[0]) for name in ("bleu", "ter") if name in metrics]
     warnings.append(warning_of_forms(hypotheses, references))
-    if "bleu" in metrics or "ter" in metrics:  # chrF uses the best reference
+    if "bleu" in metrics or "ter" in metrics:  # blank lines do not affect chrF, which uses the best reference
         warnings += _warnings_of_blanks(references)
     tokenized = sum(line.endswith(" .") for line in hypotheses)
     if tokenized > _TOKENIZED_LINES:
-        warnings.append(f"{tokenized} lines end in a blank and a full stop. sacreBLEU expects detokenized text.")
+        warnings.append(f"{tokenized} lines end in a space and a full stop. sacreBLEU expects detokenized text.")
     if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in hypotheses):
-        warnings.append(f"TER takes long where lines have more than {_LONG_FOR_TER} words.")
+        warnings.append(f"TER is slow for lines with more than {_LONG_FOR_TER} words.")
     return [warning for warning in warnings if warning]
 
 
@@ -227,21 +229,21 @@ def _warning_of_spaces(name, metric, lines):
         return ""
     if name == "bleu":
         return (
-            f"BLEU with the tokenization {metric.tokenizer_signature} needs spaces, and the references hold next to "
-            f"none: a line counts as one word. Expected --tokenization={suggested}; in Python tokenize={suggested!r}."
+            f"BLEU with the tokenization {metric.tokenizer_signature} needs spaces, but the references contain hardly "
+            f"any, so a line counts as one word. Expected --tokenization={suggested}; in Python tokenize={suggested!r}."
         )
     if metric.normalized and metric.asian_support:
-        advice = "sacreBLEU's TER has no option for this script; BLEU and chrF have."
+        advice = "sacreBLEU's TER does not support this script; use BLEU or chrF."
     else:
         advice = (
-            "Expected --ter_normalized --ter_asian_support, for Chinese and Japanese; in Python ter={'normalized': "
+            "For Chinese and Japanese, expected --ter_normalized --ter_asian_support; in Python ter={'normalized': "
             "True, 'asian_support': True}."
         )
-    return f"TER needs spaces, and the references hold next to none: a line counts as one word. {advice}"
+    return f"TER needs spaces, but the references contain hardly any, so a line counts as one word. {advice}"
 
 
 def _warnings_of_blanks(references):
-    """Yields a warning for each reference with blank lines where another one has text."""
+    """Yields a warning for each reference with blank lines where another reference has text."""
     for number, reference in enumerate(references, 1):
         blank = [
             at
@@ -251,13 +253,13 @@ def _warnings_of_blanks(references):
         if blank:
             yield (
                 f"reference {number} of {len(references)}: {counted(len(blank), 'blank line')}, such as line "
-                f"{blank[0] + 1}. Each counts as a reference of no words, as if nothing had to be "
-                "translated there. Expected a translation on each line, or one reference less."
+                f"{blank[0] + 1}. A blank line counts as a reference without words, as if there were nothing to "
+                "translate. Expected a translation on each line, or one reference less."
             )
 
 
 def warning_of_forms(hypotheses, references, unit="line"):
-    """Returns a warning if texts and references have letters that are equal only in NFC; or "".
+    """Returns a warning if texts and references have letters that are equal only in NFC, or "".
 
     Args:
         hypotheses: list of str.
@@ -274,13 +276,13 @@ def warning_of_forms(hypotheses, references, unit="line"):
         return ""
     return (
         f"{counted(len(different), unit)}, such as {unit} {min(different)}: text and reference are in different "
-        "forms of Unicode (é is one character, or e and an accent), and equal letters do not match. Normalize both to "
-        "one form, NFC: uconv -x any-nfc; in Python unicodedata.normalize('NFC', text)."
+        "Unicode forms (é is one character, or e and an accent), so equal letters do not match. Normalize both to the "
+        "same form, NFC: uconv -x any-nfc; in Python unicodedata.normalize('NFC', text)."
     )
 
 
 def _differ_in_form(first, second):
-    """Returns whether two texts share letters in NFC that they do not share as they are."""
+    """Returns whether two texts share letters in NFC that they do not share in their present form."""
     if first.isascii() or second.isascii() or _is_nfc(first) == _is_nfc(second):
         return False
     normalized = [{*unicodedata.normalize("NFC", text)} for text in (first, second)]

@@ -1,4 +1,4 @@
-"""sacreBLEU's tokenizations for BLEU: which one a language needs, and which packages some of them need."""
+"""Chooses sacreBLEU's tokenization for a language, and checks that its package or model is installed."""
 
 import collections
 import os
@@ -11,20 +11,20 @@ from t2t_lite.corpora.scripts import WITHOUT_SPACES, lacks_spaces, script_of, sc
 from t2t_lite.errors import UserError, nearest
 
 TOKENIZATIONS = tuple(sacrebleu.metrics.BLEU.TOKENIZERS)
-DEFAULT = "13a"  # sacreBLEU's, for languages with spaces
+DEFAULT = "13a"  # sacreBLEU's default, for languages with spaces
 _CHINESE, _JAPANESE = {"CJK", "BOPOMOFO"}, {"HIRAGANA", "KATAKANA"}
 _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def tokenization_of(language):
-    """Returns the tokenization for BLEU of a language; for languages without spaces it does not depend on spaces.
+    """Returns the tokenization for a language's BLEU; for languages without spaces, it does not depend on spaces.
 
     Args:
         language: a code such as "de", "zh-Hant-TW", "cmn" or "jpn_Jpan", or None.
 
     Returns:
-        "zh" for Chinese; "ja-mecab" for Japanese if it is installed; "char" for other languages without spaces, such as
-        Thai, Khmer, Lao and Burmese; otherwise "13a".
+        "zh" for Chinese; "ja-mecab" for Japanese if its package is installed; "char" for other languages without
+        spaces, such as Thai, Khmer, Lao and Burmese; otherwise "13a".
     """
     return _tokenization_of_scripts(scripts_without_spaces(language))
 
@@ -34,7 +34,8 @@ def tokenization_of_file(path, lines):
 
     Args:
         path: str.
-        lines: list of str, the lines of the file. If they have spaces, an ending such as `out.my` is not Burmese.
+        lines: list of str, the lines of the file. If they have spaces, an extension such as in `out.my` does not mean
+            Burmese.
     """
     if not lacks_spaces(lines):
         return DEFAULT
@@ -44,14 +45,14 @@ def tokenization_of_file(path, lines):
 
 
 def tokenization_of_problem(problem, hparams):
-    """Returns the tokenization for a run's BLEU: the hyperparameter `eval_tokenization`, or the target language's.
+    """Returns the tokenization for BLEU in a run: `eval_tokenization`, or the tokenization for the target language.
 
     Args:
         problem: Problem or None.
         hparams: HParams.
 
     Raises:
-        UserError: the hyperparameter is not a tokenization, or it is not installed.
+        UserError: the hyperparameter is not a tokenization, or its package is not installed.
     """
     if hparams.eval_tokenization:
         check_tokenization(hparams.eval_tokenization, "eval_tokenization")
@@ -60,29 +61,29 @@ def tokenization_of_problem(problem, hparams):
 
 
 def target_language(problem):
-    """Returns the language of a problem's targets, a code such as "de", or None if unknown."""
+    """Returns the language of a problem's targets, a code such as "de", or None if it is unknown."""
     return problem.languages[1] if problem and problem.languages else None
 
 
 def suggested_tokenization(lines, tokenized):
-    """Returns the tokenization for lines without spaces, by the script of most of their letters.
+    """Returns the tokenization for lines without spaces, according to the script of most of their letters.
 
     Args:
         lines: list of str.
-        tokenized: list of str, the same lines as another tokenization splits them. If it splits them into words, the
-            result is "".
+        tokenized: list of str, the same lines, split by another tokenization. If it splits them into words, the result
+            is "".
     """
     if not lacks_spaces(tokenized):
         return ""
     letters = (letter for line in lines[:1000] for letter in WITHOUT_SPACES.findall(line))
     counts = collections.Counter(script_of(letter) for letter in letters)
-    del counts[""], counts["LATIN"]  # of full width
+    del counts[""], counts["LATIN"]  # full-width characters
     scripts = {script for script, count in counts.items() if count > 0.05 * counts.total()}
     return _tokenization_of_scripts(scripts or {"THAI"})
 
 
 def ter_options_of(language):
-    """Returns the `ter_options` of a language; for Chinese and Japanese, TER counts characters."""
+    """Returns the `ter_options` for a language; for Chinese and Japanese, TER counts characters."""
     is_asian = scripts_without_spaces(language) & (_CHINESE | _JAPANESE)
     return {"normalized": True, "asian_support": True} if is_asian else {}
 
@@ -98,17 +99,18 @@ def _tokenization_of_scripts(scripts):
 def _is_installed(name):
     try:
         sacrebleu.metrics.BLEU(tokenize=name)
-    except (RuntimeError, ImportError, AssertionError):  # the last: another dictionary than sacreBLEU's
+    # an AssertionError means that the dictionary differs from sacreBLEU's
+    except (RuntimeError, ImportError, AssertionError):
         return False
     return True
 
 
 def check_tokenization(name, where="tokenize"):
-    """Raises `UserError` unless this tokenization works here without a download.
+    """Raises `UserError` unless a tokenization is available without a download.
 
     Args:
         name: str, one of `TOKENIZATIONS`.
-        where: str, name of the setting in the message.
+        where: str, the setting's name for the message.
     """
     if name not in TOKENIZATIONS:
         same = [other for other in TOKENIZATIONS if other.lower() == name.lower()]
@@ -120,8 +122,8 @@ def check_tokenization(name, where="tokenize"):
         _check_model(name, where)
     if name in _EXTRAS and not _is_installed(name):
         raise UserError(
-            f"{where}={name}: needs packages that are not installed. Install them: "
-            f"pip install 'sacrebleu[{_EXTRAS[name]}]'"
+            f"{where}={name}: needs packages that are not installed. Install them: pip install "
+            f"'sacrebleu[{_EXTRAS[name]}]'"
         )
 
 
@@ -131,10 +133,10 @@ def _check_model(name, where):
     path = os.path.join(sentencepiece_models.SACREBLEU_DIR, "models", os.path.basename(url))
     if not os.path.exists(path) or not os.path.getsize(path):
         raise UserError(
-            f"{where}={name}: needs sacreBLEU's SentencePiece model, which is not there. Get it: "
-            f"curl -L --create-dirs -o {path} {url}"
+            f"{where}={name}: needs sacreBLEU's SentencePiece model, which is missing. Download it: curl -L "
+            f"--create-dirs -o {path} {url}"
         )
     try:
         sacrebleu.metrics.BLEU(tokenize=name)
     except RuntimeError:
-        raise UserError(f"{where}={name}: {path} is damaged. Delete it and get it again from {url}") from None
+        raise UserError(f"{where}={name}: {path} is damaged. Delete it and download it again from {url}") from None

@@ -21,7 +21,7 @@ class EncoderSignatures:
 
     Args:
         predictor: Predictor.
-        max_input_length: int, longest input in ids, every EOS included; None: see `EncoderTask.export_length`.
+        max_input_length: int, longest input in ids, every EOS included. Default: see `EncoderTask.export_length`.
         layers, join, pooling: settings of the signature `features`, see `Predictor.features`. A model that does not
             expose hidden states has no such signature.
         **settings: settings of the task, see `EncoderTask.export_settings`.

@@ -101,7 +101,7 @@ def check(format_name, answerer):
 
 
 def check_model(format_name, model, encoders=None):
-    """Does the checks of `check` that do not need the problem; the arguments are those of `obstacles`."""
+    """Does the checks of `check` that work without the problem; for arguments see `obstacles`."""
     check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
     if reasons := obstacles(format_name, model, encoders):
         hint = "" if obstacles(_SAVED_MODEL, model) else " A SavedModel (--format=saved_model) can hold it."
@@ -132,7 +132,7 @@ def class_obstacles(model, holders):
 def option_obstacles(model, supported):
     """Returns a text for each option of a model that is not `supported`, {name: tuple of values, or None for any}.
 
-    Other options must have the constructor's default, except those of training and of the vocabulary.
+    Other options, except options of training and of the vocabulary, must have the constructor's defaults.
     """
     defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
     reasons = []

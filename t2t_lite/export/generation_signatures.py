@@ -21,7 +21,7 @@ from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import beginnings, encoding, longest_input, texts_spec, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Limits of what callers may request beyond the export's own settings.
+# Limits for the options that callers may set.
 _LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
 _ANY_LENGTH = 2**16
 _TABLE = """\
@@ -41,7 +41,7 @@ class GenerationSignatures:
 
     Args:
         generator: Generator.
-        max_input_length: int, longest text in ids; None: see `longest_input`.
+        max_input_length: int, longest text in ids. Default: 512, or the model's maximum if smaller.
         **search: the `SETTINGS` of `SearchOptions`, which are fixed in the export except for the inputs of
             `with_options`. Defaults are `Problem.decode_defaults`. extra_length is the maximum length of a continuation
             in ids, EOS included. If all examples have the same length, as images do, a continuation completes the

@@ -50,9 +50,9 @@ def export_saved_model(
             smaller.
         license: str, the model's license, for the model card.
         command: str, the command that writes this export, for the model card.
-        **settings: settings of the task: for a Translator beam_size, alpha, extra_length, length_penalty and ends; for
-            a Generator also those of sampling and against repetition: see `SearchOptions`. These settings are fixed in
-            the export, except for the inputs of `with_options`.
+        **settings: settings of the task. For a Translator these are beam_size, alpha, extra_length, length_penalty and
+            ends; a Generator also has settings for sampling and against repetition: see `SearchOptions`. These settings
+            are fixed in the export, except for the inputs of `with_options`.
 
     Returns:
         The path of the numbered folder, which appears when it is complete.

@@ -1,8 +1,8 @@
 """The functions of a translation model's export, with only stock TensorFlow operations, and its warm-up requests.
 
-Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. The only error is that of `score`
-for different numbers of inputs and targets. Rows do not influence one another. The first axis of all outputs is the
-batch, as required for batching on a server.
+Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. The only error is raised by
+`score`, for different numbers of inputs and targets. Rows do not influence one another. The first axis of all outputs
+is the batch, as required for batching on a server.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import as_many, blanked, longest_input, reader, texts_spec
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Limits of what callers may request beyond the export's own settings.
+# Limits for the options that callers may set.
 _LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
@@ -55,7 +55,7 @@ class TextSignatures:
 
     Args:
         translator: Translator.
-        max_input_length: int, longest input in ids, EOS included; None: see `longest_input`. If the model
+        max_input_length: int, longest input in ids, EOS included. Default: see `longest_input`. If the model
             `joins_inputs`, the rest of its positions is for scored targets.
         **search: the `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export; alpha and
             extra_length are defaults, which callers may override.
@@ -281,7 +281,7 @@ def prediction_log(model_name, signature, inputs):
     """Returns the bytes of TensorFlow Serving's `PredictionLog` of a request.
 
     The few fields of its protos that a request needs are encoded here, so that an export needs no
-    tensorflow-serving-api. Numbers of fields are those of prediction_log.proto, predict.proto and model.proto.
+    tensorflow-serving-api. The numbers of fields are taken from prediction_log.proto, predict.proto and model.proto.
 
     Args:
         model_name, signature: str.
@@ -333,10 +333,8 @@ def scores_of_targets(model, sources, targets, lengths):
         )
 
     _, log_probs = tf.while_loop(
-        lambda at, log_probs: at < tf.shape(targets)[0],
-        score_rows,
-        (tf.constant(0), tf.zeros((0, width))),
+        lambda at, log_probs: at < tf.shape(targets)[0], score_rows, (tf.constant(0), tf.zeros((0, width))),
         shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
-    )
+    )  # fmt: skip
     log_probs = tf.where(tf.range(width) < lengths[:, None], log_probs, 0.0)
     return {"scores": tf.reduce_sum(log_probs, 1), "lengths": lengths, "token_scores": log_probs}

@@ -1,4 +1,4 @@
-"""Atomic reading and writing of whole files, and checks of paths.
+"""Reads and atomically writes whole files, and checks paths.
 
 Local files are opened by Python. Addresses such as gs://bucket/file are opened by `tf.io.gfile`; TensorFlow is imported
 only for these.
@@ -34,28 +34,28 @@ from t2t_lite.files.file_system import size as size
 from t2t_lite.files.pipes import written_path
 from t2t_lite.files.safe_json import parse_json
 
-PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # ending -> program that unpacks the file
+PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # {extension: decompressor}
 MOST_BYTES_OF_A_VOCABULARY = 2**28
-INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files while they are written; users' files do not have it
+INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files that are being written, which no file of a user has
 _MOST_BYTES_OF_JSON = 2**28
 
 
 def read_bytes(path, most=None):
-    """Returns a file's bytes. Raises `UserError` if it is missing, not a file, unreadable, or larger than `most`."""
+    """Returns a file's bytes. Raises `UserError` if it is missing, unreadable, not a file or larger than `most`."""
     with translated(path), open_stream(path) as file:
         parts, size = [], 0
-        while (most is None or size <= most) and (part := file.read(2**20)):  # reading at once would allocate `most`
+        while (most is None or size <= most) and (part := file.read(2**20)):  # one read would allocate `most`
             parts.append(part)
             size += len(part)
     if most is not None and size > most:
-        raise UserError(f"{path}: more than {most:,} bytes, too many for such a file.")
+        raise UserError(f"{path}: the file is larger than {most:,} bytes, the limit for a file of this kind.")
     return b"".join(parts)
 
 
 def list_files(folder, pattern):
-    """Returns the sorted paths in a folder whose whole names match a regular expression; [] if the folder is missing.
+    """Returns the sorted paths in a folder whose names fully match a regular expression, or [] without a folder.
 
-    Unlike in TensorFlow's globs, no character of the folder's own name acts as a pattern.
+    Unlike in TensorFlow's globs, the folder's name is never treated as a pattern.
     """
     try:
         names = list_names(check_name(folder))
@@ -67,9 +67,9 @@ def list_files(folder, pattern):
 def plain_folder(folder):
     """Returns a path to the same folder that TensorFlow does not treat as a pattern.
 
-    Its checkpoint readers, and its `CheckpointManager` when it deletes files, look up paths by a glob without quoting.
-    In a folder `run [v1]` they find nothing, and in `run[1]` they find the files of `run1`. Such a folder is accessed
-    through a link, which exists as long as this process.
+    TensorFlow's checkpoint readers, and `CheckpointManager` when it deletes files, treat paths as unquoted globs. In a
+    folder `run [v1]` they find no files, and in `run[1]` they find the files of `run1`. Such a folder is accessed
+    through a link that exists until the process ends.
     """
     return _linked(os.path.abspath(folder)) if is_pattern(folder) else folder
 
@@ -80,7 +80,7 @@ def is_pattern(path):
 
 
 def plain_path(path):
-    """Returns a path to the same checkpoint through the `plain_folder` of its folder."""
+    """Returns a path to the same checkpoint in the `plain_folder` of its folder."""
     folder, name = os.path.split(path)
     return os.path.join(plain_folder(folder), name)
 
@@ -95,15 +95,15 @@ def _linked(folder):
 
 
 def lock_file(path):
-    """Opens a local text file for appending and locks it until it is closed; None if another process holds the lock.
+    """Opens and locks a local text file for appending, or returns None if another process holds the lock.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     file = open(path, "a")  # noqa: SIM115  (an open file holds the lock)
     try:
         import fcntl
-    except ImportError:  # on Windows nothing is locked
+    except ImportError:  # no locking on Windows
         return file
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,8 +117,8 @@ def open_stream(path):
     """Returns a buffered, seekable binary file for reading, on any file system that `tf.io.gfile` knows.
 
     Raises:
-        UserError: it is missing, unreadable, or a folder, pipe, socket or device. Errors of addresses may be raised
-            only by the first read, as one of `tf.errors`.
+        UserError: the file is missing, unreadable, or a folder, pipe, socket or device. For a remote address, the first
+            read may raise one of `tf.errors` instead.
     """
     with translated(path):
         if is_remote(path):
@@ -137,7 +137,7 @@ _KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device",
 
 
 class _GFileReader(io.RawIOBase):
-    """Adapts a `tf.io.gfile` file to Python's buffered and decompressing readers."""
+    """A raw stream over a `tf.io.gfile` file, as Python's buffered and decompressing readers need."""
 
     def __init__(self, path):
         import tensorflow as tf
@@ -174,9 +174,9 @@ class _GFileReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Context manager of a temporary path, whose file is renamed to `path` at the end, or removed after an error.
+    """Context manager that yields a temporary path and renames its file to `path`, or removes it after an error.
 
-    A reader therefore never sees a partial file, and a failure leaves the old file intact.
+    Therefore a reader never sees a partial file, and a failure leaves the old file intact.
     """
     temporary = check_name(path) + INCOMPLETE
     try:
@@ -189,16 +189,16 @@ def replacing(path):
 
 
 def write_bytes(path, data, seconds=None):
-    """Writes a whole file, as `replacing` does.
+    """Writes a whole file atomically: see `replacing`.
 
     Args:
         path: str.
         data: bytes.
-        seconds: float, since 1970, the modification time set on a local file before it gets its name; None: now.
+        seconds: float, the modification time (since 1970) that a local file gets before it is renamed; None: now.
 
     Raises:
-        UserError: it cannot be written.
-        Failure: the disk is full, or fails.
+        UserError: the file cannot be written.
+        Failure: the disk is full or has failed.
     """
     with translated(path, "write"), replacing(path) as temporary:
         with create(temporary) as file:
@@ -208,7 +208,7 @@ def write_bytes(path, data, seconds=None):
 
 
 def copy_files(paths, folder):
-    """Copies files into a folder, as `write_bytes` does.
+    """Copies files into a folder, each atomically.
 
     Args:
         paths: {name in the folder, which may be the relative path of a file in a subfolder: path}.
@@ -226,7 +226,7 @@ def read_json(path, schema=dict):
 
     Args:
         path: str.
-        schema: its expected form, see `safe_json.check_schema`; default: any object.
+        schema: the value's expected form, see `safe_json.check_schema`; by default any object.
 
     Raises:
         UserError: the file is missing, is not JSON, or does not match the schema.
@@ -235,7 +235,7 @@ def read_json(path, schema=dict):
 
 
 def write_json(path, value):
-    """Writes indented JSON, as `write_bytes` does."""
+    """Writes a value as indented JSON, atomically."""
     write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
@@ -259,7 +259,7 @@ def _in_the_way(path):
 
 
 def check_writable(path):
-    """Raises `UserError` if no file can be written into the folder `path`. Call it before long work."""
+    """Raises `UserError` if files cannot be written into the folder `path`. Call it before long work."""
     probe = path.rstrip("/") + "/.t2t_lite_probe"
     with translated(path, "write"):
         with create(probe) as file:
@@ -270,14 +270,14 @@ def check_writable(path):
 def check_outputs(inputs, outputs):
     """Raises `UserError` if an output is a folder, or would replace an input or another output; call it before work.
 
-    Paths are compared by the files that they lead to, also through links, hard links and different spellings. A pipe, a
-    terminal, /dev/null or an input may occur more than once.
+    Paths are compared by the files to which they lead, even through links, hard links and different spellings. Pipes,
+    terminals, /dev/null and inputs may occur more than once.
 
     Args:
         inputs: {name in messages, such as "--source" or "standard input": path, or list of paths}. None and "" are
             ignored; "-" is standard input.
-        outputs: likewise; "-" is standard output. Each is written through `<path>.t2t_lite_incomplete`
-            and `<path>.t2t_lite_incomplete.json`, which must not be inputs either.
+        outputs: likewise; "-" is standard output. While an output is written, `<path>.t2t_lite_incomplete` and
+            `<path>.t2t_lite_incomplete.json` are used, which must not be inputs either.
     """
     input_names = {}
     for name, path in _named_paths(inputs):
@@ -290,13 +290,13 @@ def check_outputs(inputs, outputs):
         for suffix in ("",) if path == "-" else ("", INCOMPLETE, f"{INCOMPLETE}.json"):
             with translated(path, "write"):
                 identity = _identity(path if path == "-" else written_path(path) + suffix, 1)
-            if identity is None:  # nothing could be lost
+            if identity is None:  # nothing can be overwritten
                 break
             through = f", which uses {path}{suffix} while it is written," if suffix else ""
             if identity in input_names:
                 raise UserError(
-                    f"{_title(name, path)}{through} would overwrite {input_names[identity]}, an input. Choose another "
-                    "output."
+                    f"{_title(name, path)}{through} would overwrite {input_names[identity]}, which is an input. Choose "
+                    "another output."
                 )
             if identity in output_names:
                 raise UserError(
@@ -316,7 +316,7 @@ def _named_paths(paths):
 
 
 def _identity(path, stream):
-    """Returns a value that is equal for all paths of the same file or folder; None if it may be used repeatedly."""
+    """Returns an identity that all paths of a file or folder share, or None if the path may be used repeatedly."""
     if is_remote(path):
         return path
     try:

@@ -1,6 +1,6 @@
-"""Converts errors of Python and TensorFlow about a path into one sentence for each cause.
+"""Converts errors of Python and TensorFlow about a path to one-line messages.
 
-No module that is imported here needs TensorFlow.
+The modules imported here do not need TensorFlow.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from t2t_lite.errors import OF_GRAPH, Failure, MissingFile, UserError, first_lin
 
 _LONGEST_SHOWN = 200
 _READ, _WRITE = "read", "write"
-# Messages for the system's errors; {do} is "read" or "write".
+# Messages for the operating system's errors; {do} is "read" or "write".
 _MISTAKES = {
     errno.EACCES: "no permission to {do} here. Choose another path or change its permissions.",
     errno.EPERM: "no permission to {do} here. Choose another path or change its permissions.",
@@ -20,14 +20,14 @@ _MISTAKES = {
     errno.EISDIR: "is a folder. Expected a file.",
     errno.ENOTDIR: "a file is in the way where a folder is expected. Check the path.",
     errno.EEXIST: "already exists. Choose another path.",
-    errno.ENOTEMPTY: "this folder is not empty. Choose another one.",
-    errno.ELOOP: "is a link that leads back to itself. Check where it points.",
-    errno.ENAMETOOLONG: "the name is too long for the file system. Choose a shorter one.",
+    errno.ENOTEMPTY: "this folder is not empty. Choose another folder.",
+    errno.ELOOP: "is a link that leads back to itself. Check the link's target.",
+    errno.ENAMETOOLONG: "the name is too long for the file system. Choose a shorter name.",
     errno.ENXIO: "is a socket, or a device that does not exist. Expected a file.",
     errno.ENODEV: "is a device that does not exist. Expected a file.",
-    errno.ESPIPE: "is a pipe, in which no position can be chosen. Expected a file.",
+    errno.ESPIPE: "is a pipe, which does not support seeking. Expected a file.",
     errno.ETXTBSY: "is a running program. Choose another path.",
-    errno.EBADF: "was not opened in a mode to {do} it. Choose another path.",
+    errno.EBADF: "was opened in a mode that does not permit {do} operations. Choose another path.",
     errno.EBUSY: "is in use. Choose another path.",
     errno.EXDEV: "is on another file system. Choose another path.",
 }
@@ -43,10 +43,10 @@ _FAILURES = {
 }
 _MISSING = {
     _READ: "no such file. Check the path.",
-    _WRITE: "cannot be written: its folder does not exist. Create the folder, or choose another one.",
+    _WRITE: "cannot be written: its folder does not exist. Create the folder, or choose another path.",
 }
 _CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENOENT) if code is not None}
-# The ends of TensorFlow's messages for system errors: "<path>; No such file or directory".
+# Matches the end of TensorFlow's messages for system errors: "<path>; No such file or directory".
 _OF_SYSTEM = re.compile(
     r"(?:^|\}\} )((?:(?!\}\} )[^\n])*?); (" + "|".join(map(re.escape, _CODES)) + r")(?=$|\n| \[Op:)"
 )
@@ -59,7 +59,7 @@ _OTHERS = (
 
 
 def shown_path(path):
-    """Returns a path for messages: unprintable characters are escaped, and a long path is shortened."""
+    """Formats a path for messages: escapes unprintable characters and shortens a long path."""
     path = os.fspath(path)
     path = path if isinstance(path, str) else os.fsdecode(path)
     path = path if path.isprintable() and path else repr(path)[1:-1] or "''"
@@ -67,9 +67,11 @@ def shown_path(path):
 
 
 def check_name(path):
-    """Returns a path. Raises `UserError` for an impossible one: with a NUL, or not UTF-8."""
+    """Returns the path. Raises `UserError` if it contains a NUL byte or is not valid UTF-8."""
     if "\0" in path:
-        raise UserError(f"{shown_path(path)}: the path has a NUL byte, which no file name can have. Check the path.")
+        raise UserError(
+            f"{shown_path(path)}: the path contains a NUL byte, which is not allowed in file names. Check the path."
+        )
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
@@ -80,7 +82,7 @@ def check_name(path):
 
 
 def check_scheme(path):
-    """Raises `UserError` for an address such as s3://bucket/file on a file system that TensorFlow does not support."""
+    """Raises `UserError` if TensorFlow does not support the file system of an address such as s3://bucket/file."""
     scheme, is_address, _ = path.partition("://")
     if not is_address or not scheme or "/" in scheme:
         return
@@ -109,11 +111,11 @@ def translated(path, doing=_READ):
 
 
 def explain(error, path=None, doing=_READ):
-    """Returns a `UserError` or `Failure` for an error about a path; None for any other error.
+    """Converts an error about a path to a `UserError` or `Failure`; returns None for any other error.
 
     Args:
         error: an exception of Python or TensorFlow.
-        path: str; None: the path that the error names.
+        path: str, or None for the path that the error names.
         doing: "read" or "write".
     """
     text = str(error)
@@ -125,7 +127,7 @@ def explain(error, path=None, doing=_READ):
         return UserError(f"{shown_path(path or error.object)}: the name is not UTF-8. Choose another path.")
     if isinstance(error, ValueError) and "embedded null" in text:
         return UserError(
-            f"{shown_path(path or 'a path')}: has a NUL byte, which no file name can have. Check the path."
+            f"{shown_path(path or 'a path')}: contains a NUL byte, which is not allowed in file names. Check the path."
         )
     return _of_tensorflow(error, text, path, doing) if is_tensorflows(error) else None
 

@@ -1,6 +1,6 @@
-"""The functions of `tf.io.gfile`; Python handles local paths, so only addresses like gs://bucket/file need TensorFlow.
+"""Equivalents of `tf.io.gfile` that need TensorFlow only for addresses such as gs://bucket/file.
 
-For both, a missing file raises Python's `FileNotFoundError`.
+Local paths are handled by Python. For both, a missing file raises Python's `FileNotFoundError`.
 """
 
 import collections
@@ -12,7 +12,9 @@ import shutil
 from t2t_lite.files.file_errors import translated
 
 Status = collections.namedtuple("Status", "size modified_ns is_folder")
-Status.__doc__ = "A file's size in bytes, the time of its last change in ns since 1970, and whether it is a folder."
+Status.__doc__ = (
+    "A file's size in bytes, the time of its last change in ns since 1970, and whether the path is a folder."
+)
 
 
 def is_remote(path):
@@ -50,13 +52,13 @@ def status(path):
 
 
 def size(path):
-    """Returns a file's size in bytes. Raises `UserError` if it is missing."""
+    """Returns a file's size in bytes. Raises `UserError` if the file is missing."""
     with translated(path):
         return status(path).size
 
 
 def list_names(folder):
-    """Returns the names of the files and folders in a folder. Raises `OSError` where there is no such folder."""
+    """Returns the names of the files and folders in a folder. Raises `OSError` if there is no such folder."""
     if not is_remote(folder):
         return sorted(os.listdir(folder))
     with _missing_as_in_python(folder):
@@ -64,7 +66,7 @@ def list_names(folder):
 
 
 def walk(folder):
-    """Yields (folder, names of its folders, names of its files) for a folder and all folders in it; follows links."""
+    """Yields (folder, names of its folders, names of its files) for a folder and all its subfolders; follows links."""
     return _gfile().walk(folder) if is_remote(folder) else os.walk(folder, followlinks=True)
 
 
@@ -73,7 +75,7 @@ def find_files(folder, endings):
 
     Names that begin with a dot are skipped. Links to folders are followed, except a link to a folder that contains it.
     """
-    found, above = [], {folder: [_real(folder)]}  # the real paths of a folder and of the folders that contain it
+    found, above = [], {folder: [_real(folder)]}  # real paths of the folder and of its parent folders
     with translated(folder):
         for where, folders, names in walk(folder):
             way = above.get(where, [])
@@ -102,7 +104,7 @@ def make_folders(path):
     """Creates a folder and its parents, unless they exist. Raises the errors of Python or TensorFlow."""
     try:
         _gfile().makedirs(path) if is_remote(path) else os.makedirs(path, exist_ok=True)
-    except RecursionError:  # of Python: one call per parent folder
+    except RecursionError:  # Python's function needs one call per parent folder
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
 
 
@@ -149,6 +151,6 @@ def _missing_as_in_python(path):
 
     try:
         yield
-    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError) as error:  # FailedPrecondition: it is a file
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError) as error:  # FailedPrecondition: not a folder
         code = errno.ENOENT if isinstance(error, tf.errors.NotFoundError) else errno.ENOTDIR
         raise OSError(code, os.strerror(code), path) from None

@@ -1,4 +1,4 @@
-"""Folders that appear only when they are complete, and locks that admit one process at a time."""
+"""Creates folders that appear only when they are complete, and locks that only one process can hold."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from t2t_lite.files.file_system import copy, exists, is_folder, is_remote, list_
 
 
 def check_new(path):
-    """Raises `UserError` unless the folder `path` can be created or is empty, so that nothing is overwritten."""
+    """Raises `UserError` unless the folder `path` is missing or empty, so that nothing is overwritten."""
     path = str(path)
     with translated(path, "write"):
         if not exists(path):
@@ -21,34 +21,34 @@ def check_new(path):
         elif not is_folder(path):
             raise UserError(f"{path}: is a file. Expected a new folder.")
         elif list_names(path):
-            raise UserError(f"{path}: holds files already. Choose a new folder, or empty this one.")
+            raise UserError(f"{path}: already contains files. Choose a new folder, or empty this folder.")
 
 
 def check_kinds(folder, of_files=(), of_folders=()):
-    """Raises `UserError` for a folder where a command will write a file, or a file where it needs a folder.
+    """Raises `UserError` if there is a folder where a command will write a file, or a file where it needs a folder.
 
     Args:
-        folder: str, which may be missing.
+        folder: str, a folder that may be missing.
         of_files: regular expressions of names in the folder that must be files.
-        of_folders: likewise, of names that must be folders.
+        of_folders: regular expressions of names that must be folders.
     """
     if exists(folder) and not is_folder(folder):
-        raise UserError(f"{folder}: is a file. Expected a folder. Rename it, or choose another folder.")
+        raise UserError(f"{folder}: is a file. Expected a folder. Rename the file, or choose another folder.")
     for patterns, is_right, what, expected in (
         (of_files, lambda path: not is_folder(path), "a folder", "a file, which the command will write"),
         (of_folders, is_folder, "a file", "a folder, to which the command will write"),
     ):
         for path in list_files(folder, "|".join(patterns)) if patterns else ():
             if not is_right(path):
-                raise UserError(f"{path}: is {what}. Expected {expected}: rename it, or choose another folder.")
+                raise UserError(f"{path}: is {what}. Expected {expected}. Rename it, or choose another folder.")
 
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Context manager of an empty folder to fill, which is renamed to `path` at the end, or removed after an error.
+    """Context manager that yields an empty folder and renames it to `path`, or removes it after an error.
 
     Args:
-        path: str, a new or empty folder on any file system that `tf.io.gfile` knows.
+        path: str, a new or empty folder on any file system that `tf.io.gfile` supports.
 
     Raises:
         UserError: `path` is not empty, or its parent cannot be written.
@@ -58,12 +58,12 @@ def new_folder(path):
     check_new(path)
     temporary = path + INCOMPLETE
     with translated(path, "write"):
-        if exists(temporary):  # left by a killed command
+        if exists(temporary):  # left behind by a killed command
             remove(temporary)
         make_folders(temporary)
     try:
         yield temporary
-        if is_folder(path):  # empty; a rename would move the new folder into it
+        if is_folder(path):  # remove the empty folder, since a rename would move the new folder into it
             remove(path)
         rename(temporary, path)
     except BaseException as error:
@@ -75,7 +75,7 @@ def new_folder(path):
 
 @contextlib.contextmanager
 def restored_on_failure(folder):
-    """Context manager that, after an error, removes what was added to a folder, and a folder that did not exist."""
+    """Context manager that after an error removes everything added to a folder, or the folder if it was new."""
     was_there, old_paths = is_folder(folder), {*list_files(folder, ".*")}
     try:
         yield
@@ -88,7 +88,7 @@ def restored_on_failure(folder):
 
 
 def write_folder(path, write):
-    """Creates a `new_folder` by a function that writes files into an empty local folder; returns `path`."""
+    """Creates a `new_folder` with a function that writes files into an empty local folder; returns `path`."""
     with new_folder(path) as folder:
         if is_remote(folder):
             with tempfile.TemporaryDirectory() as local:
@@ -101,18 +101,18 @@ def write_folder(path, write):
 
 
 def write_file(folder, name, data):
-    """Writes bytes into a local folder of `write_folder`."""
+    """Writes bytes to a file in the local folder of `write_folder`."""
     with open(os.path.join(folder, name), "wb") as file:
         file.write(data)
 
 
 @contextlib.contextmanager
 def held_lock(path, what):
-    """Context manager that holds the lock `path`, a local file that is removed afterwards.
+    """Context manager that holds the lock file `path`, a local file that is removed afterwards.
 
     Args:
-        path: str; on a remote file system, which has no locks, nothing is locked.
-        what: str, for the message, such as "data: another t2t-datagen".
+        path: str. A remote path is not locked, since remote file systems do not have locks.
+        what: str, the subject of the error message, such as "data: another t2t-datagen".
 
     Raises:
         UserError: another process holds the lock, or the file cannot be written.
@@ -124,10 +124,12 @@ def held_lock(path, what):
         lock = _lock(path)
     if lock is None:
         owner = b""
-        with contextlib.suppress(OSError, UserError):  # the other process may have just ended
+        with contextlib.suppress(OSError, UserError):  # the other process may just have ended
             owner = read_bytes(path)
         owner = owner.decode(errors="replace").strip() or "unknown"
-        raise UserError(f"{what} (process {owner}) is running in it. Wait for it, stop it, or choose another folder.")
+        raise UserError(
+            f"{what} (process {owner}) is using this folder. Wait for the process, stop it, or choose another folder."
+        )
     with lock:
         lock.truncate(0)
         lock.write(str(os.getpid()))
@@ -135,13 +137,13 @@ def held_lock(path, what):
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):  # Windows does not remove open files
+            with contextlib.suppress(OSError):  # Windows cannot remove open files
                 os.remove(path)
 
 
 @contextlib.contextmanager
 def waiting_lock(path):
-    """Context manager that waits for the lock `path`, a local file that is left behind."""
+    """Context manager that waits for the lock file `path`, a local file that is not removed."""
     while (lock := lock_file(path)) is None:
         time.sleep(0.05)
     with lock:
@@ -149,7 +151,7 @@ def waiting_lock(path):
 
 
 def _lock(path):
-    """Returns `lock_file(path)` of the existing file, not of one that its last owner has just removed."""
+    """Returns `lock_file(path)`, retrying if the locked file was just removed by its last owner."""
     while True:
         lock = lock_file(path)
         if lock is None:

@@ -1,4 +1,4 @@
-"""Pipes, terminals and other devices used in place of files, `--decode_from_file=<(zcat a.gz)`, and links to files."""
+"""Supports pipes, terminals, devices and links in place of files, such as `--decode_from_file=<(zcat a.gz)`."""
 
 import contextlib
 import logging
@@ -12,16 +12,16 @@ from t2t_lite.files.file_errors import translated
 from t2t_lite.files.file_system import is_remote
 
 _LOGGER = logging.getLogger("t2t_lite")
-# How long the other end of a named pipe may take to be opened; docs/decoding.md states it.
+# Seconds to wait until the other end of a named pipe is opened, as documented in docs/decoding.md.
 SECONDS_FOR_THE_OTHER_END = 30
-_SHARE_IN_SILENCE = 1 / 30  # of that time passes before a message
+_SHARE_IN_SILENCE = 1 / 30  # share of that time that passes before a message
 
 
 def is_device(path):
-    """Returns whether a path is a pipe, a terminal or a similar device, or an open descriptor; never a folder.
+    """Returns whether a path is a pipe, a terminal, a similar device or an open descriptor (never a folder).
 
-    /dev/stdout may be a file, through the shell's `> file`. It is written in place, because a new file would not be the
-    one that the shell has opened.
+    /dev/stdout may be a file, redirected by the shell's `> file`. Such a file is written in place, because a new file
+    would not replace the file that the shell has opened.
     """
     if is_remote(path) or not os.path.exists(path) or os.path.isdir(path):
         return False
@@ -29,7 +29,7 @@ def is_device(path):
 
 
 def open_device(path, mode):
-    """Opens a pipe or a device; waits until the other end of a named pipe is open too.
+    """Opens a pipe or a device. For a named pipe, waits until the other end has been opened.
 
     Args:
         path: str.
@@ -44,15 +44,15 @@ def open_device(path, mode):
             if process == os.getpid():
                 return _open_again(number)
             if os.path.isfile(path):
-                return open(path, "ab")  # keeps its contents
+                return open(path, "ab")  # keeps the file's contents
         if not stat.S_ISFIFO(os.stat(path).st_mode):
             return open(path, mode)
         return _open_pipe(path, mode)
 
 
 def _open_again(number):
-    """Opens a descriptor of this process for writing; opened by its path, a file would be overwritten."""
-    os.write(number, b"")  # raises an error if it is open for reading only
+    """Opens a descriptor of this process for writing. Opening a file by its path would overwrite it."""
+    os.write(number, b"")  # raises an error if the descriptor is open for reading only
     return os.fdopen(os.dup(number), "wb")
 
 
@@ -88,7 +88,7 @@ def _open_pipe(path, mode):
 
 
 def _end_waiting(path, mode, thread, results):
-    """Opens the other end for a moment, so that the thread finishes."""
+    """Opens the other end of a pipe for a moment, so that the thread waiting for it finishes."""
     with contextlib.suppress(OSError):
         os.close(os.open(path, (os.O_WRONLY if mode == "rb" else os.O_RDONLY) | os.O_NONBLOCK))
         thread.join(1)
@@ -105,10 +105,10 @@ def descriptor(path):
     """Returns the open descriptor of a process that a path names: /dev/stdout, /dev/fd/3, or a link to one.
 
     Returns:
-        (id of the process, number of the descriptor), or None for any other path.
+        (process id, number of the descriptor), or None for any other path.
     """
     for _ in range(_MOST_LINKS):
-        if not os.path.islink(path):  # a descriptor is a link itself
+        if not os.path.islink(path):  # a descriptor is itself a link
             return None
         folder, name = os.path.split(path)
         folder = os.path.realpath(folder)
@@ -119,5 +119,5 @@ def descriptor(path):
 
 
 def written_path(path):
-    """Returns the path under which a file is written: the target of a link, so that the link remains."""
+    """Returns the path to write: for a link the link's target, so that the link is kept."""
     return os.path.realpath(path) if os.path.islink(path) and not descriptor(path) else path

@@ -1,10 +1,10 @@
-"""Compares the settings that a command requests with those of an earlier command."""
+"""Compares the settings that a command requests with the stored settings of an earlier command."""
 
 from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """A setting whose stored value `there` differs from the requested value `asked`; None: the setting is missing."""
+    """A setting whose stored value `there` differs from the requested value `asked` (None if missing)."""
 
     name: str
     there: object
@@ -12,11 +12,11 @@ class Difference(NamedTuple):
 
 
 class Request:
-    """The settings that results depend on: those requested, and those that existing results were made with.
+    """Requested settings and the settings with which existing results were made, for comparison.
 
     Args:
         asked, there: {name: value}; a missing name counts as None.
-        names: names to compare, in this order; None: all names.
+        names: names to compare, in this order, or None for all names.
 
     Attributes:
         changes: {name: [stored value, requested value]} of the settings that differ.
@@ -33,5 +33,5 @@ class Request:
         return next((Difference(name, *values) for name, values in self.changes.items()), None)
 
     def difference(self):
-        """Describes the differences, such as "num_heads: 4 -> 8, pos: timing -> none"; "" if all settings are equal."""
+        """Formats the differences, such as "num_heads: 4 -> 8, pos: timing -> none", or "" without differences."""
         return ", ".join(f"{name}: {there} -> {asked}" for name, (there, asked) in self.changes.items())

@@ -1,8 +1,8 @@
-"""Files that are written in parts and can be resumed after a killed command; files whose names end in a step.
+"""Writes files in parts, so that a killed command can resume, and finds files whose names contain a step.
 
 While `out` is written, `out.t2t_lite_incomplete` holds the finished part, and `out.t2t_lite_incomplete.json` records
-its length and what it depends on. The same command resumes there. If anything that it depends on has changed, writing
-starts again from the beginning.
+the part's length and everything on which the contents depend. The same command resumes after this part, or starts again
+from the beginning if any of these dependencies has changed.
 """
 
 import collections
@@ -25,9 +25,9 @@ from t2t_lite.files.safe_json import check_schema
 _LOGGER = logging.getLogger("t2t_lite")
 _RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | None}
 CHECKPOINTS = r"(model\.ckpt-([0-9]+))\.index"
-TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
+TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # names of t2t-translate-all, not shards, …-00000-of-00010
 _MOST_STEPS = 2**63 - 1
-POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
+POLL_SECONDS = 10  # as in tensor2tensor's utils/bleu_hook.py
 StepFile = collections.namedtuple("StepFile", "step path seconds")
 StepFile.__doc__ = (
     "A file named after a step: the step, the path up to the pattern's first group, and the modification time in "
@@ -36,19 +36,19 @@ StepFile.__doc__ = (
 
 
 class ResumableFiles:
-    """Several files that grow together.
+    """Several files that are written together in parts, so that a killed command can resume.
 
     Args:
         paths: list of str; the record of progress is named after the first path. If a path is a link, its target is
             written.
-        made_from: dict of JSON values, everything that the contents depend on.
+        made_from: dict of JSON values, everything on which the contents depend.
 
     Attributes:
         done: int, the number of lines (or other units) written.
-        state: the state that the last `write` passed: {str: int}, a list of these, or None.
+        state: the state passed to the last `write`, {str: int} or a list of such dicts, or None.
 
     Raises:
-        UserError: a file cannot be written, or another process is writing it; raised before anything else is done.
+        UserError: a file cannot be written, or another process is writing it (raised before anything else is done).
     """
 
     def __init__(self, paths, made_from):
@@ -67,12 +67,12 @@ class ResumableFiles:
             raise
 
     def write(self, texts, count, state=None):
-        """Adds to the files.
+        """Appends texts to the files and records the progress.
 
         Args:
             texts: list of str, one per file.
             count: int, the number of lines in each text.
-            state: {str: int}, or a list of these, returned when writing is resumed.
+            state: {str: int} or a list of such dicts, which is available when writing is resumed.
         """
         for file, text in zip(self._files, texts, strict=True):
             file.write(text)
@@ -92,38 +92,42 @@ class ResumableFiles:
         self._lock.close()
 
     def close(self):
-        """Keeps unfinished files, so that the same command can resume; removes them if nothing is done."""
+        """Closes unfinished files and keeps them, so that the same command can resume, or removes empty ones."""
         if self._is_finished:
             return
         for file in self._files:
             try:
                 file.close()
             except Exception as error:
-                if explain(error) is None:  # otherwise a full disk fails a second time
+                if explain(error) is None:  # if the disk is full, this would fail again
                     raise
         if not self.done and self._can_resume:
             for file in self._files:
                 file.remove()
             files.remove_if_there(self._record)
         elif self._can_resume:
-            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: {self.done:,} lines; the same command resumes after them")
+            _LOGGER.info(
+                f"{self._paths[0]}{INCOMPLETE}: {self.done:,} lines are finished. Run the same command again to resume"
+            )
         self._lock.close()
 
     def _locked(self):
-        """Returns a context manager that prevents other processes from writing these files, if locks are supported."""
+        """Returns a context manager that locks these files against other processes, if locks are supported."""
         path = self._paths[0]
         if not self._can_resume or files.is_remote(path) or os.path.isdir(path):
             return contextlib.ExitStack()
         try:
             lock = files.lock_file(f"{path}{INCOMPLETE}")
         except OSError:
-            return contextlib.ExitStack()  # opening it for writing raises the error
+            return contextlib.ExitStack()  # opening the file for writing raises the error
         if lock is None:
-            raise UserError(f"{path}: another process is writing it. Wait for it, stop it, or choose another file.")
+            raise UserError(
+                f"{path}: another process is writing this file. Wait for the process, stop it, or choose another file."
+            )
         return lock
 
     def _read_record(self):
-        """Returns (number of lines written, state, sizes of the files), or (0, None, None) to start again."""
+        """Returns (number of lines written, state, file sizes), or (0, None, None) to start from the beginning."""
         if not files.exists(self._record):
             return 0, None, None
         sources, done, state, sizes = {}, 0, None, None
@@ -139,15 +143,15 @@ class ResumableFiles:
             is_intact = False
         differing = Request(sources, self._made_from).changes
         if is_intact and not differing:
-            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: resumes after {done:,} lines")
+            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: resuming after {done:,} lines")
             return done, state, sizes
         why = f"was made with another {', '.join(differing)}" if is_intact else "is damaged"
-        _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}: starting anew.")
+        _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}. Starting again from the beginning.")
         return 0, None, None
 
 
 class _File:
-    """A file under its temporary name, or a pipe or a terminal under its own."""
+    """An output that is being written: a file under a temporary name, or a pipe or terminal."""
 
     def __init__(self, path, size):
         self._path = path
@@ -164,9 +168,9 @@ class _File:
                 self._file = files.create(self._temporary, "wb" if size is None else "ab")
 
     def _cut(self):
-        """Truncates what was written after the record of progress."""
+        """Truncates the file to the length in the record of progress."""
         if not files.is_remote(self._temporary):
-            os.truncate(self._temporary, self.size)  # it stays the locked file
+            os.truncate(self._temporary, self.size)  # truncate in place, to keep the lock
             return
         with files.open_stream(self._temporary) as file:
             data = file.read(self.size)
@@ -193,19 +197,19 @@ class _File:
 
 
 def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""):
-    """Yields each `StepFile` once, by step.
+    """Yields each `StepFile` in a folder once, in order of steps, and waits for new files.
 
     Args:
-        folder: path; it need not exist yet.
+        folder: path of a folder that need not exist yet.
         pattern: `CHECKPOINTS` or `TRANSLATIONS`.
         min_steps: int, files with fewer steps are skipped.
         wait_minutes: stops after this many minutes without a new file.
-        missing: function of a `StepFile` that returns an error message about an incomplete file, or "" for a complete
-            one. It is called until the file is complete, before any file of a later step is considered.
+        missing: function of a `StepFile` that returns an error message if the file is incomplete, or else "". The
+            function is called until the file is complete, before any file with a later step is considered.
 
     Raises:
-        UserError: there is no such folder, two files have the same step, one has a step that is too large, or a file is
-            still incomplete after that time.
+        UserError: there is no such folder, two files have the same step, a step is too large, or a file is still
+            incomplete after `wait_minutes`.
     """
     least, since = min_steps, time.monotonic()
     while True:
@@ -224,7 +228,7 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
 
 
 def step_of(digits, path):
-    """Returns the step of a file. Raises `UserError` if it is too large for TensorFlow and TensorBoard.
+    """Returns the step of a file. Raises `UserError` if the step is too large for TensorFlow and TensorBoard.
 
     Args:
         digits: str, the step in the file's name.
@@ -236,7 +240,7 @@ def step_of(digits, path):
 
 
 def find(folder, pattern, min_steps=0):
-    """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step or one is too large."""
+    """Returns the existing `StepFile`s, sorted by step. Raises `UserError` if a step occurs twice or is too large."""
     files_by_step = {}
     for name in list_names(folder) if is_folder(folder) else ():
         match = re.fullmatch(pattern, name)

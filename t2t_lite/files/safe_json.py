@@ -1,4 +1,4 @@
-"""Parses untrusted JSON: refuses anything that this package does not write before it can do harm."""
+"""Parses untrusted JSON, and safely refuses anything that this package would not have written."""
 
 import collections
 import json
@@ -12,17 +12,17 @@ MOST_BYTES = 2**24
 
 
 def parse_json(text, where, most=MOST_BYTES, schema=None):
-    """Returns the value of a JSON text.
+    """Parses a JSON text and returns its value.
 
     Args:
         text: str or UTF-8 bytes.
-        where: str, its name in errors, such as a path.
+        where: str, name of the text or value in errors, such as a path.
         most: int, the largest accepted length.
         schema: the value's expected form, see `check_schema`; None: any.
 
     Raises:
-        UserError: the text is not JSON, is longer than `most` or nested too deeply, has a repeated name in an object or
-            a number that is not finite, or does not match the schema.
+        UserError: the text is not JSON, is longer than `most`, is nested too deeply, contains a repeated name in an
+            object or a non-finite number, or does not match the schema.
     """
     value = _parsed(text, where, most)
     if schema is not None:
@@ -31,14 +31,14 @@ def parse_json(text, where, most=MOST_BYTES, schema=None):
 
 
 def check_schema(value, schema, where):
-    """Raises `UserError`, naming the place, unless a JSON value has the expected shape.
+    """Raises `UserError`, with the place of the mismatch, unless a JSON value matches a schema.
 
     Args:
         value: a JSON value.
-        schema: a type or union of types (an int counts as a float, a bool never as a number); `[schema]`: a list of
-            such items; `{str: schema}`: an object with any names; `{"name": schema, "other?": schema}`: an object
-            with these names, of which those with a question mark are optional. Other names are allowed.
-        where: str, its name in errors, such as a path.
+        schema: a type or union of types (an int counts as a float, a bool never as a number); `[schema]` for a list of
+            such items; `{str: schema}` for an object with any names; `{"name": schema, "other?": schema}` for an object
+            with these names, where a question mark means that the name is optional. Additional names are allowed.
+        where: str, name of the text or value in errors, such as a path.
     """
     if isinstance(schema, list):
         _expect(isinstance(value, list), value, "a list", where)
@@ -74,7 +74,7 @@ def _expect(is_right, value, expected, where):
 
 def _parsed(text, where, most):
     if len(text) > most:
-        raise UserError(f"{where}: {len(text):,} bytes are too many. Expected at most {most:,}.")
+        raise UserError(f"{where}: {len(text):,} bytes exceed the limit. Expected at most {most:,} bytes.")
     try:
         return strict_json(text)
     except ValueError as error:
@@ -82,7 +82,7 @@ def _parsed(text, where, most):
 
 
 def strict_json(text):
-    """Returns the value of a JSON text, str or UTF-8 bytes. Raises a one-line `ValueError` where `parse_json` does."""
+    """Parses JSON, str or UTF-8 bytes. Raises a one-line `ValueError` for the mistakes named in `parse_json`."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
@@ -108,7 +108,7 @@ def _constant(name):
 
 
 def _whole(digits):
-    _finite(digits)  # larger numbers are useless, and Python refuses to parse or print them
+    _finite(digits)  # larger numbers have no use, and Python refuses to parse or print them
     return int(digits)
 
 
@@ -120,13 +120,14 @@ def _finite(digits):
 
 
 def storable(name, value):
-    """Returns a user's own value. Raises `UserError`, which names it, if our JSON files cannot hold the value."""
+    """Returns a user's value. Raises `UserError`, with its name, if JSON cannot represent the value."""
     try:
         if not isinstance(value, bool | int | float | str | list):
             raise TypeError
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise UserError(
-            f"{shown(name)}: expected true or false, a finite number, text or a list of these, found {shown(value)}."
+            f"{shown(name)}: expected true or false, a finite number, text or a list of such values, found "
+            f"{shown(value)}."
         ) from None
     return [*value] if isinstance(value, list) else value

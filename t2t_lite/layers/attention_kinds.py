@@ -188,7 +188,7 @@ def own_hparams(text):
     """Returns {name: setting} for the hyperparameters declared by the kinds in `self_attention_type`.
 
     Raises:
-        ValueError: as `spelled_kinds`.
+        ValueError: see `spelled_kinds`.
     """
     found = {}
     for kind in spelled_kinds(text):
@@ -249,7 +249,7 @@ def words_of(name, options):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class RelativeAttention(MultiHeadAttention):
-    """Self-attention with relative positions: key j, as seen by query i, adds a learned vector for the distance j - i.
+    """Self-attention that adds a learned vector to each key j, chosen by its distance j - i from query i.
 
     score(i, j) = q_i · (k_j + a_clip(j - i)) / √d_k, with distances clipped to ±max_relative_position (Shaw et al.,
     equations 4 and 5). All heads share one table, as in tensor2tensor's `dot_product_attention_relative`
@@ -257,7 +257,7 @@ class RelativeAttention(MultiHeadAttention):
     vectors are widened to [T, T + S] and shifted row by row into place.
 
     Args:
-        num_heads: int, h.
+        num_heads: int, h, the number of heads.
         max_relative_position: int, k, the largest distance with a separate vector. Longer distances share the vector of
             k.
         add_relative_to_values: bool, whether vectors for distances are also added to the values (equation 3), from a
@@ -275,7 +275,8 @@ class RelativeAttention(MultiHeadAttention):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class LeftRelativeAttention(MultiHeadAttention):
-    """Self-attention with relative positions to the left: key j, as seen by query i, adds a vector for i - j, per head.
+    """Self-attention that adds a learned vector per head to each earlier key j, chosen by its distance i - j from query
+    i.
 
     score(i, j) = q_i · (k_j + e_(i - j)) / √d_k (Huang et al., equation 3), where e is a learned vector. It is zero at
     distances of `max_relative_position` and more, and for later keys, which a decoder does not see. The layer mirrors
@@ -283,7 +284,7 @@ class LeftRelativeAttention(MultiHeadAttention):
     is created: the products of the queries and the vectors are shifted row by row into place.
 
     Args:
-        num_heads: int, h.
+        num_heads: int, h, the number of heads.
         max_relative_position: int, k. The distances from 0 to k - 1 have a vector.
         add_relative_to_values: bool, whether vectors for distances are also added to the values, from a second table.
         heads_share_relative_embedding: bool, whether all heads share one table.
@@ -323,7 +324,7 @@ class RestrictedAttention(MultiHeadAttention):
     gives one mask per query, or if a subclass overrides `attend`.
 
     Args:
-        num_heads: int, h.
+        num_heads: int, h, the number of heads.
         neighborhood: int, r. If r is even, a position sees one more position on its left than on its right.
         **kwargs: the remaining arguments of `MultiHeadAttention`.
 

@@ -144,7 +144,7 @@ def own_hparams(text):
     """Returns {name: setting} for the hyperparameters declared by the kinds in `ffn_layer`.
 
     Raises:
-        ValueError: as `spelled_kinds`.
+        ValueError: see `spelled_kinds`.
     """
     settings = {}
     for kind in spelled_kinds(text):

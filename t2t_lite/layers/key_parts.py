@@ -63,12 +63,9 @@ def whole_part(mask):
     for _ in range(4 - len(mask.shape)):
         mask = ops.expand_dims(mask, 0)
     return Part(
-        lambda x: ops.expand_dims(x, 2),
-        lambda x, training: ops.expand_dims(x, 2),
-        lambda x: x[:, :, 0],
-        lambda end: mask,
-        [Strides(0)],
-    )
+        lambda x: ops.expand_dims(x, 2), lambda x, training: ops.expand_dims(x, 2), lambda x: x[:, :, 0],
+        lambda end: mask, [Strides(0)],
+    )  # fmt: skip
 
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):

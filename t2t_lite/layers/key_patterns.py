@@ -149,7 +149,8 @@ class WindowPattern(Pattern):
         A neighbourhood reaches at most r - 1 positions back (or ahead, at the beginning), so never beyond the next
         block.
         """
-        # There is no condition on lengths unknown until the graph runs: TensorFlow 2.21 would build a wrong graph.
+        # Lengths that are unknown until the graph runs are not tested, because TensorFlow 2.21 would build a wrong
+        # graph.
         if is_short(self.neighborhood, length):
             return None
         size, _ = blocks_of(smallest_block(self.neighborhood), length)
@@ -221,7 +222,7 @@ class HeadPatterns(Pattern):
         ]
 
     def visible(self, i, j, end, causal):
-        """Returns which keys each head sees, bool [B or 1, heads, T, S]; arguments as in `Pattern.visible`."""
+        """Returns a mask of the keys that each head sees, bool [B or 1, heads, T, S]; see `Pattern.visible`."""
         everything, seen = (i >= i) & (j >= j) & (end >= end), []
         for pattern in self.patterns:
             own = pattern.visible(i, j, end, causal)

@@ -126,7 +126,7 @@ def read_kinds(text, setting="self_attention_type"):
         if not match or separator not in ("", "/", "+", ":"):
             raise ValueError(
                 f"{setting}={text}: cannot read {text[end:]!r}. Expected kinds such as strided or "
-                "local_1d(block_length=64)+dot_product_relative_v2, with / between those of several layers."
+                "local_1d(block_length=64)+dot_product_relative_v2, with / between different layers."
             )
         word = Word(match[1], _options(f"{setting}={text}", match[1], match[2] or ""))
         if before == "/":

@@ -194,7 +194,7 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
 
 
 def _all_of(masks):
-    """Returns the logical AND of masks, or None if there are no masks."""
+    """Returns the logical AND of masks, or None without masks."""
     merged = None
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)

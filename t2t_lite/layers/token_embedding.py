@@ -27,7 +27,7 @@ class TokenEmbedding(Layer):
             hidden_size^-0.5), so that scaled embeddings have unit variance.
         scale: bool, whether embeddings are multiplied by √hidden_size.
         embedding_size: int, E. The embedding matrix is then [V, E], and a second matrix projects from E to hidden_size,
-            or back for the logits (Lan et al. 2020, "ALBERT"). If None, there is no second matrix.
+            or back for the logits (Lan et al. 2020, "ALBERT"). If None, only one matrix is used.
 
     Attributes:
         avoids_scatter: bool, whether the gradient of a lookup is a product instead of a scatter; TensorFlow only.

@@ -140,12 +140,9 @@ class TransformerEncoderLayer(_TransformerLayer):
             batch, length, _ = shape_of(inputs)
             attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
         attended = self.self_attention(
-            inputs,
-            attention_mask=attention_mask,
-            context=context,
-            return_attention_scores=return_attention_scores,
+            inputs, attention_mask=attention_mask, context=context, return_attention_scores=return_attention_scores,
             training=training,
-        )
+        )  # fmt: skip
         if not return_attention_scores:
             return self._fed_forward(attended, context, training)
         return self._fed_forward(attended[0], context, training), attended[1]

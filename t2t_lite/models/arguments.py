@@ -90,7 +90,7 @@ def settings_without_effect(model_class):
 
 
 def hparam_of(argument, model_class):
-    """Returns the hyperparameter that sets an argument of a model's constructor, or the argument if there is none."""
+    """Returns the hyperparameter that sets an argument of a model's constructor, or else the argument's own name."""
     names = (s.name for s in model_settings(model_class).values() if s.argument == argument)
     return next(names, argument)
 
@@ -110,7 +110,7 @@ def model_hparams(model, base):
         arguments["activation"] = config_of(arguments["activation"])
         if not isinstance(arguments["activation"], str):
             raise UserError(
-                f"activation={shown(model.config['activation'])} cannot be stored as a hyperparameter. Expected a name."
+                f"activation={shown(model.config['activation'])}: hyperparameters can only hold an activation's name."
             )
     of_kinds = [argument for argument in _KINDS if argument in arguments]
     for argument in of_kinds:
@@ -185,7 +185,7 @@ def constructor_parameters(model_class):
 def _to_argument(setting, hparams):
     value = hparams.get(setting.name, setting.default)
     if setting.zero and value == 0:
-        value = hparams.get(setting.zero)  # None if there is no hyperparameter of this name
+        value = hparams.get(setting.zero)  # None if the hyperparameter does not exist
     if setting.per and value:
         parts = hparams.get(setting.per)
         if value % parts:

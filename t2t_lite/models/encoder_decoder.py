@@ -31,7 +31,7 @@ class EncoderDecoder(SequenceModel):
 
     Args:
         vocab_size: int, the vocabulary size of the inputs (and of the targets, if shared).
-        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        target_vocab_size: int, the vocabulary size of the targets. Defaults to one vocabulary for both.
         hidden_size: int, the size of the embeddings and of the states before the output layer.
         tie_embeddings: bool, whether the embeddings and the output layer share one matrix.
 
@@ -134,8 +134,8 @@ def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
 
     Args:
         make: function(vocabulary size, name, **bias) that returns a `TokenEmbedding`.
-        vocab_size: int, ids of the inputs.
-        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        vocab_size: int, the vocabulary size of the inputs.
+        target_vocab_size: int, the vocabulary size of the targets. Defaults to one vocabulary for both.
         tie: bool, whether the embeddings and the output layer share one matrix.
         **bias: further arguments for the layer that is used as the output layer.
 

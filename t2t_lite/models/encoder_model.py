@@ -42,7 +42,7 @@ class EncoderModel(TransformerModel):
     span_head = class_head = sentence_head = None
 
     def check_classes(self):
-        """Raises `ValueError` if there are no classes for a class or tag head."""
+        """Raises `ValueError` if a class or tag head does not have enough classes."""
         head, size = self.config["head"], self.config["target_vocab_size"]
         if head in ("class", "tag") and (size is None or size < 2):
             raise ValueError(f"A {head} head needs a target_vocab_size of at least 2: received {size}.")
@@ -179,13 +179,10 @@ class EncoderModel(TransformerModel):
             The dict that `encode` returns.
         """
         output = self.encoder(
-            x,
-            attention_mask=ops.expand_dims(mask, 1),
+            x, attention_mask=ops.expand_dims(mask, 1),
             context=self.context_class(nonpadding=mask, results=Results() if results is None else results, **context),
-            return_attention_scores=scores,
-            return_hidden_states=states,
-            training=training,
-        )
+            return_attention_scores=scores, return_hidden_states=states, training=training,
+        )  # fmt: skip
         hidden, *rest = output if isinstance(output, tuple) else (output,)
         result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
         if scores:

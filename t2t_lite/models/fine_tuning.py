@@ -152,7 +152,7 @@ def freeze(model, weights):
     frozen = {id(weight) for weight in weights}
     trained = [weight for weight in model.trainable_weights if id(weight) not in frozen]
     if not trained:
-        raise UserError(f"frozen leaves no weights of the model {type(model).__name__} to train. Freeze fewer parts.")
+        raise UserError(f"frozen leaves the model {type(model).__name__} without weights to train. Freeze fewer parts.")
     for layer in model._flatten_layers(include_self=False):
         own = parameters(layer)
         if own and all(id(weight) in frozen for weight in own):

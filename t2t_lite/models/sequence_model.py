@@ -305,7 +305,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             data_dir: the folder of the vocabulary, if the vocabulary is not in the checkpoint's folder.
 
         Raises:
-            UserError: if there is no run at the path, or its model has another class.
+            UserError: if the path does not have a run, or the run's model has another class.
         """
         check_tensorflow("from_run")
         model = t2t_lite.runs.open_run(path, data_dir).model

@@ -170,7 +170,7 @@ class TransformerEncoder(EncoderModel):
 
     @property
     def max_length(self):
-        """The length of the longest row that fits the position table, int, or None if there is no limit."""
+        """The length of the longest row that fits the position table, int, or None without a limit."""
         longest = super().max_length
         return None if longest is None else longest - 1
 
@@ -216,7 +216,8 @@ class TransformerEncoder(EncoderModel):
         if self.segment_embedding is not None:
             x = x + self.segment_embedding(ops.minimum(segments, self.config["num_segments"] - 1))
         if self.match_embedding is not None:
-            x = x + self.match_embedding(ops.where(_in_another_segment(row, segments), 1, 0))  # no cast, for LiteRT
+            # `where` instead of a cast from bool, because of LiteRT.
+            x = x + self.match_embedding(ops.where(_in_another_segment(row, segments), 1, 0))
         if self.task_embedding is not None:
             x = x + self.task_embedding(ops.zeros((1, 1), "int32"))
         x = self.dropout(normalized(x, self.embedding_norm), training=training)

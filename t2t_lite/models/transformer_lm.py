@@ -58,7 +58,7 @@ class TransformerLM(TransformerModel):
     HPARAMS: ClassVar = {
         "begin": setting(
             "zero", choices=("zero", "end"), argument="begin", fixed=True,
-            meaning="The first input: the zero vector, or id 1 if there is no prompt (GPT-2).",
+            meaning="The first input: the zero vector, or id 1 for rows without a prompt (GPT-2).",
         ),
         "unused_ids": setting(
             [], argument="unused_ids", fixed=True, meaning="Ids that are never predicted, for imported models."

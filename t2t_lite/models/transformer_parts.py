@@ -227,7 +227,7 @@ class TransformerModel(SequenceModel):
 
     @property
     def max_length(self):
-        """The number of positions in the position table, int, or None if there is no limit."""
+        """The number of positions in the position table, int, or None without a limit."""
         return self.position_limit
 
 

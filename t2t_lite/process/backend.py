@@ -1,4 +1,4 @@
-"""Chooses and checks Keras' backend: commands, training, decoding and export run on TensorFlow."""
+"""Chooses and checks Keras' backend, which must be TensorFlow for commands, training, decoding and export."""
 
 import json
 import os
@@ -16,16 +16,16 @@ def check_tensorflow(what):
     backend = keras.backend.backend()
     if backend != "tensorflow":
         raise UserError(
-            f"{what} runs on TensorFlow, and Keras was imported with the backend {backend}. Expected "
+            f"{what} needs TensorFlow, but Keras was imported with the backend {backend}. Expected "
             f"{_VARIABLE}=tensorflow, set before Python imports Keras."
         )
 
 
 def choose_tensorflow():
-    """Makes TensorFlow the backend of a command's process; returns the user's other choice, or "".
+    """Makes TensorFlow the backend of a command; returns the user's choice if it was another backend, or "".
 
     Raises:
-        UserError: Keras was imported with another backend already.
+        UserError: if Keras was already imported with another backend.
     """
     if "keras" in sys.modules:
         check_tensorflow("The command")
@@ -35,7 +35,7 @@ def choose_tensorflow():
 
 
 def _chosen():
-    """Returns the user's choice of a backend and its place, or "" without one."""
+    """Returns the user's choice of a backend, and where it was set, or "" without a choice."""
     if os.environ.get(_VARIABLE):
         return f"{_VARIABLE}={os.environ[_VARIABLE]}"
     path = os.path.join(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras"), "keras.json")
@@ -43,5 +43,5 @@ def _chosen():
         with open(path, encoding="utf-8") as file:
             backend = json.load(file)["backend"]
     except (OSError, ValueError, KeyError, TypeError):
-        return ""  # as Keras takes it
+        return ""  # as Keras does
     return f"{path}: backend={backend}"

@@ -1,8 +1,9 @@
-"""Lets Keras open `.keras` files that hold classes of this package, which are imported only when a file asks for one.
+"""Lets Keras load `.keras` files with classes from this package, which are imported only when a file needs them.
 
-Keras finds a class by the name under which it is registered, and that happens when its module is imported. Importing
-them all with the package would import Keras with it: seconds, for commands that may only print their help. So what is
-registered at first is a stand-in, as soon as Keras itself is there; the module puts the class in its place.
+Keras finds a class by its registered name, and a class is registered when its module is imported. Importing all these
+modules together with the package would also import Keras, which takes seconds, even for commands that only print their
+help. So a stand-in is registered for each class once Keras has been imported. Importing the module later replaces the
+stand-in with the class.
 """
 
 import importlib
@@ -17,7 +18,7 @@ _REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("(\w+)"
 
 
 def modules():
-    """Returns {registered name of a class that Keras can store: its module}, by the sources; imports none."""
+    """Returns {registered name of a Keras class: its module}, found in the sources without importing them."""
     roots = {"t2t_lite": pathlib.Path(__file__).parents[1], **{f"{PACKAGE}.{n}": p for n, p in extras().items()}}
     paths = (
         (package, root, pathlib.Path(folder, name))
@@ -34,14 +35,14 @@ def modules():
 
 
 class _StandIn:
-    """Creates instances of its class, which it imports when needed."""
+    """A stand-in for a registered class, which imports the class when Keras needs it."""
 
     def __init__(self, module, name):
         self.module = module
         self.name = name
 
     def from_config(self, config):
-        """Returns an instance of the class."""
+        """Imports the class and returns an instance."""
         return getattr(importlib.import_module(self.module), self.name).from_config(config)
 
 

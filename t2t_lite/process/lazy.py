@@ -1,4 +1,4 @@
-"""Modules of packages, found without imports; names imported at their first use; extras; import hooks."""
+"""Lazy imports: finds modules and extras without importing them, imports names on first use, and hooks imports."""
 
 import ast
 import functools
@@ -17,7 +17,7 @@ PACKAGE = "t2t_lite.extras"
 
 @functools.cache
 def module_paths(package):
-    """Returns {name: pathlib.Path of the source} of the modules directly in a package; imports none of them."""
+    """Returns {name: pathlib.Path of the source} for the modules directly in a package, without importing them."""
     paths = {}
     for module in pkgutil.iter_modules(_folders(package)):
         path = pathlib.Path(module.module_finder.path, module.name)
@@ -26,20 +26,20 @@ def module_paths(package):
 
 
 def _folders(package):
-    """Returns the folders of a package, without importing the package around it if its folder has it."""
+    """Returns the folders of a package, if possible without importing its parent package."""
     parent = package.rpartition(".")[0]
     spec = importlib.machinery.PathFinder.find_spec(package, _folders(parent)) if parent else None
     return (spec or importlib.util.find_spec(package)).submodule_search_locations
 
 
 def lazy_names(package, others=None):
-    """Returns the `__getattr__`, `__dir__` and `__all__` of a package whose names its `__init__.pyi` imports.
+    """Returns the `__getattr__`, `__dir__` and `__all__` for a package that lists its names in `__init__.pyi`.
 
-    Type checkers read that file in place of the package, so that both see the same names.
+    Type checkers also read this file, so they see the same names as Python.
 
     Args:
-        package: str, its name.
-        others: the package's `__getattr__` for names that the file does not have, or None.
+        package: str, the name of the package.
+        others: the package's `__getattr__` for names that are not in the file, or None.
     """
     stub = pathlib.Path(sys.modules[package].__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
@@ -59,12 +59,13 @@ def lazy_names(package, others=None):
 
 
 class ImportHook(importlib.abc.MetaPathFinder):
-    """Calls a function when a module is imported for the first time. Install it by `sys.meta_path.insert(0, hook)`.
+    """An import hook that calls a function when a module is first imported; install it in `sys.meta_path` at 0.
 
     Args:
-        name: str, the module.
-        run: function of the function that executes the module, and of the module; it calls the one with the other.
-        when_used: bool, whether the module is executed when one of its attributes is first used, not at its import.
+        name: str, the name of the module.
+        run: function of (exec_module, module), which must call exec_module(module).
+        when_used: bool, whether the module is executed when one of its attributes is first used, instead of when it is
+            imported.
     """
 
     def __init__(self, name, run, when_used=False):
@@ -73,7 +74,7 @@ class ImportHook(importlib.abc.MetaPathFinder):
         self._when_used = when_used
 
     def find_spec(self, fullname, path=None, target=None):
-        """Returns the specification of the module; None for every other one."""
+        """Returns the import spec of the hooked module, or None for other modules."""
         if fullname != self._name:
             return None
         others = sys.meta_path[sys.meta_path.index(self) + 1 :]
@@ -86,7 +87,7 @@ class ImportHook(importlib.abc.MetaPathFinder):
 
 
 def _postpone(execute, module):
-    """Postpones the execution of a package's module until it is used or one of its submodules is imported."""
+    """Postpones the execution of a package until it is used or one of its submodules is imported."""
     state = {"_execute": execute, "_lock": threading.RLock(), "_own_path": module.__path__}
     del module.__path__
     vars(module).update(state)
@@ -96,13 +97,13 @@ def _postpone(execute, module):
 class _PostponedModule(types.ModuleType):
     """A module that is executed on the first access to an attribute that it does not have yet.
 
-    Python's `LazyLoader` has one that is also executed when it is imported for the second time, and that another thread
-    sees half-executed.
+    Python's `LazyLoader` has a similar class, but its modules are also executed when they are imported a second time,
+    and other threads can see a partly executed module.
     """
 
     def __getattr__(self, name):
         with self._lock:
-            if "__path__" in vars(self) and type(self) is _PostponedModule:  # asked for while it is executed
+            if "__path__" in vars(self) and type(self) is _PostponedModule:  # accessed while the module is executed
                 raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} yet")
             if type(self) is _PostponedModule:
                 self.__path__ = self._own_path
@@ -117,7 +118,7 @@ class _PostponedModule(types.ModuleType):
 
 @functools.cache
 def extras():
-    """Returns {name of an extra: pathlib.Path of its folder}, in order of their names."""
+    """Returns {name of an extra: pathlib.Path of its folder}, ordered by name."""
     return {name: path.parent for name, path in module_paths(PACKAGE).items() if path.stem == "__init__"}
 
 
@@ -127,5 +128,5 @@ def packages():
 
 
 def extra_of(module):
-    """Returns the name of the extra that has a module, by the module's name, or "" for other modules."""
+    """Returns the name of the extra that a module belongs to, or "" for other modules."""
     return module.removeprefix(f"{PACKAGE}.").split(".")[0] if module.startswith(f"{PACKAGE}.") else ""

@@ -1,7 +1,8 @@
-"""Lets the old names of modules that moved into an extra or another folder of the core be imported.
+"""Lets modules be imported by their old names after they have moved to an extra or another folder.
 
-`t2t_lite.serving.client` is `t2t_lite.extras.query_client.client` now. A module that is not in its old place is looked
-up by its name; merged_modules.tsv lists the modules that became a part of another one.
+For example, `t2t_lite.serving.client` is now `t2t_lite.extras.query_client.client`. A module that is not found under
+its old name is searched by the last part of its name. merged_modules.tsv lists the modules that were merged into other
+modules.
 """
 
 import functools
@@ -14,11 +15,11 @@ import types
 
 from t2t_lite.process.lazy import PACKAGE, extras, module_paths, packages
 
-_FOLDERS = ("t2t_lite.settings", "t2t_lite.cli", "t2t_lite.process")  # of what was at the top
+_FOLDERS = ("t2t_lite.settings", "t2t_lite.cli", "t2t_lite.process")  # folders for modules formerly in t2t_lite
 
 
 def new_name(name):
-    """Returns today's name of a module or package such as "t2t_lite.serving.client", or None if it is gone."""
+    """Returns the current name of a module such as "t2t_lite.serving.client", or None if it no longer exists."""
     root, _, inside = name.partition(".")
     *parents, last = inside.split(".")
     if name in _merged():
@@ -32,7 +33,7 @@ def new_name(name):
 
 
 def _modules_of_today(parents, last):
-    """Returns the names of modules in extras or in the core's folders that used to be in one of these parents."""
+    """Returns the current names of modules in extras or `_FOLDERS` that a module with this old name may have."""
     words = [f"{parents[-1]}_{last}", last] if parents else [last]
     places = packages() if parents else _FOLDERS
     known = {f"{place}.{name}" for place in places for name in module_paths(place)} | _merged().keys()
@@ -42,25 +43,25 @@ def _modules_of_today(parents, last):
 
 @functools.cache
 def _merged():
-    """Returns {name of a removed module: name of the module that has its contents}."""
+    """Returns {name of a removed module: name of the module that now has its contents}."""
     lines = pathlib.Path(__file__).with_name("merged_modules.tsv").read_text(encoding="utf-8").splitlines()
     merged = dict(line.split("\t") for line in lines)
     return {old: merged.get(new, new) for old, new in merged.items()}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Comes last: it is asked for modules that no other finder knows."""
+    """The finder for moved modules, which Python asks last, for modules that no other finder knows."""
 
     def find_spec(self, fullname, path=None, target=None):
-        """Returns the specification of a module that has moved; None for every other one."""
+        """Returns the import spec of a moved module, or None for other modules."""
         if (new := new_name(fullname)) is None:
             return None
         is_package = new.count(".") == 2 and new.startswith(PACKAGE)
-        is_package = is_package or any(old.startswith(f"{fullname}.") for old in _merged())  # it was one
+        is_package = is_package or any(old.startswith(f"{fullname}.") for old in _merged())  # it used to be a package
         return importlib.util.spec_from_loader(fullname, self, origin=new, is_package=is_package)
 
     def exec_module(self, module):
-        """Puts the module that stands elsewhere now in its place; a package only forwards, for its modules moved."""
+        """Replaces the old module by the moved module; an old package only forwards attributes to the new package."""
         new = importlib.import_module(module.__spec__.origin)
         if module.__spec__.submodule_search_locations is None:
             sys.modules[module.__name__] = new
@@ -69,5 +70,5 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def find_moved_modules():
-    """Installs the finder."""
+    """Installs the finder for moved modules."""
     sys.meta_path.append(_Finder())

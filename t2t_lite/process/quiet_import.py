@@ -1,4 +1,4 @@
-"""Imports TensorFlow in a command's process, without its start-up messages and without packages it does not need."""
+"""Imports TensorFlow in a command, without start-up messages and without packages that are not needed."""
 
 import contextlib
 import functools
@@ -9,20 +9,20 @@ import threading
 
 from t2t_lite.process.lazy import ImportHook
 
-# TensorFlow imports Keras, and that these where they are installed: for keras.wrappers, for galleries of images and for
-# editing weights in a notebook. It takes a third of the time of the whole import.
+# TensorFlow imports Keras, which imports these packages if they are installed, for keras.wrappers, image galleries and
+# a weight editor for notebooks. They take a third of the whole import time.
 _UNUSED = "IPython", "matplotlib", "sklearn"
-_UNUSED_BY_NLTK = "scipy", "sklearn"  # for its classifiers and associations of words; trees need neither
+_UNUSED_BY_NLTK = "scipy", "sklearn"  # used by nltk's classifiers and word associations, but not by its trees
 
 
 @functools.cache
 def import_when_used():
-    """Lets `import tensorflow` wait until TensorFlow is used, and be quiet then, unless TF_CPP_MIN_LOG_LEVEL=0.
+    """Delays `import tensorflow` until TensorFlow is used, and silences it unless TF_CPP_MIN_LOG_LEVEL=0.
 
-    The import takes seconds, and errors found before any computation should be reported at once. Call this only in the
-    process of a command, since some packages that TensorFlow, Keras and nltk import are left out.
-
-    TensorFlow 2.21 obeys that variable only after its import: until then its C++ code writes to file descriptor 2.
+    The import takes seconds, and errors that are found before any computation should be reported immediately. Call this
+    function only in a command's own process, because some packages that TensorFlow, Keras and nltk would import are
+    hidden. TensorFlow 2.21 respects TF_CPP_MIN_LOG_LEVEL only after it has been imported. Before that, its C++ code
+    writes to file descriptor 2.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     sys.meta_path.insert(0, ImportHook("keras", _import_quietly))
@@ -31,7 +31,7 @@ def import_when_used():
 
 
 def import_tensorflow():
-    """Imports TensorFlow now, as quietly as `import_when_used`."""
+    """Imports TensorFlow now, without its start-up messages, as `import_when_used` does later."""
     import_when_used()
     import tensorflow as tf
 
@@ -39,11 +39,11 @@ def import_tensorflow():
 
 
 def _import_quietly(exec_module, module):
-    """Imports TensorFlow, or Keras, which imports TensorFlow, or is imported by it."""
+    """Imports TensorFlow or Keras without messages (each of them imports the other)."""
     with _no_stderr(), _no_garbage_collection(), _hidden(_UNUSED):
         exec_module(module)
         if module.__name__ == "tensorflow":
-            module.config.list_physical_devices()  # on a machine without a GPU this logs a failure of CUDA
+            module.config.list_physical_devices()  # logs a CUDA failure on machines without a GPU
 
 
 def _import_trees(exec_module, module):
@@ -52,25 +52,27 @@ def _import_trees(exec_module, module):
 
 
 def start_worker():
-    """Prepares a process of a pool, and makes it exit when its parent exits, however that happens.
+    """Initializes a worker process of a pool, and makes it exit when its parent exits for any reason.
 
-    A spawned process first imports the module of this function, which therefore imports nothing that is not quiet.
+    A spawned process first imports the module of this function, so this module must not import anything that prints
+    messages.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import_tensorflow()
 
 
 def _end_with_parent():
-    import multiprocessing.connection  # in here, since commands import this module only to print their help, too
+    import multiprocessing.connection  # not at the top, because commands import this module even to print their help
 
-    # When a parent is killed, other workers still hold its pipes open: without this, all would wait for tasks forever.
+    # If the parent is killed, other workers still hold its pipes open. Without this thread, all workers would wait for
+    # tasks forever.
     multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
 
 
 @contextlib.contextmanager
 def _no_garbage_collection():
-    # Otherwise the growing heap of modules is searched again and again: an eighth of the time that the import takes.
+    # Otherwise the growing heap of modules would be searched repeatedly, which takes an eighth of the import time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -82,9 +84,9 @@ def _no_garbage_collection():
 
 @contextlib.contextmanager
 def _hidden(packages):
-    """Context in which these packages cannot be imported."""
+    """Context manager in which some packages cannot be imported."""
     hidden = [name for name in packages if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # None in here is an ImportError
+    sys.modules.update(dict.fromkeys(hidden))  # None makes an import raise ImportError
     try:
         yield
     finally:

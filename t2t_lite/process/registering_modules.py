@@ -1,4 +1,4 @@
-"""Finds the modules that register something by their sources, without importing them."""
+"""Finds modules that register models, problems and other entries, by searching their sources without importing them."""
 
 import functools
 import importlib
@@ -6,7 +6,7 @@ import re
 
 from t2t_lite.process.lazy import module_paths, packages
 
-_PACKAGES = {  # kind: (package of the built-in entries, "" if only extras have some; the decorator's name)
+_PACKAGES = {  # {kind: (package of the built-in entries, or "" if only extras have entries, name of the decorator)}
     "models": ("t2t_lite.models", "register_model"),
     "hparams": ("t2t_lite.hparams", "register_hparams"),
     "metrics": ("t2t_lite.evaluation", "register_metric"),
@@ -30,7 +30,7 @@ _PACKAGES = {  # kind: (package of the built-in entries, "" if only extras have 
 
 
 def modules_of(kind):
-    """Returns the names of the modules that register built-in entries of a kind; [] for unknown kinds."""
+    """Returns the names of the modules that register built-in entries of a kind, or [] if the kind is unknown."""
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
@@ -38,9 +38,10 @@ def modules_of(kind):
 
 
 def modules_by_name(kind):
-    """Returns {registered name: modules that register it; there should be only one}.
+    """Returns {registered name: list of the modules that register this name}; a list should have one module.
 
-    The name is that in the source, `@registry.register_family("openai-gpt")`, or else the module's own.
+    The registered name is in the source, `@registry.register_family("openai-gpt")`; otherwise it is the name of the
+    module.
     """
     found = {}
     for module in modules_of(kind):
@@ -51,14 +52,14 @@ def modules_by_name(kind):
 
 
 def may_be_declared(name):
-    """Returns whether models of this package, or their layers, may declare a hyperparameter of this name."""
+    """Returns whether models or layers in this package may declare a hyperparameter with this name."""
     return bool(modules_with(f'"{re.escape(name)}": ', "t2t_lite.models", "t2t_lite.layers", *packages()))
 
 
 def names_in_extras(package, word):
-    """Returns a package's `__getattr__` for classes and functions of extras, in modules whose sources have a word.
+    """Returns a `__getattr__` that finds classes and functions in modules of extras whose sources contain `word`.
 
-    So a package of the core offers names such as `t2t_lite.models.XLNet` without naming any extra.
+    With it, a core package provides names such as `t2t_lite.models.XLNet` without naming any extra.
     """
 
     def get(name):
@@ -71,7 +72,7 @@ def names_in_extras(package, word):
 
 
 def modules_with(pattern, *packages):
-    """Returns the names of the modules directly in packages whose source matches a pattern; ^ begins any line."""
+    """Returns the modules directly in packages whose source matches a pattern, in which ^ matches at each line."""
     compiled = re.compile(pattern, re.MULTILINE)
     return [
         f"{package}.{name}"

@@ -1,4 +1,4 @@
-"""Finds the checkpoints of a folder by their files, because the list `checkpoint` may be lost, old or damaged."""
+"""Finds the checkpoints in a folder by their files, because the list `checkpoint` may be lost, old or damaged."""
 
 import collections
 import os
@@ -15,25 +15,26 @@ _MOST_BYTES_OF_A_LIST = 2**24
 
 Listed = collections.namedtuple("Listed", "times last_preserved newest")
 Listed.__doc__ = (
-    "The contents of a folder's list: {name of a checkpoint: time of writing}, oldest first; the time of the last one "
-    "that was kept permanently; the name of the newest. Names have no folder. All fields are empty without a list."
+    "The contents of a folder's list: {name of a checkpoint, without folder: time of writing}, oldest first; the time "
+    "of the last permanently kept checkpoint; and the name of the newest checkpoint. All fields are empty if there is "
+    "no list."
 )
 
 
 def checkpoint_step(path):
-    """Returns the step in a checkpoint's name: `model.ckpt-1200` -> 1200; 0 if it has none. See `step_of`."""
+    """Returns the step in a checkpoint's name, such as 1200 for `model.ckpt-1200`, or 0. See `step_of`."""
     match = re.search(r"-([0-9]+)$", str(path))
     return step_of(match[1], path) if match else 0
 
 
 def list_checkpoints(folder):
-    """Returns the paths, without suffix, of all `model.ckpt-<step>` that have an index, by step."""
+    """Returns the paths, without suffix, of all `model.ckpt-<step>` that have an index, sorted by step."""
     paths = list_files(folder, rf"{re.escape(PREFIX)}-[0-9]+\.index")
     return sorted((path.removesuffix(".index") for path in paths), key=checkpoint_step)
 
 
 def missing_parts(path):
-    """Returns the missing files of a checkpoint, a str; "" if its index and all of its data exist."""
+    """Describes the missing files of a checkpoint, a str, or returns "" if its index and all data files exist."""
     folder, name = os.path.split(path)
     if not exists(f"{path}.index"):
         return "its index"
@@ -44,13 +45,13 @@ def missing_parts(path):
 
 
 def parts_of_checkpoints(folder):
-    """Returns the sorted names of all files that belong to a `model.ckpt`, except those of unfinished saves."""
+    """Returns the sorted names of all files that belong to a `model.ckpt`, except files of unfinished saves."""
     names = map(os.path.basename, list_files(folder, rf"{re.escape(PREFIX)}.*"))
     return [name for name in names if not re.search(r"_temp$|tempstate\d*$", name)]
 
 
 def read_list(folder):
-    """Returns the `Listed` of a folder. An unreadable list counts as missing, since it is only a hint."""
+    """Returns the `Listed` of a folder. An unreadable list is treated as missing, since the list is only a hint."""
     path = os.path.join(folder, LIST)
     try:
         text = read_bytes(path, _MOST_BYTES_OF_A_LIST).decode(errors="replace")
@@ -73,7 +74,7 @@ def read_list(folder):
 
 
 def write_list(folder, times, last_preserved=0.0):
-    """Writes the list of a folder as TensorFlow does. `times` is {checkpoint's name: time}, the newest last."""
+    """Writes the list of a folder in TensorFlow's format. `times` is {checkpoint's name: time}, the newest last."""
     lines = [f'model_checkpoint_path: "{[*times][-1]}"']
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in times]
     lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times.values()]
@@ -84,7 +85,8 @@ def write_list(folder, times, last_preserved=0.0):
 def newest_checkpoint(folder):
     """Returns the newest checkpoint of a folder, without suffix, or None.
 
-    It is the one with the highest step. If no name has a step, it is the one in the folder's list.
+    The newest checkpoint is the one with the highest step, or, if no name has a step, the newest one in the folder's
+    list.
     """
     if paths := list_checkpoints(folder):
         return paths[-1]
@@ -94,16 +96,16 @@ def newest_checkpoint(folder):
 
 
 def check_can_be_placed(folder, has_settings, saved_before):
-    """Raises `UserError` if a run would start again in a folder that holds checkpoints, or overwrite them.
+    """Raises `UserError` if a run would start from the beginning in a folder that contains checkpoints.
 
     Args:
         folder: str, an output_dir.
-        has_settings: bool, whether it has an `hparams.json`.
-        saved_before: bool, whether the log records a saved checkpoint; None if the log is missing.
+        has_settings: bool, whether the folder has an `hparams.json`.
+        saved_before: bool, whether the log records a saved checkpoint, or None if the log is missing.
     """
     parts, listed = parts_of_checkpoints(folder), read_list(folder).newest
     complete = [path for path in list_checkpoints(folder) if not missing_parts(path)]
-    advice = "Copy the run again; for a new one choose another output_dir."
+    advice = "Copy the run again, or choose another output_dir for a new run."
     shown_names = ", ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
     if parts and not has_settings:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Saving and restoring a run, and averaging checkpoints (tensor2tensor's utils/avg_checkpoints.py)."""
+"""Saves and restores runs, and averages checkpoints (tensor2tensor's utils/avg_checkpoints.py)."""
 
 import os
 import re
@@ -28,29 +28,30 @@ from t2t_lite.runs.weights import (
     weight_name,
 )
 
-_STATES_KEPT = 2  # the newest, and the one before it in case the newest is damaged
+_STATES_KEPT = 2  # the newest checkpoint, and the preceding one in case the newest is damaged
 
 
 class RunCheckpoints:
     """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
 
-    With a moving average of the weights, "model" in a checkpoint is that average, which every user of the model gets.
-    Training resumes from "trained".
+    If a moving average of the weights is kept, "model" in a checkpoint is this average, which is used everywhere except
+    that training resumes from the weights in "trained".
 
-    A killed save leaves the earlier ones intact: the list is rewritten last, by a rename. If the list is lost or
-    damaged, the existing files are used. TensorFlow's `CheckpointManager` is not used because it trusts only the list,
-    deletes files in other folders if the list names them, and treats brackets in a folder's name as a pattern.
+    A save that is killed leaves earlier checkpoints intact, because the list is written last, by a rename. If the list
+    is lost or damaged, the existing files are used. TensorFlow's `CheckpointManager` is not used because it relies on
+    the list alone, deletes files in other folders if the list names them, and treats brackets in a folder's name as a
+    pattern.
 
     Args:
         output_dir: str.
         model: a built Keras model.
-        optimizer: its built Keras optimizer.
-        keep_max: int, recent checkpoints kept; None: all.
-        keep_every_n_hours: float, interval of further checkpoints that are kept permanently.
+        optimizer: the model's built Keras optimizer.
+        keep_max: int, the number of recent checkpoints to keep, or None for all.
+        keep_every_n_hours: float, the interval of additional checkpoints that are kept permanently.
         carried: CarriedState, saved as `model.ckpt-<step>.state`, but only with the two newest checkpoints, because it
-            may be larger than the weights. None: the model carries no state.
-        **objects: other objects to save, such as the data iterator and counters; None is left out. "loss_scale" and
-            "generators" keep their values if the restored checkpoint lacks them.
+            may be larger than the weights, or None for a model without state.
+        **objects: other objects to save, such as the data iterator and counters, or None. "loss_scale" and "generators"
+            keep their values if the restored checkpoint lacks them.
     """
 
     def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, carried=None, **objects):
@@ -58,7 +59,8 @@ class RunCheckpoints:
         self._model = model
         self._saved = averages(model, optimizer)
         saved_ids = {id(variable) for variable in self._saved.values()}
-        # Named by number, in the order of the model's weights: Keras' names count the models of the process.
+        # Named by number, in the order of the model's weights, since Keras' names depend on the other models of the
+        # process.
         rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in saved_ids}
         self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
         if optimizer.use_ema:
@@ -71,25 +73,25 @@ class RunCheckpoints:
         self._times, self._last_preserved = self._find()
 
     def _find(self):
-        """Returns ({name of a checkpoint that may be deleted: its time}, time of the last one kept permanently)."""
+        """Returns ({name of a checkpoint that may be deleted: its time}, time of the last permanent one)."""
         there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
         listed = read_list(self.output_dir)
         times = {name: time for name, time in listed.times.items() if name in there}
-        if times:  # older checkpoints that it lacks are permanent; newer ones were saved after the list was copied
+        if times:  # older checkpoints missing in it are permanent; newer ones were saved after it was copied
             newest = max(map(checkpoint_step, times))
             later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
             return times | later, listed.last_preserved
         times = {name: _time(path) for name, path in there.items()}
         oldest = min(times.values(), default=time.time() - 1)
-        # If there are more than keep_max, the oldest was kept permanently.
+        # If there are more than keep_max checkpoints, the oldest was kept permanently.
         surplus = self._keep_max and len(times) > self._keep_max
         return times, oldest - self._keep_seconds if surplus else oldest
 
     def save(self, step):
-        """Saves as `model.ckpt-<step>`; returns its path.
+        """Saves a checkpoint as `model.ckpt-<step>` and returns its path.
 
         Raises:
-            Failure: the disk is full or the folder cannot be written; the last checkpoint is intact.
+            Failure: the disk is full or the folder cannot be written. The last checkpoint remains intact.
         """
         name = f"{PREFIX}-{step}"
         try:
@@ -98,7 +100,7 @@ class RunCheckpoints:
             self.save_apart(path)
             self._times.pop(name, None)
             self._times[name] = time.time()
-            write_list(self.output_dir, self._times, self._last_preserved)  # before any checkpoint is deleted
+            write_list(self.output_dir, self._times, self._last_preserved)  # before checkpoints are deleted
             self._sweep()
             write_list(self.output_dir, self._times, self._last_preserved)
             return path
@@ -110,7 +112,7 @@ class RunCheckpoints:
             )
             raise Failure(
                 f"{self.output_dir}: the checkpoint of step {step} could not be saved: {first_line(error)}. "
-                f"{last_good} Make room or permission, then run the same command again."
+                f"{last_good} Free disk space or correct the permissions, then run the same command again."
             ) from error
 
     def _sweep(self):
@@ -118,31 +120,31 @@ class RunCheckpoints:
             name, seconds = next(iter(self._times.items()))
             del self._times[name]
             if seconds - self._keep_seconds >= self._last_preserved:
-                self._last_preserved = seconds  # it is kept permanently, and is no longer in the list
+                self._last_preserved = seconds  # kept permanently and removed from the list
             else:
                 self._remove(name)
         for path in list_checkpoints(self.output_dir)[:-_STATES_KEPT] if self._carried else ():
             self._remove(f"{os.path.basename(path)}.state")
 
     def save_apart(self, path):
-        """Saves as `path`, which does not count as a checkpoint of the run."""
+        """Saves to `path` without adding the checkpoint to the run's list."""
         if self._carried:
             self._carried.save(f"{path}.state")
         self._checkpoint.write(path)
 
     @property
     def latest(self):
-        """Returns the path of the newest checkpoint that has all its files, or None."""
+        """Returns the path of the newest complete checkpoint, or None."""
         return newest_whole(self.output_dir)
 
     def restore_latest(self, skip=()):
-        """Restores the newest checkpoint that can be read; changes no file.
+        """Restores the newest readable checkpoint without changing any file.
 
         Args:
-            skip: names of objects that are not restored; "state" is the `carried` one, which a checkpoint may lack.
+            skip: names of objects that are not restored; "state" stands for `carried`, which a checkpoint may lack.
 
         Returns:
-            (path or None, {path that could not be read: reason}, newest first).
+            (path of the restored checkpoint or None, {path of an unreadable checkpoint: reason}, newest first).
 
         Raises:
             UserError: the checkpoint belongs to another model, or all checkpoints are damaged.
@@ -155,12 +157,12 @@ class RunCheckpoints:
                 check_fits(path, self._model)
                 if not holds(path, "optimizer"):
                     raise UserError(
-                        f"{path}: an imported or averaged model, which lacks the optimizer's state. Start a new run "
-                        f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
+                        f"{path}: an imported or averaged model lacks the optimizer's state. Start a new run with its "
+                        f"weights: choose another --output_dir and add --warm_start_from={self.output_dir}"
                     )
                 objects = {name: value for name, value in self._objects.items() if name not in skip}
                 for name in ("loss_scale", "generators"):
-                    if not holds(path, name):  # written in another dtype, or by an earlier version
+                    if not holds(path, name):  # saved with another dtype, or by an earlier version
                         objects.pop(name, None)
                 tf.train.Checkpoint(**objects).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 if self._carried and "state" not in skip:
@@ -176,18 +178,18 @@ class RunCheckpoints:
                 damaged[path] = f"{path}: damaged: {first_line(error)}."  # IndexError: the reader's "Read less bytes …"
             except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
                 raise UserError(
-                    f"{path}: does not fit this model: {first_line(error)}. "
-                    "Expected the settings it was trained with, or another output_dir."
+                    f"{path}: does not match this model: {first_line(error)}. Use the settings with which it was "
+                    "trained, or another output_dir."
                 ) from error
         if damaged:
             raise UserError(
-                f"{self.output_dir}: no checkpoint can be read; tried {', '.join(map(os.path.basename, damaged))}. "
-                "Restore them from a copy, or train in another output_dir."
+                f"{self.output_dir}: cannot read any checkpoint; tried {', '.join(map(os.path.basename, damaged))}. "
+                "Restore the checkpoints from a copy, or train in another output_dir."
             )
         return None, damaged
 
     def set_aside(self, paths):
-        """Renames unreadable checkpoints to `damaged-<name>`, so that no command takes one for the newest."""
+        """Renames unreadable checkpoints to `damaged-<name>`, so that commands ignore them."""
         for path in paths:
             folder, name = os.path.split(path)
             self._times.pop(name, None)
@@ -195,7 +197,7 @@ class RunCheckpoints:
                 tf.io.gfile.rename(part, os.path.join(folder, f"damaged-{os.path.basename(part)}"), overwrite=True)
 
     def remove_leftovers(self):
-        """Removes files left by killed saves."""
+        """Removes files left behind by killed saves."""
         for path in list_files(self.output_dir, rf"{re.escape(PREFIX)}-.*_temp"):
             remove(path)
 
@@ -205,67 +207,68 @@ class RunCheckpoints:
 
 
 def holds(path, name):
-    """Returns whether a checkpoint has values of one of its objects, such as "optimizer"."""
+    """Returns whether a checkpoint contains values of an object, such as "optimizer"."""
     return any(key.startswith(f"{name}/") for key in open_checkpoint(path).get_variable_to_shape_map())
 
 
 def newest_whole(folder):
-    """Returns the newest checkpoint of a folder that has all its files, without suffix, or None."""
+    """Returns the newest complete checkpoint of a folder, without suffix, or None."""
     return next((path for path in reversed(list_checkpoints(folder)) if not missing_parts(path)), None)
 
 
 def newest_step(folder):
-    """Returns the step from which the run in a folder resumes; 0 for a new run."""
+    """Returns the step from which the run in a folder resumes, or 0 for a new run."""
     return checkpoint_step(newest_whole(folder))
 
 
 def _parts(folder, name):
-    """Returns the paths of a checkpoint's files, including leftovers of an unfinished save."""
+    """Returns the paths of a checkpoint's files, including files of an unfinished save."""
     return list_files(folder, rf"{re.escape(name)}[._].*")
 
 
 def _time(path):
-    """Returns the time of writing of a checkpoint, in seconds since 1970."""
+    """Returns the time at which a checkpoint was written, in seconds since 1970."""
     return tf.io.gfile.stat(f"{path}.index").mtime_nsec / 1e9
 
 
 def average_checkpoints(paths, output_path):
-    """Writes the mean of the models in several checkpoints (paper, section 6.1: the last 5, or 20).
+    """Writes the mean of the models in several checkpoints (in section 6.1 of the paper, the last 5 or 20).
 
-    Only the model's weights and the step of the last checkpoint are written, since the optimizer's moments and the
-    position in the data have no mean. Sums are computed in float64; each weight keeps its dtype.
+    Only the model's weights and the step of the last checkpoint are written, since a mean of the optimizer's moments or
+    of positions in the data would be meaningless. Sums are computed in float64; each weight keeps its dtype.
 
     Args:
         paths: list of checkpoint paths of one run.
         output_path: str, such as `avg/model.ckpt-1200`.
 
     Raises:
-        UserError: there are no checkpoints, one cannot be read or is not finite, or their variables or shapes differ.
+        UserError: `paths` is empty, a checkpoint cannot be read or has non-finite weights, or their variables or shapes
+            differ.
     """
     if not paths:
-        raise UserError("averaging: no checkpoints were given.")
+        raise UserError("averaging: expected at least one checkpoint.")
     sums, first = {}, None
     for path in paths:
         try:
             reader = open_checkpoint(path)
             shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith("model/")}
         except (tf.errors.OpError, ValueError) as error:
-            raise UserError(f"{path}: not a readable checkpoint: {first_line(error)}.") from error
+            raise UserError(f"{path}: cannot read the checkpoint: {first_line(error)}.") from error
         first = first or (path, shapes)
         if shapes != first[1]:
             name = next(n for n in sorted({*shapes, *first[1]}) if shapes.get(n) != first[1].get(n))
             raise UserError(
-                f"{path}: {name} has shape {shapes.get(name)}, in {first[0]} {first[1].get(name)}. "
-                "Expected checkpoints of one run."
+                f"{path}: {name} has shape {shapes.get(name)}, but in {first[0]} it has {first[1].get(name)}. Expected "
+                "checkpoints of one run."
             )
         for key in shapes:
             value = _read_tensor(reader, path, key)
             check_finite(path, {weight_name(key): value})
-            # Counters and seeds have no mean: those of the last checkpoint are kept.
+            # Counters and seeds are not averaged but copied from the last checkpoint.
             sums[key] = sums.get(key, 0.0) + value.astype("float64") if _is_float(value) else value
     dtypes = reader.get_variable_to_dtype_map()
     tensors = {k: (v / len(paths) if _is_float(v) else v).astype(dtypes[k].as_numpy_dtype) for k, v in sums.items()}
-    # With the object graph of the last checkpoint, the average can be restored like any other.
+    # With the object graph of the last checkpoint, the average can be restored like any other checkpoint.
     others = [key for key in dtypes if key.startswith(("step/", "save_counter/", "_CHECKPOINTABLE"))]
     for key in others:
         tensors[key] = _read_tensor(reader, paths[-1], key)

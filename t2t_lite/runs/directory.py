@@ -1,4 +1,4 @@
-"""The output_dir of a run: one trainer at a time, and settings that stay the same."""
+"""Guards the output_dir of a run: only one trainer at a time, and unchanged settings."""
 
 import contextlib
 import itertools
@@ -22,13 +22,13 @@ from t2t_lite.settings.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# Settings that decide the order of the data: after a change the stream starts from its beginning.
+# Settings that affect the order of the data. After a change, the data stream starts from its beginning.
 STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
-_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # not in their hparams.json
-# Files and folders that training and evaluation write; regular expressions.
+_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # facts that are missing in their hparams.json
+# Regular expressions of files and folders that training and evaluation write.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
     r"model\.ckpt-[0-9]+\.(index|data-.*|state\..*)", r"events\.out\.tfevents\..*",
@@ -40,7 +40,7 @@ _FOLDERS = ("best", "decode", "eval", "eval_test", "eval_train", "export")
 def locked(output_dir):
     """Context manager that locks a local output_dir against a second trainer.
 
-    Afterwards it removes the lock, and the folder if it was created for the lock and is still empty.
+    Afterwards the lock is removed, and so is the folder if it was created for the lock and is still empty.
 
     Raises:
         UserError: another trainer holds the lock, or the folder cannot be written.
@@ -52,7 +52,7 @@ def locked(output_dir):
             yield
     finally:
         if not is_remote(output_dir):
-            with contextlib.suppress(OSError):  # it is not empty, or was never created
+            with contextlib.suppress(OSError):  # the folder is not empty, or was never created
                 for folder in new_folders:
                     os.rmdir(folder)
 
@@ -68,48 +68,49 @@ def _with_parents(path):
 def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
     """Returns the number of batches that each replica accumulates per step.
 
-    A step takes replicas x accumulation batches from the stream. A run that is resumed with another number of replicas
-    still takes the same batches in each step, unless the user asked for a different number.
+    A step takes replicas x accumulation batches from the stream. If a run is resumed with another number of replicas,
+    each step still takes the same batches, unless the user requested a different number.
 
     Args:
         replicas: int.
         accumulation: int, the hyperparameter gradient_accumulation_steps.
         earlier: dict, the `hparams.json` of the resumed run, or None.
-        keep_batches: bool; False returns `accumulation` regardless of the run.
+        keep_batches: bool; if False, `accumulation` is returned regardless of the run.
 
     Raises:
-        UserError: this number of replicas cannot share a step's batches.
+        UserError: the batches of a step cannot be shared equally by this number of replicas.
     """
     batches = (earlier or {}).get("batches_a_step")
     if not keep_batches or batches is None:
         return accumulation
-    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # it may lack any
+    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # an earlier run may lack it
         return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
         raise UserError(
-            f"{counted(replicas, 'replica')} cannot share the {batches} batches that each step of this run takes. "
-            f"Expected {', '.join(possible)} of them, or steps of another size: "
+            f"{counted(replicas, 'replica')} cannot equally share the {batches} batches that each step of this run "
+            f"takes. Expected {', '.join(possible)} replicas, or steps of another size: "
             f"--hparams=gradient_accumulation_steps={accumulation} --allow_hparams_change"
         )
     return batches // replicas
 
 
 def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_seed=None, mixed_precision=False):
-    """Returns the HParams of a run: those of the resumed run, or of a new run's set, with changes.
+    """Returns the HParams of a run: the resumed run's HParams or a new run's set, with changes.
 
     Args:
         earlier: dict, the `hparams.json` of the resumed run, or {}.
-        hparams_set: str, name of the set, or None. The name of the run's own set means the values of the run, not of
-            the set, so that repeating the command, or a part of it, gives the same settings.
-        changes: str, as for `HParams.parse`.
-        model: str, name of the model, whose settings apply, see `model_name`; None: that of the run or the set.
-        random_seed: int, overrides the set's; None: keeps it.
-        mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
+        hparams_set: str, name of the set, or None. If it is the name of the run's set, the values of the run are used,
+            not the values of the set, so that repeating a command, or a part of it, gives the same settings.
+        changes: str, see `HParams.parse`.
+        model: str, name of the model whose settings apply, see `model_name`, or None for the model of the run or the
+            set.
+        random_seed: int, which replaces the seed of the set, or None to keep it.
+        mixed_precision: bool, whether to set dtype_policy to mixed_bfloat16.
 
     Raises:
-        UserError: a name is unknown or not a setting of the model, a value is out of range, or there is neither a set
-            nor a run.
+        UserError: a name is unknown or is not a setting of the model, a value is out of range, or there is neither a
+            set nor a run.
     """
     check_known(earlier, hparams_set, changes)
     model_class = registry.model(model_name(model or earlier.get("model"), hparams_set=hparams_set))
@@ -125,34 +126,34 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
     if mixed_precision:
         if parse_assignments(changes, "--hparams").get("dtype_policy", "mixed_bfloat16") != "mixed_bfloat16":
             raise UserError(
-                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Leave out one of them."
+                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Remove one of the two."
             )
         hparams.dtype_policy = "mixed_bfloat16"
     return hparams
 
 
 def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_change=False):
-    """Checks hyperparameters that every model has. This needs no Keras, so that the answer is immediate.
+    """Checks the hyperparameters that every model has. It works without Keras, so that errors are immediate.
 
     Args:
         earlier, hparams_set, changes: see `run_hparams`.
-        output_dir: str, the run that the hyperparameters must agree with, see `changed_hparams`; "": none.
+        output_dir: str, the run with which the hyperparameters must agree (see `changed_hparams`), or "".
         allow_change: bool, see `changed_hparams`.
 
     Raises:
-        UserError: the set or a name is unknown, a value is out of range, or it differs from the run's.
+        UserError: the set or a name is unknown, a value is out of range, or a value differs from the run's.
     """
     if not hparams_set and not earlier:
-        raise UserError("missing --hparams_set: --output_dir holds no earlier run that has one.")
+        raise UserError("missing --hparams_set: --output_dir does not contain an earlier run that names a set.")
     before = HParams.from_dict(earlier["hparams"]) if earlier else None
     of_run = _is_of_run(earlier, hparams_set)
     hparams = before if of_run else registry.hparams(hparams_set)
-    if "keras" in sys.modules:  # a user's folder may have declared a model's own hyperparameters
+    if "keras" in sys.modules:  # a user's folder may have declared hyperparameters of a model
         return
     hparams = (parse_changes if of_run else HParams.parse)(hparams, changes, may_be_declared)
     if before and output_dir:
         asked, there = hparams.values(), before.values()
-        names = {*asked} - {"gradient_accumulation_steps"}  # whether it is a change depends on the replicas
+        names = {*asked} - {"gradient_accumulation_steps"}  # whether this is a change depends on the number of replicas
         _check_changes(output_dir, Request(asked, there, sorted(names)), before, allow_change)
 
 
@@ -161,9 +162,10 @@ def _is_of_run(earlier, hparams_set):
 
 
 def check_meaning(names, model_class, where, hparams=None):
-    """Raises `UserError`, which names `where`, unless a model has all these hyperparameters.
+    """Raises `UserError`, which begins with `where`, unless a model has all these hyperparameters.
 
-    With `hparams`, all values, a name that they leave without effect is refused as well: `SequenceModel.check_has`.
+    If `hparams` (all values) is given, names without effect for these values are refused as well: see
+    `SequenceModel.check_has`.
     """
     from t2t_lite.models.sequence_model import SequenceModel
 
@@ -173,10 +175,10 @@ def check_meaning(names, model_class, where, hparams=None):
 
 
 def parse_changes(hparams, changes, skips=None):
-    """Returns `hparams.parse(changes, skips)` of a run's HParams; repeating a change has no effect."""
+    """Applies changes to a run's HParams, `hparams.parse(changes, skips)`. Repeating a change has no effect."""
     again = "optimizer_multistep_accumulate_steps" in parse_assignments(changes, "--hparams")
     if again and hparams.optimizer == "adam" and not hparams.optimizer_multistep_accumulate_steps:
-        # Undo `without_multistep`, so that the change applies to the value that the user gave.
+        # Undo `without_multistep`, so that the change applies to the value given by the user.
         hparams = hparams.override_from_dict({"optimizer": "multistep_adam", "gradient_accumulation_steps": 1})
     return without_multistep(hparams.parse(changes, skips))
 
@@ -184,10 +186,11 @@ def parse_changes(hparams, changes, skips=None):
 def model_name(model=None, problem=None, hparams_set=None):
     """Returns the name of the model to build.
 
-    "transformer" is a family, as in tensor2tensor: for a language model it means only the decoder. This is logged.
+    As in tensor2tensor, "transformer" is a family of models; for a language model it means only the decoder. This
+    choice is logged.
 
     Args:
-        model: str; None or "": that of the set, or "transformer": see `model_for_task`.
+        model: str; None or "" stands for the model of the set, or "transformer": see `model_for_task`.
         problem: str, name of the problem; None: unknown.
         hparams_set: str, name of a new run's set; None: unknown.
 
@@ -204,17 +207,17 @@ def model_name(model=None, problem=None, hparams_set=None):
         if model != task.model:
             return model
     if task.model != "transformer":
-        _LOGGER.info(f"{problem} is a problem of the task {task.name}: the model is {task.model}")
+        _LOGGER.info(f"{problem} has the task {task.name}, so the model is {task.model}")
     return task.model
 
 
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
-    """Returns (problem, model, hparams, hparams_set), with None replaced by values of the earlier run in output_dir.
+    """Returns (problem, model, hparams, hparams_set), with None replaced by the earlier run's values.
 
-    Given values must agree with that run: see `changed_hparams`.
+    All given values must agree with that run: see `changed_hparams`.
 
     Raises:
-        UserError: a new run has no problem or hyperparameters, or the folder holds other checkpoints.
+        UserError: a new run lacks a problem or hyperparameters, or the folder contains other checkpoints.
     """
     earlier = check_place(output_dir)
     problem = problem or earlier.get("problem")
@@ -222,7 +225,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
     if isinstance(hparams, str):
         hparams, hparams_set = None, hparams
-    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise it is only a label
+    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise the name is only a label
     model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
@@ -230,7 +233,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
 
 
 def check_place(output_dir):
-    """Returns the `hparams.json` of a folder, a dict, or {}; raises `UserError` if no run can be placed there."""
+    """Returns the `hparams.json` of a folder as a dict, or {}. Raises `UserError` if a run cannot be placed there."""
     check_is_no_file(output_dir)
     earlier = read_run_config(output_dir)
     events = {line["event"] for line in RunLog(output_dir).read()}
@@ -239,11 +242,11 @@ def check_place(output_dir):
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
-    """Raises `UserError` if a name that is given (not None or "") differs from the one in `hparams.json`.
+    """Raises `UserError` if a given name (not None or "") differs from the name in `hparams.json`.
 
     Args:
-        config: dict, its contents.
-        problem, model, hparams_set: names.
+        config: dict, the contents of `hparams.json`.
+        problem, model, hparams_set: str, names given by the user.
     """
     for name, value, look_up in (
         ("problem", problem, registry.problem),
@@ -253,7 +256,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
         if value and (model_name(value, config["problem"]) if name == "model" else value) != config[name]:
             look_up(value)  # raises a more helpful error for an unknown name
             raise UserError(
-                f"--{name}={value}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
+                f"--{name}={value}: this model was trained with {name}={config[name] or '(own)'}. Remove the flag."
             )
 
 
@@ -264,25 +267,25 @@ def check_unchanged(config, changes):
     if found := Request(parse_changes(trained, changes).values(), trained.values()).first:
         raise UserError(
             f"--hparams: {found.name}={found.asked}, but this model was trained with {found.name}={found.there}. "
-            "Leave the flag out."
+            "Remove the flag."
         )
 
 
 def check_belongs(output_dir, facts):
-    """Raises `UserError`, naming the fact, if the run in output_dir has other `facts`, {`hparams.json` key: value}."""
+    """Raises `UserError` if `facts`, {key of `hparams.json`: value}, differ from the facts of the run in output_dir."""
     if found := Request(facts, read_run_config(output_dir) or facts, facts).first:
         raise UserError(
-            f"{output_dir}: was trained with {found.name}={found.there}, now it is {found.asked}. "
-            "Expected the same, or another output_dir."
+            f"{output_dir}: was trained with {found.name}={found.there}, but now it is {found.asked}. Use the same "
+            "value, or another output_dir."
         )
 
 
 def check_places(output_dir, others=()):
-    """Raises `UserError` if a folder is in the place of a file that training or evaluation will write, or vice versa.
+    """Raises `UserError` if there is a folder where training or evaluation will write a file, or vice versa.
 
     Args:
-        output_dir: str, which may be missing.
-        others: names of further files, such as those of the vocabulary.
+        output_dir: str, a folder that may be missing.
+        others: names of additional files, such as the vocabulary.
     """
     check_kinds(output_dir, (*_FILES, *map(re.escape, others)), _FOLDERS)
     for name in _FOLDERS:
@@ -290,22 +293,22 @@ def check_places(output_dir, others=()):
 
 
 def fixed_settings(names, hparams):
-    """Returns the names, among those of some hyperparameters, on which a model's checkpoints depend."""
+    """Returns the names of those hyperparameters on which a model's checkpoints depend."""
     settings = hparams.settings()
     return [name for name in names if name in settings and settings[name].fixed]
 
 
 def changed_hparams(output_dir, config, allow_change):
-    """Compares a run's settings with those in its output_dir.
+    """Compares a run's settings with the settings stored in its output_dir.
 
     Args:
         output_dir: str.
-        config: dict as in `hparams.json`, "batches_a_step" included.
+        config: dict as in `hparams.json`, including "batches_a_step".
         allow_change: bool, whether the records, and hyperparameters other than architecture and optimizer, may differ.
 
     Returns:
-        {name: [old, new]} of the changed hyperparameters, and of "records_sha256". Other replicas and accumulation
-        count as a change, of "batches_a_step", only if the number of batches per step differs.
+        {name: [old, new]} of the changed hyperparameters, and of "records_sha256". Another number of replicas or
+        accumulated batches is a change (of "batches_a_step") only if the number of batches per step differs.
 
     Raises:
         UserError: a difference is not allowed; the message names it.
@@ -315,7 +318,7 @@ def changed_hparams(output_dir, config, allow_change):
         return {}
     belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
     check_belongs(output_dir, {key: config[key] for key in belongs})
-    hparams = hparams_of(earlier)  # with defaults for hyperparameters that an earlier version did not have
+    hparams = hparams_of(earlier)  # use defaults for hyperparameters that an earlier version lacked
     there = {**_OF_EARLIER_VERSIONS, **earlier, **hparams.values()}
     asked = {**_OF_EARLIER_VERSIONS, **config, **config["hparams"]}
     names = {*hparams.values(), *config["hparams"]}
@@ -329,26 +332,26 @@ def changed_hparams(output_dir, config, allow_change):
     request = Request(asked, there, [*sorted(names), *others])
     _check_changes(output_dir, request, hparams, allow_change)
     records = Request(config, earlier, ["records_sha256"]).changes
-    if not all(records.get("records_sha256", ())):  # earlier versions did not write it
+    if not all(records.get("records_sha256", ())):  # earlier versions did not write this value
         return request.changes
     if records and not allow_change:
         raise UserError(
-            f"{output_dir}: --data_dir has other training records than those that this run was trained on. To continue "
-            "with the new records, from their beginning, add --allow_hparams_change; for a new run choose another "
-            "output_dir."
+            f"{output_dir}: the training records in --data_dir differ from the records on which this run was trained. "
+            "To continue with the new records, from their beginning, add --allow_hparams_change. For a new run choose "
+            "another output_dir."
         )
     return request.changes | records
 
 
 def _check_changes(output_dir, request, hparams, allow_change):
-    """Raises `UserError` unless a run that was trained with `hparams` may change as a `Request` asks."""
+    """Raises `UserError` if the changes in a `Request` are not allowed for a run trained with `hparams`."""
     if fixed := fixed_settings(request.changes, hparams):
         raise UserError(
-            f"{output_dir}: {request.difference()}. {', '.join(fixed)} cannot change in a run: train in another "
+            f"{output_dir}: {request.difference()}. {', '.join(fixed)} cannot change during a run. Train in another "
             "output_dir."
         )
     if request.changes and not allow_change:
         raise UserError(
-            f"{output_dir}: hyperparameters differ from those it was trained with: {request.difference()}. To continue "
-            "with the new ones add --allow_hparams_change; for a new run choose another output_dir."
+            f"{output_dir}: some hyperparameters differ from the run's: {request.difference()}. To continue with the "
+            "new values, add --allow_hparams_change. For a new run choose another output_dir."
         )

@@ -1,6 +1,6 @@
-"""Finds a trained model on disk, a run or an export, and its settings, without loading it: no TensorFlow, no Keras.
+"""Finds a trained model on disk (a run or an export) and its settings, without TensorFlow, Keras or loading the model.
 
-A SavedModel of t2t-exporter has the model's settings, vocabulary and weights:
+A SavedModel written by t2t-exporter contains the model's settings, vocabulary and weights:
 
     <export>/saved_model.pb, variables/       for servers; weights have the same names as in checkpoints
     <export>/assets.extra/t2t_lite/           hparams.json and the vocabulary, as in an output_dir, and export.json
@@ -22,7 +22,7 @@ from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.runs.checkpoint_files import newest_checkpoint, parts_of_checkpoints
 from t2t_lite.runs.run_config import FILE_NAME, check_registered, import_usr_dir, is_registered, read_run_config
 
-# Files in the folder of a run or of an export's weights. A vocabulary's files may also have other names.
+# Files in the folder of a run or of an export's weights. Files of the vocabulary may have other names as well.
 _RUN_FILES = (
     r"model\.ckpt-.*|variables\..*|checkpoint|hparams\.json|flags.*\.txt|(train|eval)\.log|problem\.json|vocab.*|"
     r".*\.(model|subwords)"
@@ -36,10 +36,10 @@ _EXPORT_FORMAT = 1
 
 @dataclasses.dataclass(frozen=True)
 class LocatedRun:
-    """A trained model on disk that is not loaded yet.
+    """A trained model on disk that has not been loaded.
 
     Attributes:
-        checkpoint: str, without suffix.
+        checkpoint: str, path of the checkpoint, without suffix.
         config: dict, the contents of `hparams.json`.
         problem: Problem.
     """
@@ -55,7 +55,7 @@ class LocatedRun:
 
 
 def find_run(path) -> LocatedRun:
-    """Finds a trained model; `path` is as for `open_run`, or a `LocatedRun`. Raises `UserError` if it is missing."""
+    """Finds the trained model at `path` (see `open_run`), or returns a `LocatedRun` unchanged. Raises `UserError`."""
     if isinstance(path, LocatedRun):
         return path
     checkpoint = find_checkpoint(path)
@@ -63,10 +63,10 @@ def find_run(path) -> LocatedRun:
 
 
 def read_config_of(checkpoint):
-    """Returns the `hparams.json` of a checkpoint, and imports the user's folder that it names if that is needed.
+    """Returns the `hparams.json` of a checkpoint, and imports the user's folder that the file names, if needed.
 
     Raises:
-        UserError: the file or that folder is missing.
+        UserError: the file or the user's folder is missing.
     """
     config = read_config(folder_of(checkpoint))
     if not is_registered(config):
@@ -76,12 +76,12 @@ def read_config_of(checkpoint):
 
 
 def read_config(folder):
-    """Returns the `hparams.json` of a folder, a dict. Raises `UserError` if it is missing."""
+    """Returns the `hparams.json` of a folder as a dict. Raises `UserError` if the file is missing."""
     config = read_run_config(folder)
     if config is None:
         raise UserError(
-            f"{os.path.join(folder, FILE_NAME)}: no such file. It names the model of a checkpoint. Expected a folder "
-            "that t2t-trainer or t2t-avg-all wrote, or an export."
+            f"{os.path.join(folder, FILE_NAME)}: no such file. This file names the model of a checkpoint. Expected a "
+            "folder written by t2t-trainer or t2t-avg-all, or an export."
         )
     return config
 
@@ -92,10 +92,10 @@ def run_files(folder):
 
 
 def find_checkpoint(path):
-    """Returns the checkpoint (without suffix) of a path: itself, or the newest one of a folder or of exports.
+    """Returns the checkpoint (without suffix) that a path names, or the newest in a folder of a run or of exports.
 
     Raises:
-        UserError: the path has no checkpoint.
+        UserError: the path does not lead to a checkpoint.
     """
     path = str(path).removesuffix(".index")
     if exists(path + ".index"):
@@ -110,28 +110,28 @@ def find_checkpoint(path):
         parts = parts_of_checkpoints(path)
         only = f", only {parts[0]}, without its index" if parts else ""
         raise UserError(
-            f"{path}: holds no checkpoint (model.ckpt-N){only}. Train there first, or wait for its first save."
+            f"{path}: holds no checkpoint (model.ckpt-N){only}. Train there first, or wait for the first checkpoint."
         )
     return newest
 
 
 def encoders_of(problem, config, folder, data_dir=None):
-    """Returns the encoders of the vocabulary that a model was trained with.
+    """Returns the encoders of the vocabulary with which a model was trained.
 
     Args:
         problem: Problem.
         config: dict, the contents of `hparams.json`.
         folder: str, the folder of the vocabulary.
-        data_dir: str, another folder that may contain it.
+        data_dir: str, another folder that may contain the vocabulary.
 
     Raises:
-        UserError: the vocabulary is missing, or is another one than the model's.
+        UserError: the vocabulary is missing, or differs from the model's vocabulary.
     """
     return encoders_and_folder(problem, config, folder, data_dir)[0]
 
 
 def encoders_and_folder(problem, config, folder, data_dir=None):
-    """Returns `encoders_of` these arguments, and the folder of the vocabulary."""
+    """Returns the result of `encoders_of`, and the folder in which the vocabulary was found."""
     try:
         encoders = problem.get_feature_encoders(folder)
     except UserError:
@@ -142,8 +142,8 @@ def encoders_and_folder(problem, config, folder, data_dir=None):
         fingerprint = encoders[side].fingerprint
         if fingerprint != expected:
             raise UserError(
-                f"{folder}: the vocabulary of the {side} is not the one that the model was trained with (SHA-256 "
-                f"{fingerprint[:12]}…, expected {expected[:12]}…). Put that file back: {config['problem']} needs "
+                f"{folder}: the vocabulary of the {side} differs from the model's (SHA-256 {fingerprint[:12]}…, "
+                f"expected {expected[:12]}…). Restore the original file: {config['problem']} needs "
                 f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
             )
     return encoders, folder
@@ -155,7 +155,7 @@ def model_names(count):
 
 
 def find_variables(path):
-    """Returns the checkpoint (without suffix) of an export or of the newest numbered export; None: no export.
+    """Returns the checkpoint (without suffix) of an export or of the newest numbered export, or None without an export.
 
     Args:
         path: str, a folder.
@@ -168,14 +168,14 @@ def find_variables(path):
 
 
 def export_of(checkpoint):
-    """Returns the export whose variables a checkpoint is, or None."""
+    """Returns the export to which a checkpoint of variables belongs, or None."""
     export = checkpoint.removesuffix(_VARIABLES).rstrip("/")
     is_export = export != checkpoint and exists(os.path.join(export, "saved_model.pb"))
     return export if is_export else None
 
 
 def folder_of(checkpoint):
-    """Returns the folder of a checkpoint's `hparams.json` and vocabulary: its own, or another one in an export."""
+    """Returns the folder of a checkpoint's `hparams.json` and vocabulary, which is another folder in an export."""
     export = export_of(checkpoint)
     return os.path.dirname(checkpoint) if export is None else os.path.join(export, EXPORT_FOLDER)
 
@@ -184,15 +184,16 @@ def read_facts(export):
     """Returns the contents of `export.json`: "models" (int), "steps" (list of int), "weights_dtype" and more.
 
     Raises:
-        UserError: the export is damaged, or this package did not write it.
+        UserError: the export is damaged, or was not written by this package.
     """
     path = os.path.join(export, EXPORT_FOLDER, EXPORT_FACTS)
     if not exists(path):
-        raise UserError(f"{path}: no such file. Expected a SavedModel that t2t-exporter wrote.")
+        raise UserError(f"{path}: no such file. Expected a SavedModel written by t2t-exporter.")
     facts = parse_json(read_bytes(path, MOST_BYTES), path, schema=_EXPORT_SCHEMA)
     if facts["format"] != _EXPORT_FORMAT:
         raise UserError(
-            f"{path}: format {shown(facts['format'])}, expected {_EXPORT_FORMAT}: written by another version."
+            f"{path}: format {shown(facts['format'])}, expected {_EXPORT_FORMAT}. The export was written by another "
+            "version."
         )
     if not 1 <= facts["models"] == len(facts["steps"]):
         raise UserError(f"{path}: the numbers of models and steps differ. Expected one step per model.")
@@ -200,12 +201,12 @@ def read_facts(export):
 
 
 def check_is_one(checkpoint, path):
-    """Raises `UserError`, which names `path`, if a checkpoint is that of an ensemble's export."""
+    """Raises `UserError`, which names `path`, if a checkpoint belongs to the export of an ensemble."""
     export = export_of(checkpoint)
     if export and (count := read_facts(export)["models"]) > 1:
-        raise UserError(f"{path}: an export of {count} models, an ensemble. Expected one model.")
+        raise UserError(f"{path}: this is an export of an ensemble of {count} models. Expected one model.")
 
 
 def facts_json(**facts):
-    """Returns the contents of `export.json`, bytes."""
+    """Returns the contents of a new `export.json` as bytes."""
     return (json.dumps({"format": _EXPORT_FORMAT, **facts}, indent=1) + "\n").encode()

@@ -1,4 +1,4 @@
-"""The logs of a run: `train.log` and TensorBoard's events (docs/train_log.md lists the fields)."""
+"""Reads and writes the logs of a run: `train.log` and TensorBoard's events (docs/train_log.md lists the fields)."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from t2t_lite.files import exists, list_files, read_bytes, replacing
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
-# The fields that are read; docs/train_log.md lists all of them.
+# The types of the fields that are read; docs/train_log.md lists all fields.
 _OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
 _MEASURES = (
     "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "exact_sequence_accuracy", "learning_rate",
@@ -32,13 +32,13 @@ _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint
 
 
 class RunLog:
-    """JSON lines and TensorBoard events of one output_dir.
+    """Writes the JSON lines and TensorBoard events of one output_dir.
 
     Every line has "time" (Unix seconds), "event" and "step"; docs/train_log.md lists the events and their fields.
 
     Args:
         output_dir: str.
-        is_silent: bool, whether to write nothing, because another machine does.
+        is_silent: bool, whether to write nothing, because another machine writes the log.
         name: str, file name of the JSON lines.
     """
 
@@ -50,7 +50,7 @@ class RunLog:
         self._writes = 0
 
     def write(self, event, step, **values):
-        """Appends one line."""
+        """Appends one event to the log."""
         if self._is_silent:
             return
         line = {"time": round(time.time(), 3), "event": event, "step": int(step)}
@@ -62,14 +62,14 @@ class RunLog:
             file.write(line + "\n")
 
     def _ends_in_mid_line(self):
-        """Returns whether the last line was truncated by a kill; a line appended to it would be lost."""
+        """Returns whether a kill truncated the last line, in which case a line appended to it would be lost."""
         if not exists(self._path):
             return False
         with tf.io.gfile.GFile(self._path, "rb") as file:
             return not (b"\n" + file.read()).endswith(b"\n")
 
     def read(self):
-        """Returns the lines written so far, as `read_lines` does."""
+        """Returns the lines written so far: see `read_lines`."""
         return read_lines(self._path)
 
     def scalars(self, step, values, folder=""):
@@ -81,7 +81,7 @@ class RunLog:
                 _write_summary("scalars", name, tf.constant(float(value)), step)
 
     def forget_events_after(self, step):
-        """Removes TensorBoard's events of later steps, which a resumed run repeats; call it before writing events."""
+        """Removes TensorBoard's events of later steps, which a resumed run repeats. Call before writing events."""
         if self._is_silent:
             return
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
@@ -112,7 +112,7 @@ class RunLog:
 
 
 def _records(path):
-    """Returns the records of an event file, a list of bytes, without a last one that a kill truncated."""
+    """Returns the records of an event file, a list of bytes, except a last record that a kill truncated."""
     records = []
     with contextlib.suppress(tf.errors.DataLossError):
         for record in tf.data.TFRecordDataset(path):
@@ -121,7 +121,7 @@ def _records(path):
 
 
 def _event_step(record):
-    """Returns the step of an event; 0 for a record of anything else, which is kept as it is."""
+    """Returns the step of an event, or 0 for any other record, which is kept unchanged."""
     try:
         return tf.compat.v1.Event.FromString(record).step
     except message.DecodeError:
@@ -129,9 +129,9 @@ def _event_step(record):
 
 
 def lineage(lines):
-    """Returns the lines of a log that led to the run's newest state, a list of dicts.
+    """Returns the lines of a log, a list of dicts, except steps that were later repeated.
 
-    Lines after a checkpoint from which the run was resumed are omitted, since those steps were repeated.
+    If the run was resumed from a checkpoint, the lines of later steps before the resumption are omitted.
     """
     remaining = []
     for line in lines:
@@ -142,10 +142,10 @@ def lineage(lines):
 
 
 def read_lines(path):
-    """Returns the lines of a log, a list of dicts; [] if the file is missing. Lines that a kill truncated are skipped.
+    """Returns the lines of a log, a list of dicts, which is [] if the file is missing. Truncated lines are skipped.
 
     Raises:
-        UserError: no run writes such a line; the message names it.
+        UserError: a line cannot have been written by a run; the message names the line.
     """
     if not exists(path):
         return []
@@ -155,7 +155,7 @@ def read_lines(path):
             json.loads(text)
         except ValueError:
             continue
-        except RecursionError:  # not a truncated line
+        except RecursionError:  # not a line that a kill truncated
             pass
         texts.append((number, text))
     return [_checked(text, f"{path}: line {number}") for number, text in texts]
@@ -171,7 +171,7 @@ def _checked(text, where):
 
 
 def _write_summary(plugin, name, tensor, step):
-    """Replaces tf.summary.scalar and .text, which need the tensorboard package; only readers should need it."""
+    """Replaces tf.summary.scalar and tf.summary.text, for which writers would need the tensorboard package."""
     metadata = tf.compat.v1.SummaryMetadata(
         plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
     )
@@ -179,7 +179,7 @@ def _write_summary(plugin, name, tensor, step):
 
 
 def _rounded(value):
-    """Rounds floats to six significant digits; NaN and infinity, which JSON lacks, become None."""
+    """Rounds floats to six significant digits, and replaces NaN and infinity, which JSON lacks, by None."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.6g}") if math.isfinite(value) else None

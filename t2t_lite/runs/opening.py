@@ -1,4 +1,4 @@
-"""Opens the result of a training run or an exporter: a checkpoint, its model, its problem and its vocabulary."""
+"""Loads a trained model from a run or an export, with its problem and vocabulary."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, lora_fa
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
 from t2t_lite.settings.config import HParams
 
-_SLACK = 2**22  # numbers, 16 MiB
+_SLACK = 2**22  # number of parameters, 16 MiB
 _LEAST_WEIGHTS_OF_A_LAYER = 12
 
 
@@ -43,12 +43,12 @@ class Run:
     Attributes:
         model: keras.Model with the checkpoint's weights.
         problem: Problem.
-        hparams: HParams that it was trained with.
+        hparams: HParams with which the model was trained.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
-        step: int, the number of training steps; 0 if the checkpoint's name does not have it.
-        path: str, the checkpoint, without suffix.
-        config: dict, the contents of `hparams.json`: the names of problem, model and hparams_set and more.
-        vocabulary_folder: str, the folder of the files that `encoders` were read from.
+        step: int, the number of training steps, or 0 if the checkpoint's name does not contain it.
+        path: str, path of the checkpoint, without suffix.
+        config: dict, the contents of `hparams.json`, such as the names of problem, model and hparams_set.
+        vocabulary_folder: str, the folder from which `encoders` were read.
     """
 
     model: keras.Model
@@ -62,7 +62,7 @@ class Run:
 
     @property
     def encoder_files(self):
-        """{name: path} of the files that the encoders need. Raises `UserError` as `encoder_files`."""
+        """The files that the encoders need, {name: path}. Raises the errors of `encoder_files`."""
         return encoder_files(self.problem, self.vocabulary_folder)
 
 
@@ -70,14 +70,14 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
     """Loads a trained model.
 
     Args:
-        path: str, an output_dir or a folder of averages (the newest checkpoint is used), one checkpoint,
-            `…/model.ckpt-N`, or an export; its folder holds `hparams.json` and the vocabulary. Or a result of
+        path: str, an output_dir or a folder of averages (the newest checkpoint is used), a checkpoint,
+            `…/model.ckpt-N`, or an export, whose folder contains `hparams.json` and the vocabulary; or a result of
             `find_run`.
-        data_dir: str, the vocabulary's folder, if the checkpoint's folder lacks it.
+        data_dir: str, the vocabulary's folder, if the checkpoint's folder does not contain the vocabulary.
 
     Raises:
-        UserError: the checkpoint is missing, damaged, of another model or of an ensemble's export, or the vocabulary
-            does not match.
+        UserError: the checkpoint is missing, damaged or belongs to another model or the export of an ensemble, or the
+            vocabulary does not match.
     """
     checkpoint = path.checkpoint if isinstance(path, LocatedRun) else find_checkpoint(path)
     check_is_one(checkpoint, path)  # before loading any model
@@ -86,9 +86,9 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
 
 
 def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
-    """As `open_run`, but returns all models of an ensemble's export.
+    """Loads a trained model like `open_run`, but returns a list with all models of an ensemble's export.
 
-    A `dtype_policy` overrides the one that the models were trained with; `Run.hparams` keeps the latter.
+    A `dtype_policy` overrides the policy with which the models were trained, which `Run.hparams` keeps.
     """
     check_tensorflow("A trained model")
     location = find_run(path)
@@ -104,8 +104,8 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
             model = build_model(merged_config(config), dtype_policy)
         if dtype_policy and model.compute_dtype != dtype_policy:
             raise UserError(
-                f"model={config['model']}: computes in {model.compute_dtype}, although dtype_policy={dtype_policy}. "
-                "Remove compute_dtype, or let the model's from_hparams read dtype_policy."
+                f"model={config['model']}: the model computes in {model.compute_dtype}, although "
+                f"dtype_policy={dtype_policy}. Remove compute_dtype, or let the model's from_hparams read dtype_policy."
             )
         restore_weights(checkpoint, model, name)
         hparams = hparams_of(config)
@@ -121,15 +121,17 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
 
 
 def restore_weights(checkpoint, model, name="model"):
-    """Loads weights from a checkpoint into a model. LoRA that the model lacks is added to the kernels.
+    """Loads weights from a checkpoint into a model.
+
+    If the model has no LoRA but the checkpoint has, LoRA is added to the kernels.
 
     Args:
         checkpoint: str, without suffix.
-        model: a built keras.Model, or some of its weights, {name: variable}.
+        model: a built keras.Model, or some of a model's weights, {name: variable}.
         name: str, the model's name in the checkpoint; an ensemble's export has several.
 
     Raises:
-        UserError: the checkpoint is damaged or of another model.
+        UserError: the checkpoint is damaged or belongs to another model.
     """
     try:
         weights = named_weights(model) if isinstance(model, keras.Model) else model
@@ -139,24 +141,26 @@ def restore_weights(checkpoint, model, name="model"):
         assign_saved(checkpoint, weights, name, _added(checkpoint, lora) if lora else None)
     except UserError:
         raise
-    except Exception as error:  # the readers raise anything for untrusted bytes
+    except Exception as error:  # the readers may raise any error for untrusted bytes
         raise UserError(
-            f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. "
-            "Copy it again, or choose an earlier one by --checkpoint_path."
+            f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. Copy it again, or choose an "
+            "earlier checkpoint by --checkpoint_path."
         ) from error
 
 
 def _added(checkpoint, names):
-    """Returns the `added` of `assign_saved` for the matrices of LoRA with these names."""
+    """Returns the argument `added` of `assign_saved` for the LoRA matrices with these names."""
     rank, factor = lora_facts(read_config_of(checkpoint))
     if not rank:
-        raise UserError(f"{checkpoint}: has {min(names)}, but its {FILE_NAME} says lora_rank=0. Copy both again.")
+        raise UserError(
+            f"{checkpoint}: contains {min(names)}, but its {FILE_NAME} has lora_rank=0. Copy both files again."
+        )
     layers = {name.rpartition("/")[0] for name in names}
     return {f"{layer}/kernel": (f"{layer}/lora_kernel_a", f"{layer}/lora_kernel_b", factor) for layer in layers}
 
 
 def check_size(checkpoint, config, name="model"):
-    """Raises `UserError` if `hparams.json` describes a model much larger than the checkpoint, or much deeper.
+    """Raises `UserError` if `hparams.json` describes a model that is much larger or deeper than the checkpoint.
 
     Args:
         checkpoint: str, without suffix.
@@ -169,7 +173,8 @@ def check_size(checkpoint, config, name="model"):
     num_parameters, depth = _estimate(hparams, config)
     if num_parameters <= 2 * saved + _SLACK and depth * _LEAST_WEIGHTS_OF_A_LAYER <= len(shapes):
         return
-    # Exact for any model, even with weights that layers share, but as slow as building it; so it comes last.
+    # This check is exact for any model, even if layers share weights, but as slow as building the model, so it comes
+    # last.
     sizes = config["vocab_size"], config["target_vocab_size"]
     features = registry.problem(config["problem"]).features
     check_fits(checkpoint, shapes_only(registry.model(config["model"]), hparams, *sizes, features), name=name)

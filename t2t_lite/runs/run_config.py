@@ -1,4 +1,4 @@
-"""`hparams.json`: the settings of a run, the model that they define, and how sets, LoRA and models go together."""
+"""Reads and writes `hparams.json`, the settings of a run, and builds the model that these settings define."""
 
 import contextlib
 import json
@@ -38,15 +38,15 @@ _SCHEMA = {
 }
 _MOST_BATCHES = 2**31
 _LORA_MATRICES = ("/lora_kernel_a", "/lora_kernel_b")
-# The settings of fine-tuning in a merged model.
+# The values of fine-tuning settings in a merged model.
 _MERGED = {"frozen": "", "lora_rank": 0, "lora_alpha": 0.0}
 
 
 def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir=""):
-    """Returns the argument of `write_run_config`, a dict.
+    """Returns the settings of a run, a dict for `write_run_config`.
 
     Args:
-        problem, model: str, their full names.
+        problem, model: str, full names.
         hparams: HParams.
         encoders: {feature: encoder} of the problem.
         hparams_set: str, name of the set of `hparams`, or "".
@@ -87,17 +87,19 @@ def write_run_config(directory, config):
 
 
 def read_run_config(directory):
-    """Returns the dict that `write_run_config` wrote, or None if there is no such file.
+    """Reads `<directory>/hparams.json` as a dict, or returns None if there is no such file.
 
     Raises:
-        UserError: the file, which is named, is not valid JSON of this form, or has invalid values.
+        UserError: the file is not valid JSON of this form, or has invalid values; the message names the file.
     """
     path = os.path.join(directory, FILE_NAME)
     if not exists(path):
         return None
     config = parse_json(read_bytes(path, MOST_BYTES), path, schema=_SCHEMA)
     if config["format"] != _FORMAT:
-        raise UserError(f"{path}: format {shown(config['format'])}, expected {_FORMAT}: written by another version.")
+        raise UserError(
+            f"{path}: format {shown(config['format'])}, expected {_FORMAT}. The file was written by another version."
+        )
     if other := [*config["vocabulary_sha256"].keys() - {"inputs", "targets"}]:
         raise UserError(f"{path}: 'vocabulary_sha256': expected inputs and targets, found {shown(other[0])}.")
     for key, most in (
@@ -110,23 +112,23 @@ def read_run_config(directory):
     if not 0 <= (config.get("several_sentences") or 0.0) <= 1:
         raise UserError(f"{path}: 'several_sentences': expected 0 to 1, found {shown(config['several_sentences'])}.")
     with located(path):
-        HParams.from_dict(config["hparams"])  # types, names and ranges
+        HParams.from_dict(config["hparams"])  # checks types, names and ranges
     if any(extra not in extras() for extra in config.get("extras", {}).values()):
         check_registered(directory, config)
     return config
 
 
 def is_registered(config):
-    """Returns whether the problem and the model of a `hparams.json`, a dict, are registered."""
+    """Returns whether the problem and the model in the dict of a `hparams.json` are registered."""
     return config["model"] in Registries.models and _base(config["problem"]) in Registries.problems
 
 
 def check_registered(directory, config):
-    """Raises `UnknownName` unless `is_registered`; the message names the extra if the run does.
+    """Raises `UnknownName` unless problem and model are registered; the message names a missing extra.
 
     Args:
         directory: str, the folder of `hparams.json`.
-        config: dict, its contents.
+        config: dict, the contents of `hparams.json`.
     """
     for kind, entries in (("problem", Registries.problems), ("model", Registries.models)):
         if (name := _base(config[kind])) in entries:
@@ -135,32 +137,32 @@ def check_registered(directory, config):
         if extra := config.get("extras", {}).get(kind):
             raise UnknownName(
                 f"{where} belongs to the extra {extra!r}, which is not installed here. Expected the folder {extra} in "
-                "t2t_lite's extras: install t2t_lite again, or put the folder back."
+                "t2t_lite's extras. Install t2t_lite again, or restore the folder."
             )
         raise UnknownName(
             f"{where} is not registered. {nearest(name, entries.names(), ' ')}It may belong to an extra that is not "
-            "installed here, or to a folder of yours: name that folder by --t2t_usr_dir=FOLDER"
+            "installed here, or to your own folder, which you can name by --t2t_usr_dir=FOLDER"
         )
 
 
 def hparams_of(config):
-    """Returns the HParams of a `hparams.json`, a dict, with the settings that its model declares.
+    """Converts the dict of a `hparams.json` to HParams, with the settings that the model declares.
 
     Raises:
-        UserError: the model is not registered, or a value is out of its range.
+        UserError: the model is not registered, or a value is out of range.
     """
     return HParams.from_dict(config["hparams"]).of_model(registry.model(config["model"]))
 
 
 def import_usr_dir(directory, config):
-    """Imports the user's folder that a run was trained with.
+    """Imports the user's folder with which a run was trained.
 
-    Importing runs code, and `directory` may come from a stranger. So a folder inside it is not imported, nor is a
-    package by its name, except those of t2t_lite.
+    Importing executes code, and `directory` may come from a stranger. Therefore folders inside it are never imported,
+    nor are packages by name, except packages of t2t_lite.
 
     Args:
         directory: str, the folder of `hparams.json`.
-        config: dict, its contents.
+        config: dict, the contents of `hparams.json`.
 
     Raises:
         UserError: the folder is inside `directory`, or its path is relative or has links; or as
@@ -174,7 +176,7 @@ def import_usr_dir(directory, config):
     if not (is_own or is_outside):
         raise UserError(
             f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python code that may have come with a model "
-            "is not run. If the folder is yours, name it: --t2t_usr_dir=FOLDER"
+            "is not executed. If the folder is yours, add --t2t_usr_dir=FOLDER"
         )
     registry.import_usr_dir(path)
 
@@ -184,7 +186,7 @@ def read_earlier_run(output_dir, imports=True):
 
     Args:
         output_dir: str or None.
-        imports: bool, whether to import the user's folder that the run was trained with, see `import_usr_dir`.
+        imports: bool, whether to import the user's folder with which the run was trained, see `import_usr_dir`.
     """
     config = (output_dir and read_run_config(output_dir)) or {}
     if config and imports:
@@ -198,13 +200,13 @@ def build_model(config, dtype_policy=None):
     """Builds the model of a run, with all its weights.
 
     Args:
-        config: as for `write_run_config`.
-        dtype_policy: str, overrides the policy that the run was trained with; None: keeps it.
+        config: dict, see `write_run_config`.
+        dtype_policy: str, which replaces the policy with which the run was trained, or None to keep it.
 
     Raises:
         UserError: the model is unknown, or its hyperparameters are invalid.
     """
-    # Imported here, since reading the settings needs no Keras.
+    # Imported here, since reading the settings must work without Keras.
     from t2t_lite.layers import number_seeds
     from t2t_lite.models.fine_tuning import fine_tune
     from t2t_lite.models.sequence_model import call_on_ones
@@ -222,30 +224,30 @@ def build_model(config, dtype_policy=None):
 
 
 def lora_names(names):
-    """Returns the set of those names of weights that are LoRA matrices."""
+    """Returns the set of those names that are names of LoRA matrices."""
     return {name for name in names if name.endswith(_LORA_MATRICES)}
 
 
 def lora_facts(config):
-    """Returns LoRA's (rank, factor of A B) in a `hparams.json`, a dict; (0, 0.0) without LoRA."""
+    """Returns (LoRA rank, factor of A B) from the dict of a `hparams.json`, which is (0, 0.0) without LoRA."""
     hparams = hparams_of(config)
     rank = hparams.lora_rank
     return rank, (hparams.lora_alpha or rank) / rank if rank else 0.0
 
 
 def merged_config(config):
-    """Returns the `hparams.json`, a dict, of the same model with LoRA merged into the kernels and nothing frozen."""
+    """Returns the dict of `hparams.json` for the same model with LoRA merged into the kernels and nothing frozen."""
     names = _MERGED.keys() & config["hparams"].keys()
     return {**config, "hparams": config["hparams"] | {name: _MERGED[name] for name in names}}
 
 
 def model_of_set(name):
-    """Returns the name of the model that a set is for; None if the set suits the model of any task.
+    """Returns the name of the model for which a set is meant, or None if the set suits the model of any task.
 
-    If several models have all its settings, it is the one from which the others derive.
+    If several models have all settings of the set, the result is the model from which the others derive.
 
     Args:
-        name: str, of the set.
+        name: str, name of the set.
     """
     if declared := registry.model_of_hparams(name):
         return declared
@@ -258,12 +260,12 @@ def model_of_set(name):
 
 
 def model_for_task(name, task_model):
-    """Returns the name of the model for a set and a task: the task's model, unless the set is for another one.
+    """Returns the name of the model for a set and a task: the task's model, unless the set is meant for another model.
 
-    A set for the model of one task also suits the model of another task that has all its hyperparameters.
+    A set for the model of one task also suits the model of another task if that model has all its hyperparameters.
 
     Args:
-        name: str, of the set.
+        name: str, name of the set.
         task_model: str, name of the task's model.
     """
     model = model_of_set(name)
@@ -275,18 +277,18 @@ def model_for_task(name, task_model):
 
 
 def check_set(name, hparams, model_class):
-    """Raises `UserError` if a set has a hyperparameter of another model, for which it is meant.
+    """Raises `UserError` if a set is meant for another model, because it has a hyperparameter that this model lacks.
 
-    For example, a set of Universal Transformers leaves positions to their steps: a Transformer would learn without
-    positions. A model that overrides `from_hparams` may read any name, and a problem may read one that no model
-    declares.
+    For example, a set for Universal Transformers leaves positional encoding to the steps of the model, so that a
+    Transformer would be trained without positions. A model that overrides `from_hparams` may read any name, and a
+    problem may read names that no model declares.
 
     Args:
-        name: str, of the set.
-        hparams: HParams, as the set's function returns them.
-        model_class: class of the model.
+        name: str, name of the set.
+        hparams: HParams, the result of the set's function.
+        model_class: the class of the model.
     """
-    from t2t_lite.models.sequence_model import SequenceModel  # imported here: looking up names needs no Keras
+    from t2t_lite.models.sequence_model import SequenceModel  # imported here, since name look-ups avoid Keras
 
     if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return
@@ -295,6 +297,6 @@ def check_set(name, hparams, model_class):
         others = (other for other in registry.list_models() if found in own_settings(registry.model(other)))
         if model := next(others, None):
             raise UserError(
-                f"--hparams_set={name}: is for --model={model}: the model {model_class.__name__} has no {found}. "
-                "Expected that model, or another set."
+                f"--hparams_set={name}: this set is for --model={model}, since {model_class.__name__} has no {found}. "
+                "Use that model, or another set."
             )

@@ -1,4 +1,4 @@
-"""Writes a model that Keras' `fit` or another program trained as an output_dir, which every command opens."""
+"""Writes a model trained by Keras' `fit` or another program as an output_dir that all commands can open."""
 
 import os
 
@@ -29,21 +29,21 @@ def save_run(
     usr_dir: str = "",
     step: int | None = None,
 ) -> str:
-    """Writes a model as a run, which t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` open.
+    """Writes a model as a run that t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` can open.
 
-    t2t-trainer cannot resume it, because the optimizer's state is missing, but can start a new run with its weights
-    by `--warm_start_from`.
+    t2t-trainer cannot resume the run, because the optimizer's state is missing, but can start a new run with its
+    weights by `--warm_start_from`.
 
     Args:
         model: a registered and built model, such as `Transformer`.
-        output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
-        problem: Problem, or its name.
+        output_dir: str, a new or empty folder, which appears only when it is complete.
+        problem: Problem, or the name of a problem.
         data_dir: str, the folder in which t2t-datagen wrote the vocabulary.
-        hparams: HParams with which the model was made and trained. None: derived from the model's `config`, with the
-            paper's values for the rest.
+        hparams: HParams with which the model was made and trained. By default they are derived from the model's
+            `config`, with the paper's values for the rest.
         hparams_set: str, name of the set of `hparams`, or "".
         usr_dir: str, the user's folder that registers the problem or the model, stored for the commands.
-        step: int, the number of training steps; None: its optimizer's count.
+        step: int, the number of training steps, by default the count of the model's optimizer.
 
     Returns:
         The path of the checkpoint, without suffix.
@@ -56,9 +56,13 @@ def save_run(
     problem = registry.problem(problem) if isinstance(problem, str) else problem
     name = getattr(type(model), "REGISTERED_NAME", None)
     if name is None or registry.model(name) is not type(model):
-        raise UserError(f"{type(model).__name__}: is not registered. Expected @registry.register_model on its class.")
+        raise UserError(
+            f"{type(model).__name__}: the model is not registered. Expected @registry.register_model on its class."
+        )
     if not model.built:
-        raise UserError(f"{type(model).__name__}: has no weights yet. Expected a model that was fitted or called.")
+        raise UserError(
+            f"{type(model).__name__}: the model has no weights yet. Expected a model that was fitted or called."
+        )
     hparams = _hparams(model, hparams)
     encoders, vocabulary = problem.get_feature_encoders(data_dir), encoder_files(problem, data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
@@ -69,7 +73,7 @@ def save_run(
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     step = typed_value("step", step, int, COUNT)
     config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
-    config = merged_config(config)  # the model is: see `check_plain_weights`
+    config = merged_config(config)  # the given model is valid: see `check_plain_weights`
     model_config = getattr(model, "config", None) or {}
     config["target_vocab_size"] = model_config.get("target_vocab_size", target_vocab_size)
 
@@ -79,7 +83,7 @@ def save_run(
 
     def fill(built):
         if [w.shape for w in built.weights] != [w.shape for w in model.weights]:
-            raise UserError(f"{name}: these hyperparameters make a model with other weights than the given one.")
+            raise UserError(f"{name}: the model of these hyperparameters has different weights than the given model.")
         for weight, value in zip(built.weights, model.weights, strict=True):
             weight.assign(value)
 
@@ -91,8 +95,8 @@ def _check_sizes(model, vocab_size, target_vocab_size, what):
     sizes = getattr(model, "vocab_size", vocab_size), getattr(model, "target_vocab_size", target_vocab_size)
     if sizes != (vocab_size, target_vocab_size):
         raise UserError(
-            f"{what} has {vocab_size:,} ids for inputs and {target_vocab_size:,} for targets; the model has "
-            f"{sizes[0]:,} and {sizes[1]:,}. Expected the data that it was trained on."
+            f"{what} has {vocab_size:,} ids for inputs and {target_vocab_size:,} for targets, but the model has "
+            f"{sizes[0]:,} and {sizes[1]:,}. Expected the data on which the model was trained."
         )
 
 
@@ -101,7 +105,8 @@ def _hparams(model, hparams):
     if getattr(model, "config", None) is None:
         if hparams is None:
             raise UserError(
-                f"{type(model).__name__}: `hparams` is missing. Expected those that the model was made from."
+                f"{type(model).__name__}: `hparams` is missing. Expected the hyperparameters from which the model was "
+                "made."
             )
         return hparams
     if hparams is None:
@@ -109,8 +114,8 @@ def _hparams(model, hparams):
     if differing := differing_settings(model, hparams):
         (option, (value, actual)), *_ = differing.items()
         raise UserError(
-            f"hparams: {option}={value}, but the model was made with {actual}. Expected the hyperparameters that the "
-            "model was made from. Without `hparams`, they follow from the model."
+            f"hparams: {option}={value}, but the model was made with {actual}. Expected the hyperparameters from which "
+            "the model was made. Without `hparams`, they are derived from the model."
         )
     if "dtype_policy" not in hparams.said:
         return hparams.override_from_dict({"dtype_policy": model.dtype_policy.name})
@@ -118,11 +123,11 @@ def _hparams(model, hparams):
 
 
 def write_run(output_dir, prepare, fill, step=0):
-    """Writes the settings, vocabulary and checkpoint that commands on trained models need.
+    """Writes the settings, vocabulary and checkpoint that commands need to use a trained model.
 
     Args:
-        output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
-        prepare: function of a folder that writes the vocabulary there, and returns the argument of `write_run_config`.
+        output_dir: str, a new or empty folder, which appears only when it is complete.
+        prepare: function of a folder that writes the vocabulary there and returns the `config` for `write_run_config`.
         fill: function of the built model that sets its weights.
         step: int, the number of training steps.
 
@@ -146,20 +151,20 @@ def write_run(output_dir, prepare, fill, step=0):
 
 
 def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hparams_set="", step=0):
-    """As `write_run`, for a model of another program, with a problem of the user's own files.
+    """Writes a run like `write_run`, for a model of another program and a problem on the user's own files.
 
-    The problem has no files yet; t2t-datagen makes its data by `--vocab_from=<output_dir>`.
+    The problem has no files yet; t2t-datagen can generate its data with `--vocab_from=<output_dir>`.
 
     Args:
-        output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
+        output_dir: str, a new or empty folder, which appears only when it is complete.
         problem: str, name of the problem, such as translate_own.
-        hold: function of the problem and a folder that writes the vocabulary there: by `hold_vocabulary` or
+        hold: function of the problem and a folder that writes the vocabulary there, using `hold_vocabulary` or
             `hold_vocabularies`.
         model: str, the model's name.
         hparams: HParams of the model.
         fill: function of the built model that sets its weights.
         hparams_set: str, name of the set of `hparams`, or "".
-        step: int, number of updates of the model's training.
+        step: int, the number of training steps of the model.
 
     Returns:
         The path of the checkpoint, without suffix.

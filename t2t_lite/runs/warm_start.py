@@ -1,4 +1,4 @@
-"""Starts a run with the weights of another one, whose vocabulary may differ."""
+"""Starts a run with the weights of another run, whose vocabulary may differ."""
 
 import logging
 import shlex
@@ -20,38 +20,41 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-_HEAD_ARGUMENTS = ("head", "sentence_classes")  # of models; another message says that a head is new
-_ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding that have a row, or a number, per id
+_HEAD_ARGUMENTS = ("head", "sentence_classes")  # arguments of heads, whose changes are reported separately
+_ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding with a row, or a number, per id
 
 
 def warm_start(path, model, encoders, hparams=None):
-    """Gives a new model the weights of a trained one, without the optimizer's state.
+    """Copies the weights of a trained model, without the optimizer's state, to a new model.
 
-    If the vocabulary differs, rows of embeddings and softmax are matched by piece. Bytes, special ids and pieces that
-    both vocabularies have keep their rows; other rows keep the new model's initial values. A shared vocabulary can be
-    combined with separate ones: each side's pieces are looked up in that side's vocabulary. A new shared vocabulary
-    prefers the rows of the targets. The model's `token_embeddings` and `softmax` determine which weights have such
-    rows. If the head (`SequenceModel.head_weights`) differs as well, it keeps its initial values. LoRA continues if its
-    rank and factor are the same. Otherwise the trained model's LoRA is added to its kernels, and the new model's LoRA
-    keeps its initial values.
+    If the vocabulary differs, rows of embeddings and softmax are matched by piece. Rows of bytes, special ids and
+    pieces that both vocabularies have are copied; other rows keep the new model's initial values. One model may have a
+    shared vocabulary and the other separate vocabularies: the pieces of each side are looked up in that side's
+    vocabulary. For a new shared vocabulary, rows of the targets take precedence. The model's `token_embeddings` and
+    `softmax` determine which weights have such rows. If the head (`SequenceModel.head_weights`) differs, the new head
+    keeps its initial values. The training of LoRA continues if both models have the same rank and factor. Otherwise the
+    trained model's LoRA is added to its kernels, and the new model's LoRA keeps its initial values.
 
-    Weights of the same shapes may belong to a model with other settings, such as another kind of attention. This is
-    logged as a warning. Another number of attention heads, which would split the kernels elsewhere, is refused.
+    Weights with the same shapes may belong to a model with other settings, such as another kind of attention, which is
+    logged as a warning. A different number of attention heads, which would split the kernels at other places, is an
+    error.
 
     Args:
-        path: str, as for `open_run`.
-        model: a built keras.Model; apart from those rows, its weights have the same names and shapes.
-        encoders: {feature: TextEncoder} of the new model's ids.
-        hparams: HParams of the new model; None: the model has no LoRA.
+        path: str, see `open_run`.
+        model: a built keras.Model, whose weights must have the same names and shapes, apart from the rows of embeddings
+            and softmax and from the head.
+        encoders: {feature: TextEncoder} of the new model.
+        hparams: HParams of the new model, or None for a model without LoRA.
 
     Returns:
-        dict for the log: "warm_start_from", the checkpoint without suffix; with another vocabulary also
-        "warm_start_rows", {name of a matrix: [rows transferred, rows]}; with another head "warm_start_new", the names
-        of its weights. These are also printed.
+        dict for the log: "warm_start_from", the checkpoint without suffix; if the vocabulary differs,
+        "warm_start_rows", {name of a matrix: [copied rows, rows]}; if the head differs, "warm_start_new", the names of
+        the new head's weights. The values are also printed.
 
     Raises:
-        UserError: the checkpoint is missing, damaged or of an ensemble's export, or its vocabulary is missing; a weight
-            has another shape, which is named, or the number of heads differs; or a new head is frozen.
+        UserError: the checkpoint is missing, damaged or belongs to the export of an ensemble; its vocabulary is
+            missing; a weight has another shape (the message names it); the number of attention heads differs; or a new
+            head is frozen.
     """
     checkpoint = find_checkpoint(path)
     check_is_one(checkpoint, path)
@@ -73,9 +76,9 @@ def warm_start(path, model, encoders, hparams=None):
     matrices = _features_of_rows(model)
     if not matrices:
         raise UserError(
-            f"{checkpoint}: has another vocabulary than the new run's data, and this model does not declare which "
-            f"of its weights are embeddings. Make data with the checkpoint's vocabulary: "
-            f"t2t-datagen --vocab_from={shlex.quote(folder)}"
+            f"{checkpoint}: its vocabulary differs from that of the new run's data, and this model does not declare "
+            "which weights are embeddings. Generate data with the checkpoint's vocabulary: t2t-datagen "
+            f"--vocab_from={shlex.quote(folder)}"
         )
     features_by_matrix = _features_of_rows(_shapes_of(config), is_looked_up=True)
     sources = {
@@ -103,32 +106,32 @@ def warm_start(path, model, encoders, hparams=None):
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
     _log_facts(facts)
     for name, (count, of) in transferred.items():
-        _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are those of pieces in both")
+        _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows belong to pieces in both and are copied")
         if count < of and not weights[name].trainable:
             _LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows keep their initial values")
     return {**facts, "warm_start_rows": transferred}
 
 
 def _check_fits(checkpoint, model, apart, config, hparams):
-    """As `check_fits`; its error, or a warning, also names the settings of the model's shape that differ."""
+    """Checks the shapes of weights like `check_fits`, and reports the settings that differ."""
     request = Request({}, {}) if hparams is None else _request(config, model, hparams)
     try:
         check_fits(checkpoint, model, apart=apart)
     except UserError as error:
         if not request.changes:
             raise
-        raise UserError(f"{error} These differ: {request.difference()}.") from None
+        raise UserError(f"{error} The settings differ: {request.difference()}.") from None
     if heads := request.changes.get("num_heads"):
         raise UserError(
-            f"{checkpoint}: num_heads is {heads[0]} there, {heads[1]} in the new model, whose heads have another size. "
-            f"Expected num_heads={heads[0]}."
+            f"{checkpoint}: num_heads is {heads[0]} there but {heads[1]} in the new model, so the heads have different "
+            f"sizes. Expected num_heads={heads[0]}."
         )
     if request.changes:
-        _LOGGER.warning(f"{checkpoint}: was trained with other settings than the new model's: {request.difference()}")
+        _LOGGER.warning(f"{checkpoint}: its settings differ from the new model's: {request.difference()}")
 
 
 def _request(config, model, hparams):
-    """Returns the `Request` of the settings that both the run's model and the new one have, except those of heads."""
+    """Returns the `Request` that compares the settings that both models have, except settings of heads."""
     there, settings = hparams_of(config).values(), model_settings(type(model), **hparams.kinds())
     names = [
         name for name, setting in settings.items() if setting.fixed and setting.argument not in ("", *_HEAD_ARGUMENTS)
@@ -137,13 +140,13 @@ def _request(config, model, hparams):
 
 
 def _log_facts(facts):
-    _LOGGER.info(f"started with the weights of {facts['warm_start_from']}")
+    _LOGGER.info(f"starting with the weights of {facts['warm_start_from']}")
     if new := facts.get("warm_start_new"):
-        _LOGGER.info(f"new head, with initial values: {', '.join(new)}")
+        _LOGGER.info(f"the head is new and has initial values: {', '.join(new)}")
 
 
 def _changed_heads(model, config, saved):
-    """Returns the names of weights in either model's head that the other model lacks or has in another shape."""
+    """Returns the names of weights in the heads of both models that the other model lacks or has with another shape."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     names = _head_names(model) | _head_names(_shapes_of(config))
     return {name for name in names if saved.get(name) != shapes.get(name)}
@@ -152,9 +155,7 @@ def _changed_heads(model, config, saved):
 def _check_trained(names, weights):
     """Raises `UserError` if a weight that keeps its initial values is frozen."""
     if frozen := [name for name in sorted(names & weights.keys()) if not weights[name].trainable]:
-        raise UserError(
-            f"frozen: {frozen[0]} belongs to a new head, and would keep its initial values. Remove it from frozen."
-        )
+        raise UserError(f"frozen: {frozen[0]} belongs to a new head and would never be trained. Remove it from frozen.")
 
 
 def _changed_lora(config, hparams, weights, saved):
@@ -175,15 +176,15 @@ def _head_names(model):
 
 
 def _shapes_of(config):
-    """Returns the model of a `hparams.json`, whose weights have shapes but no values."""
+    """Returns the model of a `hparams.json` with weights that have shapes but no values."""
     sizes, features = (config["vocab_size"], config["target_vocab_size"]), registry.problem(config["problem"]).features
     return shapes_only(registry.model(config["model"]), hparams_of(config), *sizes, features)
 
 
 def _features_of_rows(model, is_looked_up=False):
-    """Returns {name of a weight: [feature, …]} of the weights with a row, or a number, per id of these features.
+    """Returns {name: [feature, …]} of the weights that have a row, or a number, per id of these features.
 
-    With `is_looked_up`, a matrix that only the softmax uses is excluded.
+    With `is_looked_up`, a matrix that is only used in the softmax is excluded.
     """
     if not isinstance(model, SequenceModel):
         return {}
@@ -200,27 +201,27 @@ def _features_of_rows(model, is_looked_up=False):
 
 
 def _sources(name, features, features_by_matrix):
-    """Returns the run's weights whose rows replace those of `name`, which it lacks; the last one takes precedence."""
+    """Returns the run's weights that supply rows for `name`, a weight that the run lacks; the last takes precedence."""
     kind = name.rpartition("/")[2]
     return [n for n, served in features_by_matrix.items() if n.rpartition("/")[2] == kind and {*served} & {*features}]
 
 
 def _pieces(encoder):
-    """Returns the vocabulary's entries by id; special ids get names that no text contains."""
+    """Returns the vocabulary's entries by id. Special ids have names that cannot occur in a text."""
     pieces = encoder.pieces(range(encoder.vocab_size))
     special = {PAD_ID: "pad", EOS_ID: "eos", encoder.unknown_id: "unk"}
     return [(special[i],) if i in special else piece for i, piece in enumerate(pieces)]
 
 
 def _read(checkpoint, name, shape):
-    """Returns a float32 array. Raises `UserError` if it is damaged or of another shape."""
+    """Reads a weight as a float32 array. Raises `UserError` if it is damaged or has another shape."""
     try:
-        matrix = np.asarray(saved_value(open_checkpoint(checkpoint), checkpoint, name), "float32")  # may be bfloat16
+        matrix = np.asarray(saved_value(open_checkpoint(checkpoint), checkpoint, name), "float32")
     except (tf.errors.OpError, IndexError) as error:
-        raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {first_line(error)}") from error
+        raise UserError(f"{checkpoint}: damaged: cannot read {name}: {first_line(error)}") from error
     if matrix.shape != shape:
         raise UserError(
-            f"{checkpoint}: not of this model: {name} is {shape_text(matrix.shape)} there, {shape_text(shape)} for its "
-            "vocabulary in the model. Expected the settings that it was trained with."
+            f"{checkpoint}: does not match this model: {name} is {shape_text(matrix.shape)} there, but "
+            f"{shape_text(shape)} for its vocabulary in the model. Expected the settings with which it was trained."
         )
     return matrix

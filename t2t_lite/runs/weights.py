@@ -1,4 +1,4 @@
-"""A model's weights under stable names, as in checkpoints, and their moving averages."""
+"""A model's weights and their moving averages under stable names, which are used in checkpoints."""
 
 import contextlib
 import re
@@ -16,10 +16,10 @@ _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 def named_weights(model):
     """Returns {name: Keras variable} of all weights, such as `encoder_0/feed_forward/network/inner/kernel`.
 
-    The names do not depend on other models of this process. Keras calls the first unnamed layer `dense` and a later one
-    `dense_7`; here such numbers start from 0 in each model, and a single layer has none.
+    The names do not depend on other models of the process. Keras names the first unnamed layer `dense` and a later
+    layer `dense_7`. Here such numbers start from 0 in each model, and are omitted for a single layer.
     """
-    paths = [_without_stacks(weight.path.split("/")[1:]) for weight in model.weights]  # without the model's own name
+    paths = [_without_stacks(weight.path.split("/")[1:]) for weight in model.weights]  # without the model's name
     variants = {}
     for part in (part for path in paths for part in path):
         numbered = variants.setdefault(_base(part), [])
@@ -34,13 +34,13 @@ def named_weights(model):
     for path, weight in zip(paths, model.weights, strict=True):
         name = "/".join(map(stable, path))
         if name in weights:
-            raise ValueError(f"Two weights of {model.name} are called {name}. Give their layers different names.")
+            raise ValueError(f"two weights of {model.name} are named {name}. Give their layers different names.")
         weights[name] = weight
     return weights
 
 
 def _without_stacks(parts):
-    """Removes the names of stacks, with which their layers' names begin: `encoder/encoder_0` becomes `encoder_0`."""
+    """Removes the name of a stack if the name of its layer begins with it: `encoder/encoder_0` becomes `encoder_0`."""
     return [part for part, inner in zip(parts, [*parts[1:], ""], strict=True) if not inner.startswith(f"{part}_")]
 
 
@@ -51,13 +51,13 @@ def _base(part):
 def trackable_weights(model):
     """Returns the object to save and restore as `model` in a `tf.train.Checkpoint`.
 
-    It is not the model itself, whose weights would be named after attributes.
+    The object is not the model itself, in which weights would be named after attributes.
     """
     return trackable({name: weight.value for name, weight in named_weights(model).items()})
 
 
 def trackable(variables):
-    """Returns a `tf.train.Checkpoint` that saves {"a/b": variable} under exactly these names."""
+    """Returns a `tf.train.Checkpoint` that saves {"a/b": variable} under these names."""
 
     def nest(node):
         return tf.train.Checkpoint(**{k: nest(v) if isinstance(v, dict) else v for k, v in node.items()})
@@ -66,7 +66,7 @@ def trackable(variables):
 
 
 def nested(variables):
-    """{"a/b": variable} -> {"a": {"b": variable}}, which as a `tf.Module` attribute is saved under the same names."""
+    """Nests {"a/b": variable} to {"a": {"b": variable}}, which a `tf.Module` saves under the same names."""
     tree = {}
     for name, variable in variables.items():
         *folders, last = name.split("/")
@@ -78,43 +78,43 @@ def nested(variables):
 
 
 class Damaged(UserError):
-    """A checkpoint that cannot be read."""
+    """Raised for a checkpoint that cannot be read."""
 
 
 def open_checkpoint(path):
-    """Returns the reader of a checkpoint (without suffix), whose path TensorFlow does not take for a pattern."""
+    """Returns the reader of a checkpoint (without suffix), even if TensorFlow would treat its path as a pattern."""
     return tf.train.load_checkpoint(plain_path(path))
 
 
 def saved_shapes(path, name="model"):
-    """Returns {name: shape} of the weights of the model called `name` in a checkpoint (without suffix).
+    """Returns {name: shape} of the weights of the model named `name` in a checkpoint (without suffix).
 
     Raises:
         Damaged: the checkpoint cannot be read.
     """
     try:
         shapes = open_checkpoint(path).get_variable_to_shape_map()
-    except Exception as error:  # the reader raises anything for untrusted bytes
+    except Exception as error:  # the reader may raise any error for untrusted bytes
         raise Damaged(f"{path}: damaged, or a part of it is missing: {first_line(error)}. Copy it again.") from error
     return {weight_name(key, name): tuple(shape) for key, shape in shapes.items() if key.startswith(f"{name}/")}
 
 
 def weight_name(key, name="model"):
-    """Returns a weight's name in the model called `name`, given its key in a checkpoint."""
+    """Returns a weight's name in the model named `name`, given its key in a checkpoint."""
     return key.removeprefix(f"{name}/").removesuffix(_SUFFIX)
 
 
 def assign_saved(path, weights, name="model", added=None):
-    """Sets weights, {name: variable}, to their values in a checkpoint, of any dtype.
+    """Sets weights, {name: variable}, to their values in a checkpoint, which may have another dtype.
 
     Args:
-        path: a checkpoint, without suffix.
+        path: str, path of a checkpoint, without suffix.
         weights: {name: variable}.
         name: the name of the model in the checkpoint.
         added: {name of a kernel: (name of A, name of B, factor)}, the LoRA matrices that are added to kernels.
     """
     reader = open_checkpoint(path)
-    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # follows the weights, so that a truncated file raises an error
+    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # stored last, so that a truncated file raises an error
     for key, weight in weights.items():
         value = saved_value(reader, path, key, name)
         if added and key in added:
@@ -124,10 +124,10 @@ def assign_saved(path, weights, name="model", added=None):
 
 
 def saved_value(reader, path, key, name="model"):
-    """Returns a weight of the model called `name`, an array, from the reader of the checkpoint `path`.
+    """Reads a weight of the model named `name`, as an array, from the reader of the checkpoint `path`.
 
     Raises:
-        NotFinite: it contains NaN or infinity.
+        NotFinite: the weight contains NaN or infinity.
     """
     value = reader.get_tensor(f"{name}/{key}{_SUFFIX}")
     check_finite(path, {key: value})
@@ -135,11 +135,11 @@ def saved_value(reader, path, key, name="model"):
 
 
 class NotFinite(UserError):
-    """Weights with NaN or infinity, with which every output is meaningless."""
+    """Raised for weights with NaN or infinity, with which all outputs are meaningless."""
 
 
 def check_finite(where, weights):
-    """Raises `NotFinite`, which names the first bad weight, if {name: array} contains NaN or infinity.
+    """Raises `NotFinite`, with the name of the first bad weight, if {name: array} contains NaN or infinity.
 
     Args:
         where: str, the source of the weights: a checkpoint or a file.
@@ -150,15 +150,15 @@ def check_finite(where, weights):
         if tf.as_dtype(value.dtype).is_floating and not (finite := np.isfinite(value)).all():
             raise NotFinite(
                 f"{where}: {name}: {np.size(finite) - np.count_nonzero(finite):,} of {np.size(finite):,} numbers are "
-                "NaN or infinite. Such a model is useless: choose an earlier checkpoint, or train it again."
+                "NaN or infinite. Such a model cannot be used. Choose an earlier checkpoint, or train it again."
             )
 
 
 def check_fits(path, model, apart=(), name="model"):
-    """Raises `UserError` unless a checkpoint has exactly the weights of `model`, by name and shape.
+    """Raises `UserError` unless the names and shapes of a checkpoint's weights are those of `model`.
 
     Args:
-        path: a checkpoint, without suffix.
+        path: str, path of a checkpoint, without suffix.
         model: a built Keras model.
         apart: names of weights that are not compared.
         name: the name of the model in the checkpoint.
@@ -169,26 +169,26 @@ def check_fits(path, model, apart=(), name="model"):
         saved_shape, shape = saved.get(key), shapes.get(key)
         if saved_shape != shape:
             raise UserError(
-                f"{path}: not of this model: {key} is {shape_text(saved_shape)} there, {shape_text(shape)} in the "
-                "model. Expected the settings that it was trained with."
+                f"{path}: does not match this model: {key} is {shape_text(saved_shape)} there, but {shape_text(shape)} "
+                "in the model. Expected the settings with which it was trained."
             )
 
 
 def shape_text(shape):
-    """Returns "8 x 16", "a scalar", or "missing" for None."""
+    """Formats a shape as "8 x 16" or "a scalar", or returns "missing" for None."""
     if shape is None:
         return "missing"
     return " x ".join(map(str, shape)) or "a scalar"
 
 
 def averages(model, optimizer):
-    """Returns {weight's name: Keras variable}: the averages of trainable weights, and the other weights themselves.
+    """Returns the averages of trainable weights and all other weights themselves, {weight's name: Keras variable}.
 
     If the optimizer keeps no averages, the result is `named_weights`.
 
     Args:
         model: a built Keras model.
-        optimizer: its built Keras optimizer.
+        optimizer: the model's built Keras optimizer.
     """
     weights = named_weights(model)
     if not optimizer.use_ema:
@@ -198,7 +198,7 @@ def averages(model, optimizer):
 
 
 def start_averages(model, optimizer):
-    """Sets the averages to the weights; Keras does so in the first step, but evaluations may precede it."""
+    """Sets the averages to the weights. Keras does so only in the first step, which evaluations may precede."""
     of_weights = named_weights(model)
     for name, average in averages(model, optimizer).items():
         if average is not of_weights[name]:
@@ -207,7 +207,7 @@ def start_averages(model, optimizer):
 
 @contextlib.contextmanager
 def averaged_weights(model, optimizer):
-    """Context manager that replaces the model's weights by their averages, and restores them bit for bit."""
+    """Context manager that replaces the model's weights by their averages, and then restores them bit for bit."""
     pairs = zip(named_weights(model).values(), averages(model, optimizer).values(), strict=True)
     pairs = [(weight, average) for weight, average in pairs if weight is not average]
     trained = [weight.numpy() for weight, _ in pairs]

@@ -63,7 +63,7 @@ class HParams(DeclaredHParams):
         return hparam_answer(name) or nearest(name, self.values())
 
     def add_hparam(self, name: str, value: object) -> None:
-        """Declares a user's own hyperparameter; its type is that of the value.
+        """Declares a hyperparameter added by the user, with the type of the value.
 
         Raises:
             UserError: the name exists, or the value is not a bool, int, float, str or list that JSON can hold (no NaN).

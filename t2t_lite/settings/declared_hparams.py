@@ -17,15 +17,13 @@ class DeclaredHParams:
     filter_size: int = setting(
         2048, 1, 2**18, argument="filter_size", fixed=True, meaning="d_ff, the inner size of the feed-forward networks."
     )
-    num_heads: int = setting(8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the heads of each attention.")
-    num_hidden_layers: int = setting(
-        6,
-        0,
-        2**9,
-        argument="num_layers",
-        fixed=True,
-        meaning="N, the number of layers of a stack, or of the encoder and the decoder each.",
+    num_heads: int = setting(
+        8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the number of heads of each attention layer."
     )
+    num_hidden_layers: int = setting(
+        6, 0, 2**9, argument="num_layers", fixed=True,
+        meaning="N, the number of layers of a stack, or of the encoder and the decoder each.",
+    )  # fmt: skip
     num_encoder_layers: int = setting(
         0, 0, 2**9, argument="num_encoder_layers", zero="num_hidden_layers", fixed=True,
         meaning="Layers of the encoder; 0: num_hidden_layers.",
@@ -43,7 +41,7 @@ class DeclaredHParams:
         meaning="d_v, total size of the values of all heads; 0: hidden_size.",
     )  # fmt: skip
 
-    # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
+    # Structure. "none" + "dan" is post-norm, as in the paper; "n" + "da" is pre-norm.
     layer_preprocess_sequence: str = setting(
         "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
         meaning="What precedes each sub-layer: nothing (the paper) or a normalization (n).",
@@ -141,19 +139,15 @@ class DeclaredHParams:
 
     # Batches.
     batch_size: int = setting(
-        4096,
-        1,
-        2**24,
+        4096, 1, 2**24,
         meaning="Maximum number of tokens per replica: rows x the longest row of either side, including padding.",
-    )
+    )  # fmt: skip
     max_length: int = setting(256, 0, 2**24, meaning="Longer training examples are dropped and counted; 0: batch_size.")
     min_length: int = setting(0, 0, 2**24, meaning="Shorter training examples are dropped and counted.")
     bpe_dropout: float = setting(
-        0.0,
-        0,
-        1,
+        0.0, 0, 1,
         meaning="Probability of skipping a merge in a training sentence, on both sides (text/bpe_dropout.py).",
-    )
+    )  # fmt: skip
     gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Batches per replica and step.")
 
     # Optimizer (paper, 5.3).
@@ -192,11 +186,9 @@ class DeclaredHParams:
         0, 0, 256, meaning="For multistep_adam: another name of gradient_accumulation_steps."
     )
     weight_decay: float = setting(
-        0.0,
-        0,
-        1,
+        0.0, 0, 1,
         meaning="Weight decay: each step subtracts this share of the matrices, times the learning rate; 0: off.",
-    )
+    )  # fmt: skip
     ema_decay: float = setting(
         0.0, 0, below=1, fixed=True,
         meaning="Decay of a moving average of the weights, which is evaluated and saved; 0: off.",
@@ -213,12 +205,10 @@ class DeclaredHParams:
         False, meaning="Whether exponential decay is applied in discrete steps."
     )
     learning_rate_layer_decay: float = setting(
-        1.0,
-        above=0,
-        most=1,
+        1.0, above=0, most=1,
         meaning="Layer-wise decay: factor of the learning rate from each layer to the layer below, down to the "
         "embeddings; 1: off.",
-    )
+    )  # fmt: skip
     unfreeze_steps: int = setting(
         0, limits=COUNT,
         meaning="Unfreezing: steps after which one more layer is trained, from the top to the embeddings; 0: train "

@@ -28,7 +28,8 @@ class SearchOptions:
     Attributes:
         beam_size: number of hypotheses kept alive; 1 is greedy search.
         alpha: exponent of the length penalty; larger values prefer longer outputs.
-        extra_length: an output has at most as many ids as its input, plus this many, EOS counted on both sides.
+        extra_length: the maximum number of ids by which an output may be longer than its input, counting EOS on both
+            sides.
         batch_size: number of sentences searched at a time; it is reduced if they are longer than 128 ids or have many
             samples.
         length_penalty: "gnmt", ((5 + n) / 6)^alpha, or "power", n^alpha; n counts EOS.
@@ -41,10 +42,11 @@ class SearchOptions:
             alpha and length_penalty then have no effect. Samples are in the order of sampling; a sample's score is its
             log-probability.
         temperature: for sampling: number by which logits are divided; values below 1 make probable ids more probable.
-        top_k: for sampling: only the ids with the k largest logits are candidates; 0: all.
-        top_p: for sampling: only the most probable ids whose probabilities sum up to this are candidates.
+        top_k: for sampling: number of candidates, the ids with the largest logits; 0 means all ids.
+        top_p: for sampling: the sum of probabilities up to which the most probable ids are candidates.
         seed: seed for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
-        no_repeat_ngram_size: n; an output does not repeat any sequence of n ids in it or its prompt; 0: off.
+        no_repeat_ngram_size: n, if an output must not repeat any sequence of n ids in it or in its prompt; 0 to allow
+            it.
         repetition_penalty: for ids that already occur in the prompt or the output, positive scores are divided by this
             number and negative scores multiplied by it; values above 1 make repetitions less probable. This setting
             and no_repeat_ngram_size work as in Hugging Face's package. With beam_size above 1, hypotheses are ranked by
@@ -87,8 +89,8 @@ class SearchOptions:
         is_text = all(isinstance(one, str) and one and "\ufffd" not in one for one in banned)
         if not is_text or len(banned) > _MOST_BANNED or _size(banned) > _MOST_BANNED_BYTES:
             raise UserError(
-                f"banned_texts={typed_text(banned)}: expected at most {_MOST_BANNED} texts, none empty or with U+FFFD, "
-                f"of {_MOST_BANNED_BYTES:,} bytes together."
+                f"banned_texts={typed_text(banned)}: expected at most {_MOST_BANNED} non-empty texts without U+FFFD, "
+                f"with {_MOST_BANNED_BYTES:,} bytes in total."
             )
         object.__setattr__(self, "banned_texts", tuple(banned))
         if self.n_best > self.beam_size and not self.sampling:

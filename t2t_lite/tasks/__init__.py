@@ -1,1 +1,1 @@
-"""Tasks: what a model learns from a problem, such as translation or classification; see `task`."""
+"""Tasks that models can learn, such as translation or classification; see `task`."""

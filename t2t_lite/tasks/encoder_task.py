@@ -96,7 +96,7 @@ class EncoderTask(Task):
         return self.encoder.encode(text)
 
     def texts(self, text):
-        """Returns a row's texts as a tuple. Raises `UserError` if their number is wrong for the problem."""
+        """Returns a row's texts as a tuple. Raises `UserError` if the problem has another number."""
         texts = text if isinstance(text, tuple) else (text,)
         if len(texts) != self.num_texts:
             raise UserError(
@@ -220,7 +220,7 @@ class EncoderTask(Task):
 
         Args:
             predictor: Predictor.
-            texts: list of string [batch], any bytes, one for each of `inputs`.
+            texts: list of string [batch] (any bytes), one tensor per name in `inputs`.
             longest: int, see `export_length`.
             **settings: see `export_settings`.
         """

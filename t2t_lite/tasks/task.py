@@ -1,4 +1,4 @@
-"""Task, the description of what a model learns from a problem, and the tasks that generate texts."""
+"""Task, the base class of tasks such as translation, and the tasks that generate texts."""
 
 import types
 

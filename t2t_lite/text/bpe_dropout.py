@@ -91,20 +91,21 @@ class BpeDropout:
     def _first_skips(self, merges, draw):
         """Returns (int64 [words], steps before the first skipped merge; bool [words], whether no merge is skipped)."""
         # Words in which no merge is skipped keep their pieces; with a probability of 0.1, these are two words in three.
-        if self._probability in (0, 1):  # this shortcut does not apply
+        # the shortcut for words without a skipped merge does not apply to these probabilities
+        if self._probability in (0, 1):
             return np.full(merges.size, -1), np.zeros(merges.size, bool)
-        # a geometric variable when rounded down
+        # `steps` is a geometric variable when rounded down
         steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)
         steps = np.minimum(steps, merges.max(initial=0)).astype(np.int64)
         return steps, steps >= merges
 
     def _merge(self, symbols, begins, sizes, calm, draw):
         """Merges the symbols of all words; returns (remaining symbols, concatenated, sizes [words])."""
-        # Each step makes one merge in each unfinished word, all of which have the same number of symbols. The loop
-        # starts with the longest words; at each size, the words that have been merged down to it continue together with
-        # those that start with it.
+        # Each step makes one merge in each unfinished word; all these words have the same number of symbols. The loop
+        # starts with the longest words. When they have been merged down to the next size, the words that start with
+        # this size join them.
         order = np.argsort(-sizes, kind="stable")
-        # words of each size, in descending order
+        # bounds of the words of each size, in descending order
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))
         sizes, parts = sizes.copy(), []
         calm, all_calm = calm[:0], calm
@@ -195,7 +196,7 @@ class BpeDropout:
             for cut in range(1, len(piece))
             if piece[:cut] in normal and piece[cut:] in normal
         ]
-        bits = (4 * len(pairs) + 1).bit_length()  # at most a quarter full
+        bits = (4 * len(pairs) + 1).bit_length()  # so that the table is at most a quarter full
         self._shift, self._mask = 64 - bits, 2**bits - 1
         keys, self._ranks = [-1] * 2**bits, np.full(2**bits, _NEVER, np.int32)
         self._merged = np.zeros(2**bits, np.int32)

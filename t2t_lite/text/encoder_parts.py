@@ -6,7 +6,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 
 BLANK = "\u2581"  # SentencePiece's symbol for a space
-_LONGEST_WORD = 64  # in characters; longer words are rare, and caching them would fill the memory
+_LONGEST_WORD = 64  # number of characters up to which words are cached; longer words are rare and would fill the memory
 SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
 _MASKS = ("[MASK]", "<mask>")  # BERT's mask, then the mask of RoBERTa and XLNet
 _SEPARATE = "\u2581"  # SentencePiece's blank

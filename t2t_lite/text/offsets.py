@@ -184,9 +184,10 @@ def _(encoder: WordPieceEncoder, text):
 
 def _spans(sizes, spelling, origins):
     """Returns the spans of pieces that spell a text; `sizes` are their bytes, `origins` the characters' indices."""
-    characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]  # one per byte
+    # the character of each byte
+    characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]
     ends = list(origins[1:])
-    for at in range(len(ends) - 2, -1, -1):  # characters that come from one original character have its end
+    for at in range(len(ends) - 2, -1, -1):  # all characters that come from one original character end where it ends
         if ends[at] == origins[at]:
             ends[at] = ends[at + 1]
     borders = itertools.pairwise([0, *itertools.accumulate(sizes)])

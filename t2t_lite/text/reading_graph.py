@@ -147,10 +147,8 @@ def blanked(sources):
     is_first = tf.range(tf.shape(sources.ids)[1]) == 0
     return Sources(
         ids=tf.where(is_blank[:, None], tf.where(is_first, EOS_ID, PAD_ID), sources.ids),
-        lengths=tf.where(is_blank, 0, sources.lengths),
-        is_blank=is_blank,
-        truncated=sources.truncated & ~is_blank,
-    )
+        lengths=tf.where(is_blank, 0, sources.lengths), is_blank=is_blank, truncated=sources.truncated & ~is_blank,
+    )  # fmt: skip
 
 
 def with_eos(pieces, lengths):

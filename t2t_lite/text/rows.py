@@ -16,10 +16,10 @@ def cut_texts(ids, longest):
     import tensorflow as tf
 
     size = tf.size(ids, tf.int64)
-    first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # where the first text ends
+    first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # index of the end of the first text
     second = tf.maximum(size - first - 2, 0)  # ids of the second text, if there is one
     is_pair = tf.cast(size > first + 1, tf.int64)
-    room = longest - 1 - is_pair  # without the two EOS
+    room = longest - 1 - is_pair  # room for ids other than EOS
     first_length, second_length = kept_lengths(first, second, room)
     end = tf.constant([EOS_ID], ids.dtype)
     return tf.concat([ids[:first_length], end, ids[first + 1 : first + 1 + second_length], tf.repeat(end, is_pair)], 0)
@@ -39,7 +39,7 @@ def kept_lengths(first, second, room):
     return first_kept, tf.minimum(second, room - first_kept)
 
 
-CHARACTERS_OF_AN_ID = 64  # in no vocabulary are hundreds of successive pieces that long on average
+CHARACTERS_OF_AN_ID = 64  # in no vocabulary, hundreds of successive pieces have that many characters on average
 _FEWEST_IDS = 64
 _MARGIN = 64  # number of ids before a cut that may differ from the ids of the whole text
 

@@ -55,7 +55,7 @@ _LONG_WORD = re.compile(rf"[^ ]{{{_LONGEST_WORD}}}")
 _RESERVED = "\u2585"  # SentencePiece's own symbol for unknown characters, which no piece can contain
 _MOST_STOOD_FOR = 16
 _BYTES = 256
-_SPECIAL = 3  # for padding, end and unknown
+_SPECIAL = 3  # number of special pieces: padding, end and unknown
 _WORDS_PER_MERGE = 4
 
 
@@ -63,7 +63,7 @@ def _make():
     """Returns the classes of the two top-level messages, which other modules use."""
     file = descriptor_pb2.FileDescriptorProto(name="t2t_lite_sentencepiece.proto", package="t2t_lite", syntax="proto2")
     messages = {}
-    for name in sorted(_MESSAGES):  # so that outer messages come first
+    for name in sorted(_MESSAGES):  # sorted, so that outer messages come before nested messages
         outer, _, inner = name.rpartition(".")
         messages[name] = messages[outer].nested_type.add(name=inner) if outer else file.message_type.add(name=name)
     for name, message in messages.items():
@@ -149,7 +149,7 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
     for text in _blocks(lines, separators):
         counts.update(text.split(" "))
         counts.pop("", None)
-        size += len(text) + 1  # an upper bound; the exact size is computed only above the limit
+        size += len(text) + 1  # `size` is an upper bound; the exact size is computed only above the limit
         if size > most_counted and (size := _size(counts)) > most_counted:
             counts, dropped, _ = _most_frequent(counts, most_counted // 2, limits)
             size, left_out = _size(counts), left_out + dropped
@@ -198,7 +198,7 @@ def _most_frequent(counts, room, limits):
     sizes = np.fromiter(map(len, counts), np.int64, len(counts)) + 1
     if sizes.sum() <= room:
         return counts, 0, 0
-    levels, level_of = np.unique(-occurrences, return_inverse=True)  # from the most frequent words on
+    levels, level_of = np.unique(-occurrences, return_inverse=True)  # levels are counts of words, in descending order
     total_sizes = np.cumsum(np.bincount(level_of, sizes))
     first = np.searchsorted(total_sizes, room, side="right")  # the first count whose words do not all fit
     least = -int(levels[first])

@@ -1,9 +1,9 @@
 """Normalizes invisible characters and unusual spaces in texts to be translated if the vocabulary lacks them.
 
 Text from web pages and word processors has no-break spaces, soft hyphens, byte order marks and zero-width spaces. A
-vocabulary without normalization spells them with bytes that the model has hardly ever seen, which spoils the whole
-output. Characters that occur in a piece, such as French no-break spaces or Persian non-joiners, were learned, so they
-are kept.
+vocabulary without normalization spells such characters with bytes that the model has hardly ever seen, which spoils the
+whole output. Characters that occur in a piece, such as French no-break spaces or Persian non-joiners, were learned, so
+they are kept.
 """
 
 import functools
@@ -51,7 +51,7 @@ class _PlainReader(SentencePieceEncoder):
 
         vars(self).update(vars(encoder))
         self.fingerprint = encoder.fingerprint
-        self.is_by_word = encoder.is_by_word  # characters are still normalized one by one
+        self.is_by_word = encoder.is_by_word  # unchanged, since characters are still normalized one by one
         self._model = _with_rule(self._model)
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
         self._words = WordCache(self._processor.EncodeAsIds)

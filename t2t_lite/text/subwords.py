@@ -14,7 +14,7 @@ from t2t_lite.settings.ranges import NORMALIZATIONS
 from t2t_lite.text.sentencepiece_model import choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
 
-RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces in every vocabulary learned here
+RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that are in every vocabulary learned here
 LONGEST_SYMBOL = 100
 IDENTITY = NORMALIZATIONS[0]
 CHARACTER_COVERAGE = 0.9999
@@ -80,7 +80,7 @@ def train_sentencepiece(
     Args:
         lines: iterable of strings, of any length.
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
-        vocab_size: number of pieces, including the special ones and 256 bytes.
+        vocab_size: number of pieces, including the special pieces and 256 bytes.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
         character_coverage: share of the text's characters that become pieces.
         normalization: "identity" (control characters and line separators become spaces, and nothing else changes), or
@@ -136,7 +136,7 @@ def train_bpe(counts, **options):
         eos_id=EOS_ID,
         unk_id=UNK_ID,
         bos_id=-1,
-        num_threads=4,  # a fixed number, because the result must not depend on the machine
+        num_threads=4,  # the number is fixed, because the result must not depend on the machine
         minloglevel=2,
         **options,
     )
@@ -180,7 +180,7 @@ def with_usual_ids(model, path):
     for role in ("pad", "eos"):
         name = getattr(spec, f"{role}_piece")
         if name not in control:
-            while name in names:  # if an ordinary piece has this name
+            while name in names:  # an ordinary piece may already have this name
                 name = f"<{name}>"
             setattr(spec, f"{role}_piece", name)
         special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
@@ -193,7 +193,7 @@ def with_usual_ids(model, path):
     bos_id = ids[spec.bos_piece] if spec.bos_piece in control else -1
     spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, bos_id
     spec.vocab_size = len(pieces)
-    # copies, because of `del` below
+    # Pieces are copied, because the originals are deleted below.
     pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]
     del proto.pieces[:]
     proto.pieces.extend(pieces)
@@ -222,7 +222,7 @@ def _write(model, model_prefix):
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
     files.write_bytes(f"{model_prefix}.vocab", table.encode())
-    # written last, because its existence means that the vocabulary is complete
+    # The model is written last, because its existence means that the vocabulary is complete.
     files.write_bytes(f"{model_prefix}.model", model)
 
 

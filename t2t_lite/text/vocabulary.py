@@ -21,7 +21,7 @@ class TextEncoder:
     """The base encoder, for numbers separated by spaces: "1 2 3" <-> [3, 4, 5].
 
     Args:
-        vocab_size: number of ids, including the reserved ones (padding and EOS).
+        vocab_size: number of ids, including the reserved ids (padding and EOS).
 
     Attributes:
         unknown_id: id for text outside the vocabulary, or None if there is no such id.
@@ -225,7 +225,8 @@ class TokenTextEncoder(TextEncoder):
         import tensorflow as tf
 
         default = -1 if self.unknown_id is None else self.unknown_id
-        with tf.init_scope():  # created outside of any function that is being traced, so that an export can track it
+        # The table is created outside of any function that is being traced, so that an export can track it.
+        with tf.init_scope():
             ids = tf.lookup.KeyValueTensorInitializer([*self._ids], [*self._ids.values()], value_dtype=tf.int32)
             return tf.lookup.StaticHashTable(ids, default)
 

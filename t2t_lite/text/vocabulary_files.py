@@ -18,7 +18,7 @@ from t2t_lite.text.published import bpe_files, published_encoder, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-SUBWORDS = ".subwords"  # an extra defines the encoder
+SUBWORDS = ".subwords"  # tensor2tensor's subwords, whose encoder is defined by an extra
 BYTE_LEVEL_BPE = "-vocab.json"
 WORDPIECE = f"-{wordpiece.ENDING}"
 SENTENCEPIECE = ".model"

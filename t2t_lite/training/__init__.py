@@ -1,4 +1,4 @@
-"""Training: the loop, its step, its checkpoints and what it says; and what Keras' own `fit` needs of it."""
+"""Training: the loop, its steps, evaluations and messages, and losses and metrics for Keras' own `fit`."""
 
 from t2t_lite.process.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Evaluates a run's checkpoints as they appear, also while a trainer writes them (tensor2tensor: t2t-eval)."""
+"""Evaluates the checkpoints of a run, also while a trainer is writing them (tensor2tensor's t2t-eval)."""
 
 import logging
 import os
@@ -26,26 +26,26 @@ from t2t_lite.training.monitor import warn_of_zeros
 from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
-_POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
-# TensorBoard's run of each split, as in tensor2tensor, except that the test set has another one.
+_POLL_SECONDS = 10  # as in tensor2tensor's utils/bleu_hook.py
+# The run name of each split in TensorBoard, as in tensor2tensor, except that the test set has a separate name.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
-# Hyperparameters that may differ between evaluation and training, like any of a model's that begin with eval_.
+# The hyperparameters that may differ between evaluation and training, in addition to a model's eval_… hyperparameters.
 _FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics", "eval_tokenization")
 
 
 class CheckpointEvaluation:
-    """Evaluates checkpoints of one folder, and writes the results to `<output_dir>/eval.log` and TensorBoard.
+    """Evaluates the checkpoints in a folder, and writes the results to `<output_dir>/eval.log` and TensorBoard.
 
-    It does not write `train.log`, and changes nothing that a running trainer reads.
+    It does not write to `train.log`, nor change any file that a running trainer reads.
 
     Args:
-        output_dir: str, of a run; or a folder of averages, or `best`.
-        data_dir: str, the folder of the records.
-        split: of `DatasetSplit`.
-        settings: EvaluationSettings, see `Evaluator`; None: the defaults.
-        change_hparams: function of the run's HParams that returns those to evaluate with; only batch_size and eval_…
-            may differ. None: no changes.
+        output_dir: str, the output_dir of a run, a folder of averaged checkpoints, or the folder `best`.
+        data_dir: str, the folder with the records.
+        split: str, a name in `DatasetSplit`.
+        settings: EvaluationSettings (see `Evaluator`), or None for the defaults.
+        change_hparams: function that maps the run's HParams to the HParams for evaluation, or None for no changes. Only
+            batch_size and eval_… hyperparameters may differ.
     """
 
     def __init__(self, output_dir, data_dir, split=DatasetSplit.EVAL, settings=None, change_hparams=None):
@@ -59,36 +59,36 @@ class CheckpointEvaluation:
         self._model = None
 
     def newest(self):
-        """Evaluates the newest checkpoint, even if it was evaluated before; returns the metrics, {name: float}.
+        """Evaluates the newest checkpoint, even if it has been evaluated before; returns the metrics, {name: float}.
 
         Raises:
-            UserError: the checkpoint is missing or damaged.
+            UserError: if the checkpoint is missing or damaged.
         """
         path = find_checkpoint(self._output_dir)
         self._open(path)
         return self._evaluate(path)
 
     def follow(self, timeout_seconds=0.0, poll_seconds=_POLL_SECONDS):
-        """Evaluates each checkpoint, by step, and waits for new ones; results in `eval.log` are reused.
+        """Evaluates all checkpoints in the order of their steps, and waits for new checkpoints.
 
-        A checkpoint that is deleted meanwhile is skipped. One that cannot be read is tried again at the next poll, and
-        then skipped with a warning.
+        Results in `eval.log` are reused. A checkpoint that is deleted in the meantime is skipped. A checkpoint that
+        cannot be read is tried again at the next poll, and then skipped with a warning.
 
         Args:
-            timeout_seconds: float, how long to wait for a new checkpoint; 0: not at all; infinity: forever.
-            poll_seconds: float, time between two polls of the folder.
+            timeout_seconds: float, how long to wait for a new checkpoint. 0 means no waiting, infinity means forever.
+            poll_seconds: float, the seconds between two polls of the folder.
 
         Yields:
             (path of the checkpoint, its metrics).
 
         Raises:
-            UserError: no checkpoint appeared, data are missing, or settings contradict the run's.
+            UserError: if no checkpoint appeared, data are missing, or settings contradict the settings of the run.
         """
         seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
         evaluations = []
         while True:
             present = self._present()
-            unreadable &= {*present.items()}  # without those that are gone or were written again
+            unreadable &= {*present.items()}  # forget checkpoints that were deleted or rewritten
             found = {path: changed for path, changed in present.items() if (path, changed) not in seen}
             for path, changed in sorted(found.items(), key=lambda item: checkpoint_step(item[0])):
                 metrics = self._evaluate_if_readable(path, changed, is_last_try=(path, changed) in unreadable)
@@ -104,7 +104,7 @@ class CheckpointEvaluation:
                 break
             time.sleep(poll_seconds)
         if timeout_seconds:
-            _LOGGER.info(f"no new checkpoint for {timeout_seconds / 60:g} minutes: ended")
+            _LOGGER.info(f"no new checkpoint for {timeout_seconds / 60:g} minutes: evaluation ends")
         warn_of_zeros(evaluations)
         if not evaluations:
             raise self._error or UserError(
@@ -113,28 +113,28 @@ class CheckpointEvaluation:
             )
 
     def _present(self):
-        """Returns {path of a checkpoint: time of writing in seconds}."""
+        """Returns {checkpoint path: modification time in seconds}."""
         found = {path: _time_of(f"{path}.index") for path in list_checkpoints(self._output_dir)}
         return {path: changed for path, changed in found.items() if changed is not None}
 
     def _evaluate_if_readable(self, path, changed, is_last_try):
-        """Returns metrics, computed now or logged before; None if the checkpoint is deleted or unreadable."""
+        """Returns the metrics of a checkpoint, new or logged before, or None if it is deleted or unreadable."""
         try:
             self._open(path)
             if logged := self._logged(path, changed):
-                _LOGGER.info(f"{os.path.basename(path)}: evaluated before ({self._output_dir}/eval.log)")
+                _LOGGER.info(f"{os.path.basename(path)} has been evaluated before ({self._output_dir}/eval.log)")
                 return logged
             return self._evaluate(path)
         except _Unreadable as error:
             if not tf.io.gfile.exists(f"{path}.index"):
-                _LOGGER.info(f"{os.path.basename(path)}: deleted meanwhile, left out")
+                _LOGGER.info(f"{os.path.basename(path)} has been deleted and is skipped")
             elif is_last_try:
-                _LOGGER.warning(f"{error} It is left out.")
+                _LOGGER.warning(f"{error} The checkpoint is skipped.")
                 self._error = error
             return None
 
     def _open(self, path):
-        """Builds the model and the evaluator, at the first checkpoint."""
+        """Builds the model and the evaluator when the first checkpoint is opened."""
         if self._model is not None:
             return
         config = read_config_of(path)
@@ -154,7 +154,7 @@ class CheckpointEvaluation:
         run = _readable(open_run, LocatedRun(path, config | {"hparams": hparams.values()}), self._data_dir)
         tokenization = tokenization_of_problem(problem, hparams)
         values = {name: hparams.get(name) for name in free}
-        values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # as in logs without this setting
+        values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # as in older logs
         stride = self._settings.eval_stride
         self._logged_settings = {
             "eval_steps": self._settings.eval_steps,
@@ -167,7 +167,7 @@ class CheckpointEvaluation:
         self._model = run.model
 
     def _logged(self, path, changed):
-        """Returns the logged metrics of the same evaluation, or None."""
+        """Returns the logged metrics of an earlier evaluation with the same settings, or None."""
         wanted = {"event": "evaluation", "step": checkpoint_step(path), **self._facts(changed)}
         same = [line for line in self._log.read() if all(line.get(name) == value for name, value in wanted.items())]
         return metrics_of(same[-1]) if same else None
@@ -176,7 +176,7 @@ class CheckpointEvaluation:
         return {"split": _NAMES[self._split], "checkpoint_time": changed, "settings": self._logged_settings}
 
     def _evaluate(self, path):
-        check_writable(self._output_dir)  # where the results go
+        check_writable(self._output_dir)  # the folder for the results
         changed = _time_of(f"{path}.index")
         _readable(restore_weights, path, self._model)
         folder, name = FOLDERS[self._split], f"{_NAMES[self._split]} set"
@@ -185,11 +185,11 @@ class CheckpointEvaluation:
 
 
 class _Unreadable(UserError):
-    """A checkpoint is damaged, incomplete or deleted."""
+    """The error for a checkpoint that is damaged, incomplete or deleted."""
 
 
 def _readable(function, path, argument):
-    """Calls a function that reads a checkpoint, and converts errors of the file to `_Unreadable`."""
+    """Calls a function that reads a checkpoint, and converts errors in the file to `_Unreadable`."""
     try:
         return function(path, argument)
     except (UserError, tf.errors.OpError, ValueError) as error:
@@ -197,7 +197,7 @@ def _readable(function, path, argument):
 
 
 def _time_of(path):
-    """Returns a file's time of writing, in whole seconds since 1970; None if it is deleted."""
+    """Returns a file's modification time in whole seconds since 1970, or None if the file has been deleted."""
     try:
         return tf.io.gfile.stat(path).mtime_nsec // 10**9
     except tf.errors.NotFoundError:

@@ -1,11 +1,11 @@
-"""The machines of a run, as the environment variable TF_CONFIG names them (docs: tf.distribute, "TF_CONFIG").
+"""The machines of a run, which the environment variable TF_CONFIG lists (see "TF_CONFIG" in TensorFlow's guides).
 
 TF_CONFIG='{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}'
 
-They wait for each other before TensorFlow joins them. TensorFlow's own wait holds the interpreter's lock and blocks
-SIGTERM, so that only SIGKILL would end it. The machines therefore meet here first, at the address of the first one:
-each connects and sends its number, and once all are present the first one closes the connections. Then TensorFlow takes
-the same port, and joins machines that are known to be present.
+The machines wait for each other before TensorFlow connects them. While TensorFlow waits, it holds the interpreter's
+lock and blocks SIGTERM, so only SIGKILL could end it. Therefore, all machines first connect to the first machine's
+address and send their numbers. Once all machines are present, the first machine closes the connections. Then TensorFlow
+uses the same port to connect machines that are known to be present.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import parse_json
 
 _LOGGER = logging.getLogger("t2t_lite")
-# How long to wait for machines; docs/clusters.md has the numbers. A name may be resolvable only once its machine runs.
+# How long to wait for machines (documented in docs/clusters.md). A name may be resolvable only once its machine runs.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
-SECONDS_TO_JOIN = 180  # for TensorFlow, once all machines are present; with eight GPUs it starts in half a minute
+SECONDS_TO_JOIN = 180  # for TensorFlow, after all machines are present; with eight GPUs it starts in half a minute
 SECONDS_BETWEEN_TRIES = 2
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMA = {"cluster?": {str: [str]}, "task?": {"type?": str, "index?": int | str}}
@@ -39,20 +39,20 @@ _EXPECTED = (
     "t2t-make-tf-configs prints it."
 )
 SECONDS_BETWEEN_KNOCKS = 0.5
-_OURS = b"t2t_lite "  # begins each message
+_OURS = b"t2t_lite "  # the beginning of each message
 _HELLO = re.compile(_OURS + rb"([0-9]{1,6})\n")
 _GO = _OURS + b"go\n"
 _MISSING = _OURS + b"missing "
-_LONGEST = 2**16  # bytes of a message
+_LONGEST = 2**16  # the most bytes in a message
 
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The workers of a run and which one this process is.
+    """The workers of a run, and the index of this process among them.
 
     Attributes:
-        workers: tuple of "host:port"; the first one is the chief, which writes checkpoints and logs.
-        index: int, the place of this process among them.
+        workers: tuple of "host:port". The first worker is the chief, which writes checkpoints and logs.
+        index: int, the index of this process in `workers`.
     """
 
     workers: tuple
@@ -70,13 +70,13 @@ class Cluster:
 
 
 def read_cluster(text=None):
-    """Returns the Cluster that TF_CONFIG describes; None if it is not set or names only one machine.
+    """Returns the Cluster described by TF_CONFIG, or None if TF_CONFIG is not set or lists a single machine.
 
     Args:
-        text: str, its value; None: the environment's.
+        text: str, the value of TF_CONFIG. Defaults to the environment variable.
 
     Raises:
-        UserError: the text is not JSON or is malformed, or it has parameter servers or an evaluator.
+        UserError: if the text is not JSON or is malformed, or it has parameter servers or an evaluator.
     """
     text = os.environ.get("TF_CONFIG", "") if text is None else text
     if not text.strip():
@@ -85,11 +85,11 @@ def read_cluster(text=None):
         config = parse_json(text, "TF_CONFIG", schema=_SCHEMA)
         hosts, task = config.get("cluster", {}), config.get("task", {})
         kind, index = task.get("type", "worker"), int(task.get("index", 0))
-    except ValueError as error:  # UserError too
+    except ValueError as error:  # also UserError
         reason = str(error).removeprefix("TF_CONFIG: ").removesuffix(" Copy the file again.").rstrip(".")
         raise UserError(f"TF_CONFIG: cannot be read ({reason}). {_EXPECTED}") from None
     if unused := sorted({*hosts, kind} - {"chief", "worker"}):
-        raise UserError(f"TF_CONFIG: has {', '.join(unused)}, but every machine must be a worker. {_EXPECTED}")
+        raise UserError(f"TF_CONFIG has {', '.join(unused)}, but every machine must be a worker. {_EXPECTED}")
     chief, workers = hosts.get("chief", []), hosts.get("worker", [])
     if index < 0 or index >= len(hosts.get(kind, [])):
         if not hosts:
@@ -106,14 +106,14 @@ def read_cluster(text=None):
 
 
 def wait_for_names(cluster, seconds=None):
-    """Waits until every machine's name can be resolved.
+    """Waits until the names of all machines can be resolved.
 
     Args:
         cluster: Cluster.
-        seconds: float, the longest wait; None: `SECONDS_FOR_NAMES`.
+        seconds: float, the longest wait. Defaults to `SECONDS_FOR_NAMES`.
 
     Raises:
-        UserError: a name still cannot be resolved after that time.
+        UserError: if a name still cannot be resolved after that time.
     """
     seconds = SECONDS_FOR_NAMES if seconds is None else seconds
     end, said = time.monotonic() + seconds, False
@@ -123,7 +123,7 @@ def wait_for_names(cluster, seconds=None):
             if time.monotonic() >= end:
                 raise UserError(
                     f"TF_CONFIG: {host}: no machine of this name was found within {seconds:g} s. Check the name, and "
-                    "whether this machine can resolve it."
+                    "whether this machine can resolve the name."
                 )
             if not said:
                 _LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be resolved")
@@ -132,7 +132,7 @@ def wait_for_names(cluster, seconds=None):
 
 
 def _is_known(host, port, end):
-    """Returns whether a name is resolved before a given time; the look-up itself may take longer."""
+    """Returns whether a name is resolved before the time `end`; the lookup itself may take longer."""
     found = []
 
     def look_up():
@@ -147,12 +147,12 @@ def _is_known(host, port, end):
 
 @contextlib.contextmanager
 def ended_after(seconds, what):
-    """Context manager that ends this process, with one line and status 1, if it takes longer than `seconds`.
+    """Context manager that ends this process with a one-line message and status 1 after `seconds`.
 
-    In this context TensorFlow waits for the other machines in C++ and holds the interpreter's lock, so that no
-    exception, thread or signal handler of Python can run. `faulthandler`, which needs no lock, ends the process, and
-    another program, which reads its output, prints the line. SIGINT ends the process at once. TensorFlow replaces the
-    handler of SIGTERM by one that ends nothing; the earlier handler is restored afterwards.
+    In this context, TensorFlow waits for the other machines in C++ and holds the interpreter's lock, so no Python
+    exception, thread or signal handler can run. `faulthandler` does not need the lock, so it can end the process;
+    another program reads its output and prints the message. SIGINT ends the process immediately. TensorFlow replaces
+    the handler of SIGTERM with a handler that does not end the process; the earlier handler is restored afterwards.
     """
     line = f"TF_CONFIG: {what} did not join within {seconds:g} s. Start the same command on all machines."
     printer = ["sh", "-c", 'read -r _ && printf "%s\\n" "$0" >&2; cat > /dev/null', line]
@@ -171,10 +171,10 @@ def ended_after(seconds, what):
 
 
 def lost_worker(message, cluster):
-    """Returns the "host:port" of the worker named in an error of TensorFlow's collective operations, or None."""
+    """Returns the "host:port" of the worker named in an error from TensorFlow's collective operations, or None."""
     found = [int(number) for number in re.findall(r"/job:worker/replica:0/task:(\d+)", message)]
     others = [number for number in found if number != cluster.index and number < len(cluster.workers)]
-    if not others and "CoordinationService" in message:  # which runs in the first worker
+    if not others and "CoordinationService" in message:  # this service runs in the first worker
         others = [0] if cluster.index else []
     if not others and len(cluster.workers) == 2:
         others = [1 - cluster.index]
@@ -182,27 +182,27 @@ def lost_worker(message, cluster):
 
 
 def meet(cluster, seconds):
-    """Waits until all machines of a `Cluster` are present.
+    """Waits until all machines of a cluster are present.
 
     Args:
         cluster: Cluster.
         seconds: float, the longest wait.
 
     Raises:
-        UserError: the first machine's port is not free.
-        Failure: a machine did not come; the message names it.
+        UserError: if the first machine's port is not free.
+        Failure: if a machine did not connect in time. The message names the machine.
     """
     end = time.monotonic() + seconds
     (_host if cluster.is_chief else _visit)(cluster, end, seconds)
 
 
 def _host(cluster, end, seconds):
-    """Waits for the other machines, as the first one."""
-    present = {}  # number of a machine -> its connection
+    """Waits for all other machines; called on the first machine."""
+    present = {}  # {machine number: connection}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listener(cluster.workers[0]))
-        listener.settimeout(SECONDS_BETWEEN_KNOCKS)  # a peer may be gone before its connection is accepted
-        silent = {}  # connections that have not sent a number yet -> the bytes that they have sent
+        listener.settimeout(SECONDS_BETWEEN_KNOCKS)  # a peer may disconnect before it is accepted
+        silent = {}  # {connection without a number so far: the bytes received}
         while len(present) < len(cluster.workers) - 1:
             if time.monotonic() >= end:
                 names = ", ".join(cluster.workers[i] for i in range(1, len(cluster.workers)) if i not in present)
@@ -216,20 +216,20 @@ def _host(cluster, end, seconds):
                     continue
                 said = _received(connection)
                 number = next((i for i, other in present.items() if other is connection), None)
-                if number is not None:  # a waiting peer sends nothing, so it has disconnected
+                if number is not None:  # a waiting peer sends no data, so this one has disconnected
                     del present[number]
                     continue
                 silent[connection] += said
                 hello = _HELLO.fullmatch(silent[connection])
                 if hello and 0 < int(hello[1]) < len(cluster.workers):
-                    present[int(hello[1])] = connection  # replaces that of a process before it restarted
+                    present[int(hello[1])] = connection  # replaces the connection of a process that was restarted
                 if hello or not said or len(silent[connection]) > _LONGEST:
                     del silent[connection]
         _tell(present.values(), _GO)
 
 
 def _visit(cluster, end, seconds):
-    """Waits for the first machine's word, as another one."""
+    """Waits for the first machine's message; called on all other machines."""
     host, _, port = cluster.workers[0].rpartition(":")
     missing = cluster.workers[0]
     while time.monotonic() < end:
@@ -240,11 +240,11 @@ def _visit(cluster, end, seconds):
                 if not select.select([connection], [], [], SECONDS_BETWEEN_KNOCKS)[0]:
                     continue
                 if not (more := _received(connection)):
-                    missing = cluster.workers[0]  # it has disconnected
+                    missing = cluster.workers[0]  # the first machine has disconnected
                     break
                 said += more
                 if not said.startswith(_OURS[: len(said)]) or len(said) > _LONGEST:
-                    return  # TensorFlow answers there already: this machine is late, or has restarted
+                    return  # TensorFlow already uses the port: this machine is late or was restarted
             if said.startswith(_MISSING):
                 raise Failure(_missing(said.removeprefix(_MISSING).decode(errors="replace").strip(), seconds))
             if said == _GO:
@@ -254,7 +254,7 @@ def _visit(cluster, end, seconds):
 
 
 def _listener(address):
-    """Returns a socket that listens at the port of an address, on all interfaces of this machine."""
+    """Returns a socket that listens on the port of an address, on all interfaces of this machine."""
     port = int(address.rpartition(":")[2])
     try:
         if socket.has_dualstack_ipv6():
@@ -262,12 +262,12 @@ def _listener(address):
         return socket.create_server(("", port), backlog=1024)
     except OSError as error:
         raise UserError(
-            f"TF_CONFIG: {address}: cannot listen there: {error.strerror}. Expected a free port on this machine."
+            f"TF_CONFIG: cannot listen on {address}: {error.strerror}. Expected a free port on this machine."
         ) from None
 
 
 def _received(connection):
-    """Returns the bytes received; b"" if the peer has disconnected."""
+    """Returns the bytes received, or b"" if the peer has disconnected."""
     try:
         return connection.recv(4096)
     except OSError:

@@ -1,4 +1,4 @@
-"""Which devices a run uses: one, or several replicas, on this machine or on those that TF_CONFIG names."""
+"""The devices of a run: a single device, or replicas on this machine or on all machines listed in TF_CONFIG."""
 
 import collections
 import contextlib
@@ -25,22 +25,22 @@ from t2t_lite.training.cluster import (
 )
 
 _LOGGER = logging.getLogger("t2t_lite")
-# How XLA compiles a step for a GPU, unless the user's XLA_FLAGS say otherwise; measured with the paper's base model on
-# an H200. Command buffers record kernels with their addresses, which TensorFlow changes in each step, so that all must
-# be updated (12 % of a step). Choosing among Triton's matrix products by trial takes half of the compile time; with
-# deterministic operations XLA does not try, and then a step takes 21 times as long as with cuBLAS.
+# The XLA flags for GPU steps, unless the user's XLA_FLAGS override them; measured with the paper's base model on an
+# H200. Command buffers record kernels with their addresses. TensorFlow changes these addresses in each step, and
+# updating the buffers would take 12 % of a step. Autotuning Triton's matrix products takes half of the compile time.
+# With deterministic operations XLA does not autotune, and a step then takes 21 times as long as with cuBLAS.
 _XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm": "false"}
 
 
 @dataclasses.dataclass
 class Replicas:
-    """The replicas of a run.
+    """The replicas of a run, over all machines.
 
     Attributes:
         strategy: tf.distribute.MirroredStrategy, MultiWorkerMirroredStrategy, or None for one device.
-        count: int, over all machines.
-        description: one line for the log: the devices, and why not more.
-        cluster: the machines; None: only this one.
+        count: int, the number of replicas on all machines.
+        description: str, one line for the log with the devices, and why there are not more.
+        cluster: the Cluster of machines, or None for a single machine.
     """
 
     strategy: tf.distribute.Strategy | None
@@ -50,38 +50,38 @@ class Replicas:
 
     @property
     def is_chief(self):
-        """Whether this process writes checkpoints and logs; of several machines, only the first one does."""
+        """Whether this process writes checkpoints and logs, which only the first machine does."""
         return self.cluster is None or self.cluster.is_chief
 
     @property
     def devices(self):
-        """Names of this machine's devices, one per replica."""
+        """The names of this machine's devices, one per replica."""
         if self.strategy is not None:
             return self.strategy.extended.worker_devices
         return [device.name for device in tf.config.list_logical_devices("GPU")[:1]] or ["CPU:0"]
 
     @property
     def first_replica(self):
-        """Number of this machine's first replica among those of all machines."""
+        """The number of this machine's first replica among the replicas of all machines."""
         return 0 if self.cluster is None else self.cluster.index * len(self.devices)
 
     def run(self, function, *args):
-        """Calls a function on every replica. Arguments and results may have a value per replica."""
+        """Calls a function on every replica. Arguments and results may have one value per replica."""
         return function(*args) if self.strategy is None else self.strategy.run(function, args=args)
 
     def all_reduce(self, values):
-        """Sums over replicas, in one collective operation per dtype, by NCCL between GPUs; to be called in a graph.
+        """Sums over replicas in one collective operation per dtype (NCCL between GPUs); must be called in a graph.
 
         Args:
-            values: any structure of tensors with a value per replica, as `run` returns it.
+            values: any structure of tensors with one value per replica, as returned by `run`.
 
         Returns:
-            The structure of sums, each with a copy on every replica's device.
+            The same structure of sums, each of which has a copy on every replica's device.
         """
         if self.strategy is None:
             return values
         flat, places = tf.nest.flatten(values), collections.defaultdict(list)
-        for place, value in enumerate(flat):  # one operation concatenates its tensors, which must have one dtype
+        for place, value in enumerate(flat):  # an operation concatenates its tensors, which must have the same dtype
             places[self.first(value).dtype].append(place)
         for of_dtype in places.values():
             sums = self.strategy.extended.batch_reduce_to("SUM", [(flat[place],) * 2 for place in of_dtype])
@@ -90,11 +90,11 @@ class Replicas:
         return tf.nest.pack_sequence_as(values, flat)
 
     def first(self, value):
-        """Returns the value of this machine's first replica."""
+        """Returns the value on this machine's first replica."""
         return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
     def in_turn(self, values):
-        """Concatenates a list that has a value per replica, as `run` returns it, over this machine's replicas."""
+        """Concatenates a list with one value per replica, as returned by `run`, over this machine's replicas."""
         if self.strategy is None:
             return values
         of_each = self.strategy.experimental_local_results
@@ -102,13 +102,13 @@ class Replicas:
         return [tf.nest.map_structure(lambda v, i=i: of_each(v)[i], one) for i in range(count) for one in values]
 
     def sum(self, value):
-        """Returns the sum of a scalar tensor over the replicas of all machines; only with several replicas."""
+        """Returns the sum of a scalar tensor over the replicas of all machines; requires several replicas."""
         return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)
 
     def check_same(self, value, what):
-        """Waits for all machines. Raises `UserError` on each of them unless a JSON value is the same on all.
+        """Waits for all machines, and raises `UserError` on all of them if a JSON value is not the same everywhere.
 
-        For dicts with the same names, the message names those whose values differ.
+        If the values are dicts with the same keys, the message names the keys whose values differ.
         """
         if self.cluster is None:
             return
@@ -119,11 +119,11 @@ class Replicas:
             names = f" ({', '.join(differing)})" if differing else ""
             raise UserError(
                 f"TF_CONFIG: the machines have different {what}{names}. Expected the same command, files and version "
-                "of t2t_lite on all."
+                "of t2t_lite on all machines."
             )
 
     def _have_same(self, values):
-        """Waits for all machines; returns a list of bool, whether each JSON value is the same on all of them."""
+        """Waits for all machines; returns a list of bool, whether each JSON value is the same on all machines."""
         numbers = [hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:7] for value in values]
         numbers = tf.constant([[int.from_bytes(number) for number in numbers]], tf.int64)
         if not numbers.shape[1]:
@@ -139,7 +139,7 @@ class Replicas:
 
     @contextlib.contextmanager
     def naming_lost_worker(self):
-        """Context manager that converts TensorFlow's errors about a lost machine to a `Failure` that names it."""
+        """Context manager that converts TensorFlow's errors to a `Failure` that names the lost machine."""
         try:
             yield
         except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.InternalError,
@@ -149,7 +149,7 @@ class Replicas:
             lost = lost_worker(str(error), self.cluster)
             raise Failure(
                 f"{lost or 'another worker'} is gone; this is worker {self.cluster.index}. Start the same command on "
-                "all machines again: they continue from the last checkpoint."
+                "all machines again to continue from the last checkpoint."
             ) from error
 
     def scope(self):
@@ -158,11 +158,11 @@ class Replicas:
 
 
 def set_threads(inter_op=0, intra_op=0):
-    """Sets the number of TensorFlow's threads, before it computes anything; 0 leaves the choice to TensorFlow.
+    """Sets the numbers of TensorFlow's threads; must be called before TensorFlow is initialized.
 
     Args:
-        inter_op: int, operations that run at the same time.
-        intra_op: int, threads per operation.
+        inter_op: int, the number of operations that run in parallel; 0 leaves the choice to TensorFlow.
+        intra_op: int, the number of threads per operation; 0 leaves the choice to TensorFlow.
     """
     for name, count in (("inter", inter_op), ("intra", intra_op)):
         if count:
@@ -170,46 +170,50 @@ def set_threads(inter_op=0, intra_op=0):
 
 
 def choose_replicas(worker_gpu=1, logical_cpus=0):
-    """Chooses the devices.
+    """Chooses the devices of a run, on this machine or on all machines of TF_CONFIG.
 
     Args:
-        worker_gpu: int, GPUs to replicate over, on each machine; if no GPU is visible, 1 means the CPU, and the
-            description says so.
-        logical_cpus: int, number of replicas on the CPU instead; 0: none.
+        worker_gpu: int, the number of GPUs per machine, with one replica each. If no GPU is visible, 1 means the CPU,
+            which the description reports.
+        logical_cpus: int, the number of replicas on the CPU, instead of GPUs; 0 to use GPUs.
 
     Returns:
         Replicas.
 
     Raises:
-        UserError: there are fewer GPUs, a number is negative, or TF_CONFIG is invalid.
+        UserError: if there are fewer GPUs, a number is negative, or TF_CONFIG is invalid.
     """
     cluster = read_cluster()
     worker_gpu = typed_value("worker_gpu", worker_gpu, int, GPUS)
     logical_cpus = typed_value("logical_cpus", logical_cpus, int, LOGICAL_CPUS)
     if cluster and logical_cpus > 1:
-        raise UserError(f"--logical_cpus={logical_cpus}: a machine of a TF_CONFIG has one replica. Remove one of them.")
+        raise UserError(
+            f"--logical_cpus={logical_cpus}: a machine in TF_CONFIG has only one CPU replica. Remove the flag, or "
+            "unset TF_CONFIG."
+        )
     if not cluster:
         return _over(*choose_devices(worker_gpu, logical_cpus))
     return _over_workers(cluster, [] if logical_cpus else _visible_gpus(worker_gpu)[:worker_gpu])
 
 
 def planned_replicas(worker_gpu=1, logical_cpus=0):
-    """Returns the number of replicas that `choose_replicas` would give, an int, without looking for devices."""
+    """Returns the number of replicas that `choose_replicas` would choose, without looking for devices."""
     cluster = read_cluster()
     return (logical_cpus or worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
 
 
 def choose_devices(worker_gpu=1, logical_cpus=0):
-    """Chooses devices of this machine.
+    """Chooses devices on this machine.
 
     Args:
         worker_gpu, logical_cpus: see `choose_replicas`.
 
     Returns:
-        Their names, a list, which is empty for the CPU; and one line for the log: which they are, and why not more.
+        (names, description). The names are a list, which is empty for the CPU. The description is one line for the log
+        with the devices, and why there are not more.
 
     Raises:
-        UserError: there are fewer GPUs.
+        UserError: if there are fewer GPUs than `worker_gpu`.
     """
     if logical_cpus:
         hide_gpus()
@@ -238,35 +242,35 @@ def _visible_gpus(worker_gpu):
 
 
 def gpus_as_needed():
-    """Returns the GPUs, a list of `tf.config.PhysicalDevice`; TensorFlow allocates their memory as it needs it."""
+    """Returns the GPUs, a list of `tf.config.PhysicalDevice`, and makes TensorFlow allocate their memory as needed."""
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
-        with contextlib.suppress(RuntimeError, ValueError):  # initialized, or split into several: the setting stays
+        with contextlib.suppress(RuntimeError, ValueError):  # cannot be changed if initialized or split
             tf.config.experimental.set_memory_growth(gpu, True)
     return gpus
 
 
 def set_xla_flags():
-    """Adds flags for compiling steps for a GPU to XLA_FLAGS; call it before XLA compiles anything."""
+    """Adds flags for compiling GPU steps to XLA_FLAGS; must be called before XLA compiles anything."""
     flags = os.environ.get("XLA_FLAGS", "")
     ours = [f"--{name}={value}" for name, value in _XLA_FLAGS.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()
 
 
 def hide_gpus():
-    """Makes this process compute on the CPU."""
+    """Hides all GPUs, so that this process computes on the CPU."""
     with contextlib.suppress(RuntimeError):  # TensorFlow is initialized, and its devices stay
         tf.config.set_visible_devices([], "GPU")
 
 
 class _MirroredStrategy(tf.distribute.MirroredStrategy):
-    """A strategy whose collectives have unique keys.
+    """A MirroredStrategy whose collective operations have unique keys.
 
-    TensorFlow gives the groups of all strategies the same keys, and remembers a key's devices until the process ends:
-    after a run on two replicas, one on eight would fail.
+    TensorFlow assigns the same keys to the groups of all strategies, and remembers the devices of a key until the
+    process ends. Without unique keys, a run on eight replicas would fail after a run on two.
     """
 
-    _groups = itertools.count(step=100)  # a strategy has far fewer groups
+    _groups = itertools.count(step=100)  # a strategy has far fewer than 100 groups
 
     def __init__(self, devices):
         self._collective_key_base = next(self._groups)
@@ -280,7 +284,7 @@ def _over(devices, description):
 
 
 def _over_workers(cluster, gpus):
-    """Waits for the other machines and joins them."""
+    """Waits for the other machines and creates replicas over all machines."""
     with contextlib.suppress(RuntimeError):  # TensorFlow is initialized, and its devices stay
         tf.config.set_visible_devices(gpus, "GPU")
     wait_for_names(cluster)
@@ -308,29 +312,29 @@ def _logical_cpus(count):
     """Splits the CPU into `count` logical devices; returns their names."""
     if count > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
-        # Once TensorFlow is initialized the number is fixed, which the check below reports.
+        # The number cannot be changed after TensorFlow is initialized; the check below reports this.
         with contextlib.suppress(RuntimeError):
             if len(tf.config.get_logical_device_configuration(cpu) or ()) < count:
                 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     available = len(tf.config.list_logical_devices("CPU"))
     if available < count:
         raise UserError(
-            f"--logical_cpus={count}: TensorFlow was started with {available} in this process. "
+            f"--logical_cpus={count}: TensorFlow was started with {available} logical CPUs in this process. "
             "Set the number before the first tensor is created."
         )
     return [f"/CPU:{i}" for i in range(count)]
 
 
 def update_locally(optimizer, strategy):
-    """Changes how a built optimizer applies gradients under a `tf.distribute` strategy.
+    """Makes a built optimizer apply summed gradients on each replica under a `tf.distribute` strategy.
 
-    Keras would sum the gradients again, which fails for values per replica. It would also compute the moving averages
-    of the weights on the first replica and send them to the others. Here `apply` takes summed gradients, with a copy on
-    each replica, and each replica averages its own weights.
+    Keras would sum the gradients again, which fails if they have one value per replica. It would also compute the
+    moving averages of the weights on the first replica and send them to the other replicas. Instead, `apply` takes
+    summed gradients, with a copy on each replica, and each replica averages its own weights.
 
     Args:
         optimizer: a built keras.optimizers.Optimizer.
-        strategy: tf.distribute.Strategy whose variables it updates.
+        strategy: the tf.distribute.Strategy under which the variables were created.
     """
     optimizer._all_reduce_sum_gradients = list
 

@@ -1,4 +1,4 @@
-"""Evaluation of a model: metrics of teacher-forced batches, and scores of its real outputs, also in Keras' `fit`."""
+"""Evaluates a model with teacher-forced metrics and with scores of its decoded outputs, also in Keras' `fit`."""
 
 import contextlib
 import functools
@@ -34,16 +34,16 @@ from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SHOWN = 5  # translations, in TensorBoard
+_SHOWN = 5  # number of translations shown in TensorBoard
 
 
 class Evaluation(NamedTuple):
     """The result of an evaluation.
 
     Attributes:
-        metrics: {name: float}: "loss" (nats per target token), "perplexity", the model's further losses and costs as
+        metrics: {name: float}: "loss" (nats per target token), "perplexity", the model's other losses and costs as
             "loss_<feature>" and "cost_<feature>", losses by unit (`evaluation.loss_units`), the problem's
-            teacher-forced metrics, and the scores of real outputs.
+            teacher-forced metrics, and the scores of decoded outputs.
         texts: list of (input, output, reference), the texts that were scored.
         facts: dict of further fields for the log, such as "bleu_signature".
     """
@@ -54,31 +54,31 @@ class Evaluation(NamedTuple):
 
 
 def shards_to_evaluate(split):
-    """Returns how many shards represent a split: for training data 1, which is a random sample; None: all."""
+    """Returns the number of shards to evaluate: 1 for training data, as a random sample, or None for all shards."""
     return 1 if split == DatasetSplit.TRAIN else None
 
 
 class Evaluator:
-    """Evaluates a model with its current weights, also in training.
+    """Evaluates a model with its current weights, also during training.
 
-    Scores are computed from beam-search outputs for a sample of the set, not from teacher-forced predictions as
+    Scores are computed on beam-search outputs for a sample of the set, not on teacher-forced predictions as in
     tensor2tensor's approx_bleu.
 
     Args:
         model: keras.Model.
         encoders: {feature: encoder}.
-        hparams: HParams: batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size, eval_alpha
-            are used.
-        records: Records of a problem, which names the metrics; see `shards_to_evaluate`.
-        settings: EvaluationSettings; None: the defaults. eval_steps counts teacher-forced batches, longest sentences
-            first; search overrides options of hparams and problem; translate_all means all examples instead of
-            eval_decode_examples. Without eval_stride each row is scored by itself, or with the state of the rows
-            before it if the model carries one. With eval_stride costs are left out, because they may depend on ids
-            behind the scored ones, as in a stack from right to left.
+        hparams: HParams, of which batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size and
+            eval_alpha are used.
+        records: Records of a problem, which determines the metrics: see `shards_to_evaluate`.
+        settings: EvaluationSettings, or None for the defaults. eval_steps is the number of teacher-forced batches,
+            longest sentences first. search overrides options of hparams and problem. translate_all means all examples
+            instead of eval_decode_examples. Without eval_stride, each row is scored by itself, or with the state of the
+            rows before it if the model carries a state. With eval_stride, costs are not reported, because they may
+            depend on ids after the scored ids, as in a stack from right to left.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
 
     Raises:
-        UserError: damaged records, or an invalid search option.
+        UserError: if records are damaged, or a search option is invalid.
     """
 
     def __init__(self, model, encoders, hparams, records, settings=None, weights=contextlib.nullcontext):
@@ -112,7 +112,7 @@ class Evaluator:
         self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"], state], autograph=False)
 
     def __call__(self):
-        """Returns the `Evaluation`."""
+        """Evaluates the model and returns an `Evaluation`."""
         with self._weights():
             metrics, facts = self._teacher_forced()
             scores, more_facts, texts = self._outputs() if self._outputs else ({}, {}, ())
@@ -134,7 +134,7 @@ class Evaluator:
             found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), found)
             sums = tf.nest.map_structure(np.add, sums, found) if sums else found
         if not sums or not sums["counts"]["targets"]:
-            raise UserError(f"{self.problem.full_name}: the records hold no example. Run t2t-datagen again.")
+            raise UserError(f"{self.problem.full_name}: the records contain no examples. Run t2t-datagen again.")
         means = {
             f"{what}_{feature}": float(total / max(sums["counts"][feature], 1))
             for what in self._sums_shown
@@ -147,7 +147,7 @@ class Evaluator:
         return {"loss": loss, **perplexity, **means, **by_unit, **own}, facts
 
     def _own_metrics(self, sums, answers):
-        """Returns ({name: float} of the problem's metrics, further fields for the log)."""
+        """Returns the problem's metrics, {name: float}, and further fields for the log."""
         found, facts = {}, {}
         for name, metric in self._metrics.items():
             if metric.of == "logits":
@@ -176,17 +176,17 @@ class Evaluator:
 
 
 def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, also_shown=(), **facts):
-    """Evaluates, shows the most important metrics, and writes all of them to the log and TensorBoard; returns them.
+    """Evaluates a model, logs the metrics, writes them to TensorBoard, and returns them.
 
     Args:
         evaluator: Evaluator.
         log: RunLog.
-        step: int, of the model.
-        folder: str, run name in TensorBoard.
-        name: str, for the line on stderr.
-        on_texts: function of (step, list of (input, output, reference)), or None.
-        also_shown: names of further metrics to show.
-        **facts: further fields of the log's line.
+        step: int, the training step of the model.
+        folder: str, the run name in TensorBoard.
+        name: str, the name of the evaluation in the line on stderr, which shows the most important metrics.
+        on_texts: function of (step, list of (input, output, reference)) called with the outputs, or None.
+        also_shown: names of further metrics for the line on stderr.
+        **facts: further fields for the log.
     """
     started = time.monotonic()
     with waiting(f"{name} at step {step:,} …"):
@@ -212,18 +212,18 @@ def _table(texts):
 
 
 class OutputScorer:
-    """Decodes a fixed sample of a split, and scores the outputs against its targets.
+    """Decodes a fixed sample of a split, and scores the outputs against the targets.
 
     Args:
-        translator: Translator of the model, with a problem.
-        metrics: names of registered metrics of outputs, such as "bleu".
+        translator: a Translator for the model, with a problem.
+        metrics: list of str, registered metrics of outputs, such as "bleu".
         batches: tf.data.Dataset of the split's batches, {feature: ids}.
-        paths: list of str, the files of the split's records.
-        count: int, number of evenly spaced examples; None: all.
-        search: dict of `SearchOptions`, which override eval_beam_size and eval_alpha of the translator's hparams.
+        paths: list of str, the record files of the split.
+        count: int, the number of evenly spaced examples, or None for all examples.
+        search: dict of `SearchOptions`, which override eval_beam_size and eval_alpha in the translator's hparams.
 
     Raises:
-        UserError: damaged records, or an invalid search option or tokenization.
+        UserError: if records are damaged, or a search option or tokenization is invalid.
     """
 
     def __init__(self, translator, metrics, batches, paths, count=None, search=None):
@@ -249,7 +249,7 @@ class OutputScorer:
         self._sample = [examples[i * len(examples) // count] for i in range(count)]
 
     def __call__(self):
-        """Returns ({name: score}, facts such as "bleu_signature", texts: a list of (input, output, reference))."""
+        """Decodes and scores the sample; returns ({name: score}, facts such as "bleu_signature", texts)."""
         outputs = self._translator.translate_ids([inputs for inputs, _ in self._sample], **self._search)
         references = [[i for i in targets if i != 1] for _, targets in self._sample]
         encoders, problem = self._translator.encoders, self._translator.problem
@@ -268,12 +268,12 @@ class OutputScorer:
         return scores, facts, texts
 
     def _known_to(self, metric):
-        """Returns the facts about the problem that a metric's function has parameters for."""
+        """Returns the facts about the problem that are parameters of a metric's function."""
         parameters = inspect.signature(metric.__wrapped__).parameters
         return {name: value for name, value in self._facts.items() if name in parameters}
 
     def _warn(self, outputs, references):
-        """Warns once of texts for which sacreBLEU's scores are wrong."""
+        """Warns once if sacreBLEU's scores would be wrong for some texts."""
         names = [] if self._has_warned else self._metrics.keys() & METRICS.keys()
         if names:
             tokenize, ter = self._facts["tokenize"], ter_options_of(self._facts["language"])
@@ -282,7 +282,7 @@ class OutputScorer:
 
 
 def score_and_facts(found):
-    """Returns (score, facts) from a metric's result, which may be the score alone."""
+    """Returns (score, facts) from a metric's result, which may be only the score."""
     score, facts = found if isinstance(found, tuple) else (found, {})
     return float(score), facts
 
@@ -290,31 +290,32 @@ def score_and_facts(found):
 class BleuCallback(keras.callbacks.Callback):
     """Translates a split by beam search after epochs of `fit`, and logs the scores as "val_bleu" and "val_chrf".
 
-    Search and scores are those of t2t-trainer: cased sacreBLEU, with the tokenization of the target language. Put it
-    before callbacks that monitor "val_bleu" (with `mode="max"`), such as `EarlyStopping`. Epochs without a translation
-    lack "val_bleu", as they lack "val_loss" with `fit`'s `validation_freq`. TensorFlow only.
+    Search and scores are the same as in t2t-trainer: cased sacreBLEU, with the tokenization for the target language.
+    Place this callback before callbacks that monitor "val_bleu" (with `mode="max"`), such as `EarlyStopping`. Epochs
+    without a translation have no "val_bleu", just as epochs skipped by `fit`'s `validation_freq` have no "val_loss".
+    TensorFlow only.
 
     Args:
         problem: Problem, or its name.
         data_dir: str, the folder that t2t-datagen wrote.
-        hparams: HParams, or the name of a set; eval_beam_size, eval_alpha and eval_tokenization are used. None: the
-            defaults.
+        hparams: HParams, or the name of an hparams set, of which eval_beam_size, eval_alpha and eval_tokenization are
+            used. If None, their defaults are used.
         split: "eval" (or "dev"), "test" or "train".
-        max_examples: int, number of evenly spaced examples to translate; None: all.
-        epochs: int, epochs from one translation to the next.
-        steps: int, training steps from one further translation to the next; its score is only in `history`. None: no
-            further translations.
+        max_examples: int, the number of evenly spaced examples to translate, or None for all examples.
+        epochs: int, the number of epochs between two translations.
+        steps: int, the number of training steps between additional translations, whose scores are only in `history`. If
+            None, translations only follow epochs.
         verbose: 0 or 1, whether to print each score with its signature.
         **search: options of `t2t_lite.settings.search_options.SearchOptions`, such as beam_size=1.
 
     Attributes:
         history: list of (step, BLEU).
-        signature: str, sacreBLEU's signature of the last score.
-        texts: list of (input, output, reference) of the last translation.
+        signature: str, the sacreBLEU signature of the last score.
+        texts: list of (input, output, reference) from the last translation.
 
     Raises:
-        UserError: data are missing or damaged, or an option is out of range; when `fit` begins also if the model cannot
-            translate.
+        UserError: if data are missing or damaged, or an option is out of range. When `fit` begins, also if the model
+            cannot translate.
     """
 
     def __init__(
@@ -346,7 +347,7 @@ class BleuCallback(keras.callbacks.Callback):
         self._score = None
 
     def on_train_begin(self, logs=None):
-        """Prepares the search, once per model; scores of an earlier `fit` are not used again."""
+        """Prepares the search, once per model; scores from an earlier `fit` are not reused."""
         self._scored_at, self._periods = None, self._step() // (self.steps or 1)
         if self._score is None:
             translator = Translator(self.model, self.encoders, self.hparams, self.problem)
@@ -356,7 +357,7 @@ class BleuCallback(keras.callbacks.Callback):
             )
 
     def on_train_batch_end(self, batch, logs=None):
-        """Translates after every `steps` steps, or at Keras' next call: see `steps_per_execution`."""
+        """Translates after every `steps` steps, or later if `steps_per_execution` delays Keras' call."""
         if self.steps and self._step() // self.steps > self._periods:
             self._periods = self._step() // self.steps
             self._translate()
@@ -371,7 +372,7 @@ class BleuCallback(keras.callbacks.Callback):
             logs.update({f"val_{name}": score for name, score in self._scores.items()})
 
     def set_model(self, model):
-        """Called by `fit`."""
+        """Sets the model; Keras' `fit` calls this method."""
         if model is not self.model:
             self._score = None
         super().set_model(model)

@@ -1,4 +1,4 @@
-"""The loop over a run's steps: trains, saves, evaluates and stops."""
+"""The training loop of a run, which trains, saves checkpoints, evaluates and stops."""
 
 import contextlib
 import logging
@@ -20,8 +20,9 @@ from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
 from t2t_lite.training.training_data import Feed
 
 _LOGGER = logging.getLogger("t2t_lite")
-# The largest number of steps whose metrics stay on the device. Until they are fetched, their batches stay in memory, in
-# case they have to be saved for study, and machines do not learn of each other's signals.
+# The largest number of steps whose metrics stay on the device. Until the metrics are fetched, the batches of these
+# steps stay in memory, in case they must be saved for debugging, and a machine does not learn of signals to other
+# machines.
 _UNKNOWN_STEPS = 100
 _UNKNOWN_STEPS_OF_MACHINES = 10
 _BYTES_HELD = 2**26
@@ -29,12 +30,12 @@ TRACING = "tracing the first step, which takes longer than later steps"
 
 
 class TrainingLoop:
-    """Trains from the current step on. A later loop can continue from its checkpoints bit for bit.
+    """Trains a run from its current step. A later loop can continue from its checkpoints bit for bit.
 
     Args:
         context: RunContext.
         state: TrainingState.
-        compilations: Compilations of the step's shapes.
+        compilations: Compilations, which watches the shapes of batches.
         monitor: Monitor.
 
     Attributes:
@@ -48,23 +49,23 @@ class TrainingLoop:
         self._hparams, self._when = self._train_step.hparams, context.checkpoints
         save = self._save_apart if self._replicas.is_chief else None
         self._skipped = SkippedSteps(context.output_dir, self._log, self._hparams.max_skipped_steps, save)
-        self._unknown = []  # (step, StepBatches, result, whether it is timed) of steps whose metrics are on the device
-        self._stops = False  # whether a machine wanted to stop, according to the metrics fetched so far
-        self._is_stopping = False  # whether all machines know that
+        self._unknown = []  # (step, StepBatches, result, whether timed), with metrics not fetched
+        self._stops = False  # whether a machine wants to stop, according to the metrics fetched so far
+        self._is_stopping = False  # whether all machines know that one of them wants to stop
         features = len(self._train_step.features)
         bytes_a_step = self._train_step.batches_a_step * self._hparams.batch_size * features * 4  # int32
         most = _UNKNOWN_STEPS_OF_MACHINES if self._replicas.cluster else _UNKNOWN_STEPS
         self._steps_between_fetches = max(1, min(most, _BYTES_HELD // bytes_a_step))
 
     def run(self, train_steps, stopped):
-        """Trains until step `train_steps`, or early stopping, or until `stopped`, a threading.Event, is set.
+        """Trains until step `train_steps`, until early stopping, or until `stopped`, a threading.Event, is set.
 
         Returns:
-            dict of the last evaluation's metrics; empty without one.
+            The metrics of the last evaluation, a dict, which is empty without an evaluation.
 
         Raises:
-            UserError: the data are damaged.
-            Failure: the loss stayed non-finite, there is too little memory, or a checkpoint could not be saved.
+            UserError: if the data are damaged.
+            Failure: if the loss stayed non-finite, there is too little memory, or a checkpoint could not be saved.
         """
         step = int(self._state.step)
         is_due = step >= train_steps or (step > 0 and step % self._when.local_eval_frequency == 0)
@@ -73,7 +74,7 @@ class TrainingLoop:
             self.ended_by = "early_stopping" if self._why else "train_steps"
             reason = f"stopped early: {self._why}" if self._why else f"step {step:,} is not before {train_steps=:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
-            self._log.write("end", step, finished=True, reason=self.ended_by)  # missing if the run was killed before
+            self._log.write("end", step, finished=True, reason=self.ended_by)  # missing if the run was killed
             return self._metrics
         data, batch = self._context.data, int(self._state.batches_read)
         files = data.records.paths, data.problem.record_features
@@ -90,7 +91,8 @@ class TrainingLoop:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
-                # Decided before the step: the stream advances during a step only if no checkpoint follows it.
+                # Decided before the step, because the data stream may only advance during a step if no checkpoint
+                # follows.
                 is_last = self._is_to_stop(stopped)
                 evaluates = step % self._when.local_eval_frequency == 0 or step == train_steps
                 saves = evaluates or self._is_time_to_save()
@@ -114,12 +116,12 @@ class TrainingLoop:
         return self._metrics
 
     def _is_time_to_save(self):
-        """Returns whether --save_checkpoints_secs have passed since the last checkpoint."""
+        """Returns whether --save_checkpoints_secs seconds have passed since the last checkpoint."""
         seconds = self._when.save_checkpoints_secs
         return bool(seconds) and time.monotonic() - self._saved_at >= seconds
 
     def _take(self, step, batches, placed, stops):
-        """Takes a step; its metrics stay on the device."""
+        """Runs one training step, whose metrics stay on the device."""
         compiling = self._compilations.watched(step, batches.batches)
         explaining = explaining_out_of_memory(step, batches.batches, self._hparams)
         with explaining, compiling as compiles, self._progress.pause(compiles):
@@ -135,7 +137,7 @@ class TrainingLoop:
                 self._why = self._monitor.reason_to_stop()
 
     def _end(self, step, train_steps, batches):
-        """Saves the last step, unless it is saved, and logs why the run ends; without a step `batches` is None."""
+        """Saves a checkpoint after the last step, unless it exists, and logs why the run ends."""
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if self._why else "signal"
         if step < train_steps:
             self._progress.flush(step, last_learning_rate(self._state.optimizer))
@@ -146,17 +148,17 @@ class TrainingLoop:
             signalled = f"stopped by a signal at step {step:,}; the same command continues from there."
             _LOGGER.info(early if self._why else signalled)
         self._log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
-        self._replicas.check_same(step, "last step")  # the others wait until the first machine has written everything
+        self._replicas.check_same(step, "last step")  # other machines wait until the first machine has saved
 
     def _is_to_stop(self, stopped):
-        """Returns whether a signal ends the run; all machines must stop after the same step."""
+        """Returns whether a signal ends the run after this step, which must be the same step on all machines."""
         return stopped.is_set() if self._replicas.cluster is None else self._is_stopping
 
     def _fetch(self, on_all_machines):
-        """Fetches and checks the metrics of the steps since the last call.
+        """Fetches and checks the metrics of all steps since the last call.
 
         Args:
-            on_all_machines: bool, whether all machines fetch after this step and so have the same information.
+            on_all_machines: bool, whether all machines fetch metrics after this step, and so have the same information.
         """
         unknown, self._unknown = self._unknown, []
         results = fetch([result for _, _, result, _ in unknown])
@@ -178,23 +180,18 @@ class TrainingLoop:
         started = time.monotonic()
         path = self._state.checkpoints.save(step)
         self._log.write(
-            "checkpoint",
-            step,
-            path=os.path.basename(path),
-            seconds=round(time.monotonic() - started, 3),
-            data_batch=batches.end,
-            sentences=self._progress.sentences,
-            epochs=self._progress.epochs,
-        )
+            "checkpoint", step, path=os.path.basename(path), seconds=round(time.monotonic() - started, 3),
+            data_batch=batches.end, sentences=self._progress.sentences, epochs=self._progress.epochs,
+        )  # fmt: skip
 
 
 @contextlib.contextmanager
 def explaining_out_of_memory(step, batches, hparams):
-    """Context manager that converts TensorFlow's out-of-memory error to a `Failure` that says what to lower.
+    """Context manager that converts TensorFlow's out-of-memory error to a `Failure` with settings to lower.
 
     Args:
-        step: int, the current update.
-        batches: list of dicts of features, [rows, length] or [rows]: all of the step.
+        step: int, the number of the current step.
+        batches: list of all batches of the step, dicts of features [rows, length] or [rows].
         hparams: HParams.
     """
     try:
@@ -215,7 +212,7 @@ def explaining_out_of_memory(step, batches, hparams):
         ]
         also = f", or {' or '.join(also)}" if also else ""
         raise Failure(
-            f"out of memory at step {step:,}: its largest batch has {shapes} (rows x length), {_cells(largest):,} "
+            f"out of memory at step {step:,}: the largest batch has {shapes} (rows x length), {_cells(largest):,} "
             f"tokens with padding. Lower {' or '.join(ways)}{also}, and run the command again with "
             f"--allow_hparams_change. TensorFlow says: {first_line(error)}"
         ) from error

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy (paper, section 5.4) in closed form, squared errors, and accuracy for Keras' `fit`."""
+"""Losses and metrics: label-smoothed cross-entropy (paper, section 5.4), squared errors and masked accuracy."""
 
 import math
 
@@ -13,21 +13,21 @@ from t2t_lite.text.class_label_encoder import RealEncoder
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0, keeps_softmax=True):
-    """Returns the sums of the training objective and of the plain loss over non-padding tokens; TensorFlow only.
+    """Returns the training objective and the unsmoothed loss, summed over non-padding tokens; TensorFlow only.
 
-    Smoothing gives 1 - ε to the label and ε / (V - 1) to every other id. A constant is subtracted so that a perfect
-    prediction scores 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy). Classes are not smoothed: see
-    `_smoothing`.
+    Smoothing assigns probability 1 - ε to the label and ε / (V - 1) to every other id. A constant is subtracted so that
+    a perfect prediction has loss 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy). The classes of
+    `ClassHead` are not smoothed: see `_smoothing`.
 
     Args:
-        logits: float32 [batch, target_len, V]; V may be unknown in a graph if nothing is smoothed.
-        targets: int32 [batch, target_len], 0 is padding.
+        logits: float32 [batch, target_len, V]; In a graph, V may be unknown if label_smoothing is 0.
+        targets: int32 [batch, target_len], where 0 is padding.
         label_smoothing: float, ε in [0, 1).
-        keeps_softmax: bool, see `_fused_losses`.
+        keeps_softmax: bool, whether the softmax is stored for the gradient: see `_fused_losses`.
 
     Returns:
-        (objective, nats): float32 scalars, sums over tokens; `nats` has no smoothing and no gradient. Add them over
-        replicas and accumulated batches, then divide once by the number of tokens.
+        (objective, nats), float32 scalars, which are sums over tokens. `nats` is without smoothing and has no gradient.
+        Add the sums over replicas and accumulated batches, then divide once by the number of tokens.
     """
     import tensorflow as tf
 
@@ -39,11 +39,11 @@ def cross_entropy(logits, targets, label_smoothing=0.0, keeps_softmax=True):
 
 
 def squared_error(logits, labels):
-    """Returns the sum of squared errors of numbers between 0 and 1; TensorFlow only.
+    """Returns the sum of squared errors, for numbers between 0 and 1; TensorFlow only.
 
     Args:
-        logits: float32 [n, 1], the numbers predicted.
-        labels: int [n], ids of a `RealEncoder`; 0 is not scored.
+        logits: float32 [n, 1], the predicted numbers.
+        labels: int [n], ids of a `RealEncoder`. Id 0 is not scored.
 
     Returns:
         float32 scalar.
@@ -55,10 +55,10 @@ def squared_error(logits, labels):
 
 
 def _smoothing(logits, label_smoothing):
-    """Returns (the label's share, each other id's share, the difference of the two, their entropy).
+    """Returns the smoothed probabilities of the label and of each other id, their difference, and the entropy.
 
-    Nothing is smoothed if id 0 is impossible, as for `ClassHead` and `SpanHead`: even a tiny share of it would make a
-    loss of millions, and the gradients of the other ids would no longer sum to 0.
+    Labels are not smoothed if id 0 is impossible, as with `ClassHead` and `SpanHead`. Even a tiny probability for id 0
+    would give a loss of millions, and the gradients of the other ids would no longer sum to 0.
     """
     plain = 1.0, 0.0, 1.0, 0.0
     if not label_smoothing:
@@ -72,14 +72,15 @@ def _smoothing(logits, label_smoothing):
 
 
 def _fused_losses(logits, labels, label_smoothing, keeps_softmax=True):
-    """float32 [N, V], int32 [N] -> (objective [N], nats [N]), in TensorFlow.
+    """Returns (objective [N], nats [N]) for float32 logits [N, V] and int32 labels [N], in TensorFlow.
 
-    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1). Only the softmax is kept for the gradient,
-    which is softmax(z) minus the smoothed labels; logsumexp(z) = max z - log max softmax(z) follows from it. The cost
-    of a loss is its passes over [N, V]. Scatter is avoided, because deterministic GPUs run it on the CPU.
+    The objective is logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1), minus the entropy. Only the
+    softmax is stored for the gradient, which is softmax(z) minus the smoothed labels. The loss also uses it:
+    logsumexp(z) = max z - log max softmax(z). This saves passes over [N, V], which are the main cost of a loss. Scatter
+    is avoided, because with deterministic operations it runs on the CPU.
 
-    XLA computes e^z for free wherever it reads z. So it recomputes the softmax: the base model, on 25,000 tokens,
-    writes and reads 3.7 GB less.
+    XLA computes e^z at no extra cost wherever it reads z, so with XLA the softmax is recomputed instead of stored. On
+    25,000 tokens, the base model then writes and reads 3.7 GB less.
     """
     import tensorflow as tf
 
@@ -117,21 +118,21 @@ def _losses(logits, labels, label_smoothing):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class SmoothedCrossEntropy(keras.losses.Loss):
-    """The training objective for `model.compile(loss=…)`: its mean over the tokens that are not padding.
+    """The label-smoothed training objective for `model.compile(loss=…)`, averaged over non-padding tokens.
 
-    Masks of the logits, weights and reductions work as in Keras' own losses. Padding (id 0) is masked as well, as in
+    Masks of the logits, weights and reductions work as in Keras' own losses. Padding (id 0) is also masked, as in
     `keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)`.
 
     Args:
-        label_smoothing: float, ε in [0, 1). Only ids of a vocabulary are smoothed, not the classes of `ClassHead`.
-        reduction: see `keras.losses.Loss`. "sum_over_batch_size" and "mean" divide by the number of tokens that are
-            not masked, "mean_with_sample_weight" by the sum of their weights; "none" gives [batch, target_len], 0 at
+        label_smoothing: float, ε in [0, 1). Only vocabulary ids are smoothed, not the classes of `ClassHead`.
+        reduction: see `keras.losses.Loss`. "sum_over_batch_size" and "mean" divide by the number of unmasked tokens,
+            and "mean_with_sample_weight" by the sum of their weights. "none" returns [batch, target_len], with 0 at
             padding.
-        name, dtype: see `keras.losses.Loss`. Keras casts ids to `dtype`, so that a vocabulary too large for it is
-            refused.
+        name, dtype: see `keras.losses.Loss`. Keras casts ids to `dtype`, so a vocabulary that is too large for this
+            dtype is an error.
 
     Raises:
-        ValueError: the rate is outside [0, 1), or the reduction is unknown.
+        ValueError: if label_smoothing is outside [0, 1), or the reduction is unknown.
     """
 
     def __init__(
@@ -151,28 +152,30 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         Args:
             y_true: int ids [batch, target_len], 0 is padding.
             y_pred: float logits [batch, target_len, V].
-            sample_weight: [batch] or [batch, 1], one weight for all tokens of a row, or [batch, target_len]; None: 1.
+            sample_weight: [batch] or [batch, 1], one weight for all tokens of a row, or [batch, target_len]. Defaults
+                to 1.
         """
         return super().__call__(y_true, y_pred, token_weights(sample_weight, y_true))
 
     def call(self, y_true, y_pred):
-        """int ids [batch, target_len], logits [batch, target_len, V] -> [batch, target_len], 0 at padding.
+        """Returns the loss of each token, [batch, target_len], with 0 at padding.
 
         Raises:
-            ValueError: `dtype` is too small for the vocabulary, or an id is outside of it, if values are known.
+            ValueError: if `dtype` is too small for the vocabulary, or (if the ids are known) an id is outside the
+                vocabulary.
         """
         if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
             y_true = ops.squeeze(y_true, axis=-1)
-        vocab_size = y_pred.shape[-1]  # None: of places in a text
+        vocab_size = y_pred.shape[-1]  # None for positions in a text
         exact = {"bfloat16": 2**8, "float16": 2**11}.get(self.dtype, 2**24)
         if vocab_size is None and self.label_smoothing:
             raise ValueError(
-                f"SmoothedCrossEntropy: positions in a text cannot be smoothed: received label_smoothing="
+                f"SmoothedCrossEntropy cannot smooth positions in a text: received label_smoothing="
                 f"{self.label_smoothing}, expected 0."
             )
         if vocab_size is not None and vocab_size > exact:
             raise ValueError(
-                f"SmoothedCrossEntropy of dtype={self.dtype} cannot tell ids above {exact:,} apart: received logits of "
+                f"SmoothedCrossEntropy of dtype={self.dtype} cannot represent ids above {exact:,}: received logits of "
                 f"{vocab_size:,} ids. Remove `dtype`, or set it to 'float32'."
             )
         labels, logits = ops.reshape(ops.cast(y_true, "int32"), (-1,)), ops.reshape(y_pred, (-1, ops.shape(y_pred)[-1]))
@@ -192,7 +195,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
-    """The share of non-padding tokens (padding is id 0) whose most probable id is correct.
+    """The proportion of non-padding tokens whose most probable id is correct; padding is id 0.
 
     Masks of the logits are applied as well.
 
@@ -204,12 +207,12 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
         super().__init__(name=name, dtype=dtype)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        """Adds a batch.
+        """Adds a batch to the accuracy.
 
         Args:
             y_true: int ids [batch, target_len], 0 is padding.
             y_pred: float logits or probabilities [batch, target_len, V].
-            sample_weight: [batch], [batch, 1] or [batch, target_len]; None: 1.
+            sample_weight: [batch], [batch, 1] or [batch, target_len]. Defaults to 1.
         """
         y_true = ops.convert_to_tensor(y_true)
         weights = ops.cast(ops.not_equal(y_true, 0), "float32")
@@ -229,7 +232,7 @@ def token_weights(sample_weight, targets):
         return None
     sample_weight, targets = ops.cast(sample_weight, "float32"), ops.convert_to_tensor(targets)
     missing = len(targets.shape) - len(sample_weight.shape)
-    if missing < 0:  # [batch, 1] of classes
+    if missing < 0:  # weights [batch, 1] for classes [batch]
         sample_weight = ops.squeeze(sample_weight, axis=-1)
     sample_weight = ops.reshape(sample_weight, (*ops.shape(sample_weight), *[1] * missing))
     # A copy, not a view, because with PyTorch Keras multiplies weights by masks in place.

@@ -1,6 +1,6 @@
-"""Watches a training run on the dev set: evaluates, keeps the best model, stops early.
+"""Monitors a training run on the dev set: evaluates, keeps the best model, and stops early.
 
-The best checkpoint is kept in a folder that every other command accepts.
+The best checkpoint is kept in a folder that all other commands accept as a run.
 """
 
 import functools
@@ -31,14 +31,14 @@ BEST_FOLDER = "best"
 
 
 class Monitor:
-    """The evaluations of a training run, and their consequences.
+    """Evaluates a training run, keeps its best model, and decides when it stops early.
 
-    The consequences depend only on the log, so a restarted run continues like one that was never stopped.
+    Decisions depend only on the log, so a restarted run continues like a run that was never stopped.
 
     Args:
-        context: RunContext; with several machines, the first one decides for all.
+        context: RunContext. With several machines, the first machine decides for all machines.
         evaluator: Evaluator, or None if this run or this machine does not evaluate.
-        best: BestCheckpoint, or None to keep no model.
+        best: BestCheckpoint, or None if the best model is not kept.
         stop_when: see `Trainer`.
     """
 
@@ -52,7 +52,7 @@ class Monitor:
         self._sum = tf.function(context.replicas.sum, autograph=False)
 
     def evaluate(self, step, is_last):
-        """Evaluates the current model, unless it is too soon; returns the metrics, or {}."""
+        """Evaluates the current model and returns the metrics, or {} if the last evaluation was too recent."""
         if self._evaluator is None:
             return {}
         if not is_last and time.monotonic() - self._started < self._settings.eval_throttle_seconds:
@@ -79,10 +79,10 @@ class Monitor:
 
         Args:
             step: int, the checkpoint's step.
-            is_due: bool, whether this step is evaluated.
+            is_due: bool, whether this step should be evaluated.
 
         Returns:
-            dict, the metrics of this step, or {}.
+            The metrics of this step, a dict, or {}.
         """
         if self._evaluator is None:
             return {}
@@ -93,7 +93,7 @@ class Monitor:
         return logged or {}
 
     def reason_to_stop(self):
-        """Returns the reason to stop early, a str, or None. All machines of a run must call this at the same steps."""
+        """Returns the reason to stop early, a str, or None. All machines of a run must call it at the same steps."""
         if self._settings is None or not (self._settings.early_stopping.steps or self._stop_when):
             return None
         why = self._reason_to_stop(history(self._log)) if self._evaluator else None
@@ -111,12 +111,12 @@ class Monitor:
 
 
 def history(log):
-    """Returns the evaluations that led to the run's newest state: a list of (step, {metric: float}), by step.
+    """Returns the evaluations that led to the run's newest state, a list of (step, {metric: float}), by step.
 
-    BLEU is left out if its tokenization is not the newest evaluation's, since the two cannot be compared.
+    BLEU scores with a different tokenization from the newest evaluation are omitted, since they are not comparable.
     """
     lines = [line for line in lineage(log.read()) if line["event"] == "evaluation"]
-    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last line of a step
+    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last entry of each step
     newest = _tokenization(lines[-1]) if lines else None
     for metrics, tokenization in found.values():
         if tokenization != newest:
@@ -125,13 +125,13 @@ def history(log):
 
 
 def _tokenization(line):
-    """Returns the tokenization in an evaluation's BLEU signature; logs of the first version lack it."""
+    """Returns the tokenization in an evaluation's BLEU signature, or the default in logs without a signature."""
     named = re.search(r"\btok:([^|]+)", line.get("bleu_signature") or "")
     return named[1] if named else tokenizations.DEFAULT
 
 
 def warn_of_zeros(evaluations):
-    """Warns of metrics, other than losses, that are 0 in all of several evaluations, a list as `history` returns it."""
+    """Warns of metrics, other than losses, that are 0 in all evaluations; `evaluations` come from `history`."""
     zeros = [
         name
         for name in registry.list_metrics()
@@ -140,8 +140,8 @@ def warn_of_zeros(evaluations):
     if zeros and len(evaluations) > 1:
         spaces = "If the target language has no spaces, set --tokenization. " if "bleu" in zeros else ""
         _LOGGER.warning(
-            f"{' and '.join(zeros)}: 0 at each of {len(evaluations)} evaluations. That is usual early in training; "
-            f"later, look at the outputs. {spaces}Ties for the best model are broken by the lower loss."
+            f"{' and '.join(zeros)}: 0 in all {len(evaluations)} evaluations. This is normal early in training; "
+            f"later, check the outputs. {spaces}Ties for the best model are broken by the lower loss."
         )
 
 
@@ -149,8 +149,8 @@ def check_metrics(model, problem, hparams, settings):
     """Raises `UserError` if the settings name a metric that a run's evaluations do not compute.
 
     Args:
-        model: keras.Model; it is traced only if a metric may be one of its further losses and costs, or is of a feature
-            other than the targets.
+        model: keras.Model. It is only traced if a metric may be one of the model's other losses and costs, or measures
+            a feature other than the targets.
         problem: Problem.
         hparams: HParams.
         settings: EvaluationSettings.
@@ -174,17 +174,17 @@ def check_metrics(model, problem, hparams, settings):
 
 
 def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True):
-    """Returns whether a metric has not moved by `delta` in the last `num_steps` steps (utils/metrics_hook.py).
+    """Returns whether a metric has not improved by `delta` in the last `num_steps` steps (utils/metrics_hook.py).
 
-    The value to beat is the newest one that is at least `num_steps` steps old. A later value beats it if it is better
-    by `delta` or more.
+    Later values are compared with the newest value that is at least `num_steps` steps old. A later value is an
+    improvement if it is better by `delta` or more.
 
     Args:
         steps: list of int, ascending.
         values: list of float, the metric at these steps.
-        num_steps: int, steps within which the metric has to move.
-        delta: float, the smallest move that counts, in the metric's unit.
-        decrease: bool, whether less is better.
+        num_steps: int, the number of steps within which the metric must improve.
+        delta: float, the smallest improvement that counts, in the metric's unit.
+        decrease: bool, whether lower values are better.
     """
     before = [value for step, value in zip(steps, values, strict=True) if step <= steps[-1] - num_steps]
     if not before:
@@ -194,7 +194,7 @@ def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True)
 
 
 def check_early_stopping(rule, names):
-    """Raises `UserError` unless a rule's metric is one of `names`, a tuple, and goes in the direction asked for."""
+    """Raises `UserError` if a rule's metric is not in `names`, a tuple, or the rule has the wrong direction."""
     if not rule.steps:
         return
     if rule.metric not in names:
@@ -211,11 +211,11 @@ def check_early_stopping(rule, names):
 
 
 def reason_to_stop(rule, history):
-    """Returns why to stop now, a str, or None to continue.
+    """Returns the reason to stop now, a str, or None to continue.
 
     Args:
         rule: `EarlyStopping`.
-        history: list of (step, {metric: value}), by step, as `monitor.history` returns it.
+        history: list of (step, {metric: value}), by step, as returned by `monitor.history`.
     """
     points = [(step, metrics[rule.metric]) for step, metrics in history if rule.metric in metrics]
     if not rule.steps or not points:
@@ -228,7 +228,7 @@ def reason_to_stop(rule, history):
     after = (min if decrease else max)(values[at + 1 :])
     return (
         f"{rule.metric} was {values[at]:g} at step {steps[at]:,} and at best {after:g} in the "
-        f"{steps[-1] - steps[at]:,} steps since: a move of less than {rule.metric_delta:g} in {rule.steps:,} steps"
+        f"{steps[-1] - steps[at]:,} steps since: it improved by less than {rule.metric_delta:g} in {rule.steps:,} steps"
     )
 
 
@@ -248,7 +248,7 @@ def write_translations(output_dir, step, texts):
 
 
 def default_metric(names):
-    """Returns the metric that decides which checkpoint is best: BLEU or another one registered as such, or the loss."""
+    """Returns the metric that decides which checkpoint is best: a metric registered as deciding, or the loss."""
     deciding = [name for name in registry.list_metrics() if registry.metric(name).decides]
     return next((name for name in names if name in deciding), "loss")
 
@@ -257,11 +257,11 @@ def best_evaluation(evaluations, metric):
     """Returns the best evaluation by a metric. Ties are broken by the lower loss, then by the earlier step.
 
     Args:
-        evaluations: list of (step, {metric: value}), as `monitor.history` returns it.
+        evaluations: list of (step, {metric: value}), as returned by `monitor.history`.
         metric: str.
 
     Returns:
-        An element of the list, or None if no evaluation has the metric.
+        An element of `evaluations`, or None if no evaluation has the metric.
     """
     sign = 1 if lower_is_better(metric) else -1
     return min(
@@ -272,14 +272,14 @@ def best_evaluation(evaluations, metric):
 
 
 class BestCheckpoint:
-    """Keeps a copy of the best checkpoint's model in `<output_dir>/best`.
+    """Keeps a copy of the model in the best checkpoint in `<output_dir>/best`.
 
-    The choice depends only on the run's evaluations, so a restarted run makes the same one. A new copy is written next
-    to the previous one, and takes its place when the list `checkpoint` is replaced by a rename.
+    The choice depends only on the run's evaluations, so a restarted run makes the same choice. A new copy is written
+    next to the previous copy, and replaces it when the file `checkpoint` is replaced by a rename.
 
     Args:
         context: RunContext.
-        metric: str, a metric of the run's evaluations; see `best_evaluation`.
+        metric: str, a metric of the run's evaluations: see `best_evaluation`.
     """
 
     def __init__(self, context, metric):
@@ -290,7 +290,7 @@ class BestCheckpoint:
 
     @property
     def step(self):
-        """The step of the model in the folder, or None."""
+        """The step of the model in the folder `best`, or None."""
         path = best_checkpoint(self._output_dir)
         return checkpoint_step(path) if path else None
 
@@ -298,12 +298,12 @@ class BestCheckpoint:
         """Copies the best checkpoint if it has changed.
 
         Args:
-            history: list of (step, {metric: value}), as `monitor.history` returns it. Steps whose checkpoints have
-                been deleted do not count, except that of the model in the folder.
+            history: list of (step, {metric: value}), as returned by `monitor.history`. Steps whose checkpoints have
+                been deleted do not count, except for the step of the model in the folder.
         """
         kept = self.step
         if kept not in [line["best_step"] for line in lineage(self._log.read()) if line["event"] == "best"]:
-            kept = None  # the run was started again, or resumed from an earlier step
+            kept = None  # the run was restarted, or resumed from an earlier step
         there = [
             (step, metrics)
             for step, metrics in history
@@ -325,8 +325,8 @@ class BestCheckpoint:
         copy = os.path.join(self._folder, f"{PREFIX}-{step}")
         copy_files(self._context.data.encoder_files, self._folder)
         write_run_config(self._folder, self._context.config)
-        # Written last, because a restarted run takes a folder with a checkpoint for complete.
-        average_checkpoints([self._source(step)], copy)  # the mean of one checkpoint is its model without the optimizer
+        # Written last, because a restarted run assumes that a folder with a checkpoint is complete.
+        average_checkpoints([self._source(step)], copy)  # the average of one is its model without optimizer
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
         for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
@@ -334,5 +334,5 @@ class BestCheckpoint:
 
 
 def best_checkpoint(output_dir):
-    """Returns the path of the best checkpoint of a run, without suffix, or None."""
+    """Returns the path of a run's best checkpoint, without a suffix, or None."""
     return newest_checkpoint(os.path.join(output_dir, BEST_FOLDER))

@@ -1,4 +1,4 @@
-"""The training objective: losses of the features that a model predicts, and the model's costs."""
+"""The training objective: the losses of all predicted features, plus the model's costs."""
 
 from typing import NamedTuple
 
@@ -11,15 +11,15 @@ from t2t_lite.training.losses import cross_entropy, squared_error
 
 
 class Sums(NamedTuple):
-    """Sums over the non-padding ids of a batch, which are added over batches and replicas.
+    """Losses and costs summed over the non-padding ids of a batch, which can be added over batches and replicas.
 
     Attributes:
-        objective: {feature: float32 scalar}, for each predicted feature the label-smoothed cross-entropy, or the
-            squared error if it is a number.
-        nats: {feature: float32 scalar}, the same without smoothing and gradient.
+        objective: {feature: float32 scalar}, the label-smoothed cross-entropy of each predicted feature, or the squared
+            error if the feature is a number.
+        nats: {feature: float32 scalar}, the loss of each predicted feature, without smoothing and gradient.
         cost: {feature: float32 scalar}, the model's costs.
-        added: {"layers": float32 scalar}, a batch's share of the losses that layers add in its step; empty if they add
-            none.
+        added: {"layers": float32 scalar}, a batch's share of the losses that layers add per step; empty if layers add
+            no losses.
         shares: {name: {feature: list of float32 [n], one per layer}}, the model's counts in training, such as the
             number of positions that each of n experts computes; empty without counts.
     """
@@ -32,23 +32,23 @@ class Sums(NamedTuple):
 
 
 def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
-    """Returns the Sums of a batch.
+    """Computes the Sums of a batch from the outputs of a model.
 
     Args:
-        outputs: the model's outputs: see `named_outputs`. Logits are float32, with a shape as in `labels_of`; costs are
-            float [batch, length], with the shape of their feature's ids.
-        batch: dict of int ids; 0 is padding, or not scored.
-        label_smoothing: float, ε in [0, 1), for ids of a vocabulary; classes are not smoothed.
-        keeps_softmax: bool, whether the softmax is kept for the gradient; False: XLA recomputes it.
+        outputs: the model's outputs: see `named_outputs`. Logits are float32, with shapes as in `labels_of`. Costs are
+            float [batch, length], with the same shape as the ids of their feature.
+        batch: dict of int ids, where 0 is padding or not scored.
+        label_smoothing: float, ε in [0, 1), for vocabulary ids. Classes are not smoothed.
+        keeps_softmax: bool, whether the softmax is stored for the gradient. If False, XLA recomputes it.
 
     Raises:
-        UserError: the outputs lack the targets, or have a feature that the batch lacks.
+        UserError: if the outputs lack the targets, or have a feature that the batch lacks.
     """
     logits, costs = named_outputs(outputs)
     unknown = [feature for feature in (*logits, *costs) if feature not in batch]
     if unknown or "targets" not in logits:
         what = f"{unknown[0]!r}, which its batches lack" if unknown else f"{', '.join(logits) or 'nothing'}"
-        raise UserError(f"the model predicts {what}. Expected targets, and further features of: {', '.join(batch)}.")
+        raise UserError(f"the model predicts {what}. Expected targets, and only features in: {', '.join(batch)}.")
     each = {f: _loss(logits[f], labels_of(logits[f], batch[f]), label_smoothing, keeps_softmax) for f in logits}
     return Sums(
         {feature: objective for feature, (objective, _) in each.items()},
@@ -59,20 +59,21 @@ def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
 
 
 def layer_losses(model, batches):
-    """Returns `Sums.added` after a call of a model: the losses of `add_loss` and regularizers, as in Keras' `fit`.
+    """Returns `Sums.added` for the last call of a model: losses from `add_loss` and regularizers, as in Keras' `fit`.
 
-    Layers add them once per batch. Each batch therefore contributes a share, so that a step's sum is their mean.
+    Layers add losses in each batch. Each batch contributes a share of these losses, so that their sum over a step is a
+    mean over its batches.
 
     Args:
-        model: keras.Model, just called.
-        batches: int, number of a step's batches.
+        model: keras.Model, which has just been called.
+        batches: int, the number of batches per step.
     """
     losses = [tf.reduce_sum(tf.cast(loss, tf.float32)) for loss in model.losses]
     return {"layers": tf.add_n(losses) / batches} if losses else {}
 
 
 def _loss(logits, labels, label_smoothing, keeps_softmax):
-    """Returns (objective, nats) of a feature; both are the squared error for a number, which has one logit."""
+    """Returns (objective, nats) of a feature; for a number, which has one logit, both are the squared error."""
     if logits.shape[-1] == 1:
         error = squared_error(logits, labels)
         return error, tf.stop_gradient(error)
@@ -82,14 +83,14 @@ def _loss(logits, labels, label_smoothing, keeps_softmax):
 
 
 def further_losses(model, features):
-    """Returns the names in logs, "loss_<feature>" and "cost_<feature>", of a model's further losses and its costs.
+    """Returns the log names of a model's other losses and its costs, "loss_<feature>" and "cost_<feature>".
 
     Args:
         model: keras.Model, which is traced.
-        features: {feature: rank} of a batch.
+        features: {feature: rank}, the features of a batch.
 
     Raises:
-        UserError: as `objective_sums`.
+        UserError: see `objective_sums`.
     """
 
     def sums(batch):
@@ -102,11 +103,12 @@ def further_losses(model, features):
 
 
 def mean_loss(sums, counts):
-    """Returns the loss, a float32 scalar: each sum divided by its feature's count, and the losses of layers.
+    """Returns the loss, a float32 scalar: each sum divided by the count of its feature, plus the losses of layers.
 
     Args:
         sums: Sums.
-        counts: {feature: float32 scalar}, number of non-zero ids in the whole step. A feature of count 0 adds nothing.
+        counts: {feature: float32 scalar}, the number of non-zero ids in the whole step. A feature with count 0
+            contributes nothing.
     """
     parts = [*sums.objective.items(), *sums.cost.items()]
     means = [tf.math.divide_no_nan(total, counts[feature]) for feature, total in parts]

@@ -1,4 +1,4 @@
-"""What slows steps down: XLA's compilations, and a trace for TensorBoard's profiler (tensor2tensor: --profile)."""
+"""Profiles training steps: XLA compilations, and a trace for TensorBoard's profiler (tensor2tensor's --profile)."""
 
 import contextlib
 import logging
@@ -14,9 +14,9 @@ from t2t_lite.errors import UserError
 from t2t_lite.training.run_context import kept_states
 
 _LOGGER = logging.getLogger("t2t_lite")
-_STEPS_BEFORE = 10  # steps before the trace, for tracing and compilation
+_STEPS_BEFORE = 10  # steps before the trace starts, so that it excludes tracing and compilation
 _TRACED_STEPS = 5
-# XLA's errors. It may also raise InternalError, but so does a lost machine.
+# XLA's errors. XLA may also raise InternalError, but so does a lost machine.
 _NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
 _TRACEBACK = re.compile(
     r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"
@@ -24,13 +24,13 @@ _TRACEBACK = re.compile(
 
 
 class StepProfiler(contextlib.AbstractContextManager):
-    """Context manager of a training loop that traces steps 11 to 15 of this process.
+    """Context manager for a training loop, which traces steps 11 to 15 of this process.
 
-    The trace goes to `<output_dir>/plugins/profile/<time>/`, where TensorBoard's profile tab finds it.
+    The trace is written to `<output_dir>/plugins/profile/<time>/`, where TensorBoard's profile tab finds it.
 
     Args:
         output_dir: str.
-        is_on: bool; if False, nothing is traced.
+        is_on: bool. If False, nothing is traced.
     """
 
     def __init__(self, output_dir, is_on):
@@ -39,7 +39,7 @@ class StepProfiler(contextlib.AbstractContextManager):
         self._is_tracing = False
 
     def before_step(self):
-        """Starts or stops the trace; call it before each step."""
+        """Starts or stops the trace; must be called before each step."""
         if self._done is None:
             return
         if self._done == _STEPS_BEFORE:
@@ -56,7 +56,7 @@ class StepProfiler(contextlib.AbstractContextManager):
         tf.profiler.experimental.stop()
         _LOGGER.info(
             f"profile of {self._done - _STEPS_BEFORE} steps: {self._output_dir}/plugins/profile "
-            "(pip install tensorboard-plugin-profile; tensorboard --logdir of this output_dir)"
+            "(to view: pip install tensorboard-plugin-profile; tensorboard --logdir=<output_dir>)"
         )
 
     def __exit__(self, *_):
@@ -64,12 +64,12 @@ class StepProfiler(contextlib.AbstractContextManager):
             self._stop()
         elif self._done is not None:
             _LOGGER.warning(
-                f"--profile: no trace was written: it starts after {_STEPS_BEFORE} steps; the run took {self._done}."
+                f"--profile: no trace was written; it starts after {_STEPS_BEFORE} steps, but the run had {self._done}."
             )
 
 
 class Compilations:
-    """Watches the shapes of batches in steps that XLA compiles; without XLA it does nothing.
+    """Logs the batch shapes for which XLA compiles a training step; without XLA, it does nothing.
 
     Args:
         context: RunContext.
@@ -78,20 +78,20 @@ class Compilations:
 
     def __init__(self, context, train_step):
         self._context, self._train_step = context, train_step
-        self._met = set()  # (replica, shape): each replica has a program per shape
+        self._met = set()  # {(replica, shape)}, because each replica has a program per shape
         self._first = None
 
     def check(self):
-        """Compiles the first shape on every replica, to find out whether XLA can compile the model.
+        """Compiles a step for the first shape on every replica, to find out whether XLA can compile the model.
 
         Raises:
-            UserError: XLA cannot compile it.
+            UserError: if XLA cannot compile the model.
         """
         if not self._train_step.xla_compile:
             return
         batch = self._context.data.source.narrowest()
         shape, started = self._shape(batch), time.monotonic()
-        waits = waiting("XLA compiles the training step, for its first shape")
+        waits = waiting("XLA compiles the training step for the first batch shape")
         with self._explaining(), kept_states(self._train_step.model), waits:
             self._train_step.compile_for(batch)
         self._met = {(replica, shape) for replica in range(self._train_step.replicas.count)}
@@ -99,17 +99,17 @@ class Compilations:
 
     @contextlib.contextmanager
     def watched(self, step, batches):
-        """Context manager around a step, which logs new shapes and the step's seconds.
+        """Context manager around a step, which logs new batch shapes and the time of the step.
 
         Args:
-            step: int, the current update.
-            batches: list of dicts of features, [rows, length] or [rows]: all of the step.
+            step: int, the number of the current step.
+            batches: list of all batches of the step, dicts of features [rows, length] or [rows].
 
         Yields:
-            bool, whether there are new shapes.
+            bool, whether the step has new shapes.
 
         Raises:
-            UserError: XLA cannot compile the model for one of these shapes.
+            UserError: if XLA cannot compile the model for one of these shapes.
         """
         if self._first:
             self._say(step - 1, [self._first[0]], self._first[1])
@@ -125,7 +125,7 @@ class Compilations:
             self._say(step, new, time.monotonic() - started)
 
     def _shape(self, batch):
-        """Returns the rows of a batch, then the width of each feature; it is 1 for a feature with one id per row."""
+        """Returns the number of rows of a batch and the width of each feature (1 for a feature with one id per row)."""
         ids = [batch[feature] for feature in self._train_step.features]
         return len(ids[0]), *(math.prod(one.shape[1:]) for one in ids)
 
@@ -143,12 +143,12 @@ class Compilations:
             kinds = sorted(set(re.findall(r"No registered '(\w+)' OpKernel", error.message)))
             lines = (line.strip() for line in re.sub(r"\{\{.*?\}\}", "", error.message).splitlines())
             message = next(
-                (line.rstrip(".") for line in lines if line and not _TRACEBACK.match(line)), "it gives no reason"
+                (line.rstrip(".") for line in lines if line and not _TRACEBACK.match(line)), "XLA gives no reason"
             )
-            reason = f"it has no operation {', '.join(kinds)}" if kinds else message
+            reason = f"XLA does not support {', '.join(kinds)}" if kinds else message
             node = re.search(r"\{\{node (\S+?)\}\}", error.message)
             reason += f" (at {node[1]})" if node else ""
             raise UserError(
-                f"--xla_compile: XLA cannot compile model {self._context.config['model']}: {reason}. Train with "
+                f"--xla_compile: XLA cannot compile the model {self._context.config['model']}: {reason}. Train with "
                 "--noxla_compile, or change the model."
             ) from error

@@ -1,4 +1,4 @@
-"""Messages of a run: a summary at the start, the metrics of its steps, and on a terminal one moving line with a bar."""
+"""Progress messages of a run: a summary at the start, metrics of steps, and a progress bar on a terminal."""
 
 import collections
 import contextlib
@@ -20,23 +20,23 @@ from t2t_lite.training.run_context import layers_that_draw
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters
-_NARROWEST = 70  # columns of a terminal that has room for the bar
+_NARROWEST = 70  # narrowest terminal, in columns, that shows the bar
 _SECONDS_MOVING = 0.5
-_SECONDS_PLAIN = 60  # between two lines, if --log_step_count_steps take longer
-# A field is shown only if its value is beyond these.
+_SECONDS_PLAIN = 60  # between lines, if --log_step_count_steps steps take longer
+# A field is only shown if its value is beyond its threshold here.
 _MUCH_WAITING = 0.1
 _MUCH_PADDING = 0.4
 _LARGE_GRADIENT = 100.0
-_STARVED = 0.1  # of an equal share
+_STARVED = 0.1  # relative to an equal share
 
 
 def announce(context, train_step, gives_up=()):
-    """Logs the start of a run.
+    """Logs a summary of the settings when a run starts.
 
     Args:
         context: RunContext.
         train_step: TrainStep.
-        gives_up: list of str, the settings that make the run irreproducible, and their purpose.
+        gives_up: list of str, the settings that make the run irreproducible, with their reasons.
     """
     config, data, replicas = context.config, context.data, context.replicas
     model, carried = train_step.model, train_step.carried
@@ -45,11 +45,11 @@ def announce(context, train_step, gives_up=()):
         sum(math.prod(v.shape) for v in each) for each in (parameters(model), model.trainable_variables)
     )
     trained = f", of which {trained:,} are trained" if trained < weights else ""
-    left_out = f" ({data.dropped:,} {data.source.left_out} are left out)" if data.dropped else ""
+    left_out = f" ({data.dropped:,} {data.source.left_out} are omitted)" if data.dropped else ""
     if any(data.cut.values()):
         cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
-        left_out += f" (longer than {data.max_length} ids and cut: {cut})"
-    kept = "" if accumulation == hparams["gradient_accumulation_steps"] else ", to keep the batches of a step"
+        left_out += f" (truncated to {data.max_length} ids: {cut})"
+    kept = "" if accumulation == hparams["gradient_accumulation_steps"] else ", which keeps the batches per step"
     exactly = (
         f"except for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
     )
@@ -78,8 +78,8 @@ def announce(context, train_step, gives_up=()):
         _LOGGER.setLevel(logging.WARNING)
     if replicas_count > 1 and (drawing := layers_that_draw(model)):
         _LOGGER.warning(
-            f"model {config['model']}: {', '.join(drawing)} have random generators, which draw the same numbers on all "
-            "replicas. Those of t2t_lite.layers.Dropout differ."
+            f"model {config['model']}: {', '.join(drawing)} have random generators that sample the same numbers on all "
+            "replicas. t2t_lite.layers.Dropout samples different numbers."
         )
 
 
@@ -104,18 +104,18 @@ def fetch(results):
 
 
 class TrainingProgress:
-    """Collects the metrics of steps, shows them, and writes them to the log at the end of each window of steps.
+    """Collects the metrics of training steps, shows progress, and logs the metrics of each window of steps.
 
     Args:
         log: RunLog.
-        train_steps: int, where the run ends.
-        feed: Feed, which measures how long steps have waited for their batches.
-        examples: int, number of sentences in an epoch: the training examples, or their segments.
-        sentences: int, number of sentences that earlier processes read.
+        train_steps: int, the step at which the run ends.
+        feed: Feed, which measures how long steps wait for their batches.
+        examples: int, the number of sentences per epoch: the training examples, or their segments.
+        sentences: int, the number of sentences that earlier processes of the run read.
         task: Task, which determines the unit of the loss and whether targets are sparse.
 
     Attributes:
-        sentences: int, number of sentences read so far.
+        sentences: int, the number of sentences read so far.
     """
 
     def __init__(self, log, train_steps, feed, examples=1, sentences=0, task=SequenceToSequenceTask):
@@ -127,7 +127,7 @@ class TrainingProgress:
         self._task = task
         self._shown = ProgressLine(train_steps, "nats per target token" if task.has_perplexity else "squared error")
         self._reset()
-        self._pace = None  # seconds per step, over the last windows
+        self._pace = None  # seconds per step, averaged over the last windows
         self._begun = time.monotonic()
         self._first = True
 
@@ -137,24 +137,24 @@ class TrainingProgress:
         self._start_clock()
 
     def _start_clock(self):
-        """Starts the clock for the window's next steps."""
-        self._timed = []  # numbers of target tokens
+        """Starts the clock for the next steps of the window."""
+        self._timed = []  # the numbers of target tokens in timed steps
         self._started, self._waited_before = time.monotonic(), self._feed.seconds_waited
 
     @property
     def epochs(self):
-        """The number of epochs so far, a float."""
+        """The number of epochs trained so far, a float."""
         return self.sentences / self._examples
 
     @contextlib.contextmanager
     def pause(self, is_needed=True):
-        """Context manager whose time does not count as training, as that of checkpoints, evaluation, compilation."""
+        """Context manager whose time is excluded from training time, for checkpoints, evaluation and compilation."""
         begun = time.monotonic()
         yield
         self._started += time.monotonic() - begun if is_needed else 0.0
 
     def add(self, batches, metrics, is_timed=True):
-        """Adds a step's StepBatches and metrics, as `fetch` returns them; a step that is not timed was a pause."""
+        """Adds a step's StepBatches and its metrics from `fetch`; `is_timed` says whether its time counts."""
         self._window.append(metrics)
         self._target_tokens.append(batches.counts["targets"])
         self._cells += batches.cells
@@ -162,14 +162,14 @@ class TrainingProgress:
         self.sentences += batches.sentences
         if is_timed:
             self._timed.append(batches.counts["targets"])
-        if self._first:  # tracing takes longer than many steps, and is not counted
+        if self._first:  # tracing takes longer than many steps, so its time is excluded
             self._first = False
             self._shown.begin(time.monotonic() - self._begun, self._means("nats")["targets"])
             self._start_clock()
 
     @property
     def is_due(self):
-        """Whether it is time to show progress again, for which metrics have to be fetched."""
+        """Whether progress should be shown now, for which metrics must be fetched."""
         return self._shown.is_due
 
     def show(self, step):
@@ -178,13 +178,13 @@ class TrainingProgress:
             self._shown.show(step, self._values(step), self._shares())
 
     def leave(self, step):
-        """Ends the moving line of a terminal, so that the next message begins a new line."""
+        """Ends the progress line on a terminal, so that the next message begins a new line."""
         if self._shown.moves:
             self.show(step)
             self._shown.leave(step)
 
     def flush(self, step, learning_rate):
-        """Logs and shows the progress since the last flush, if any step was taken."""
+        """Logs and shows the progress since the last flush, if there were any steps."""
         if not self._window:
             return
         values, shares = self._values(step, learning_rate), self._shares()
@@ -198,7 +198,7 @@ class TrainingProgress:
         self._reset()
 
     def _values(self, step, learning_rate=math.nan):
-        """Returns {name: number} of the steps since the last flush, as in the log."""
+        """Returns the log's values for the steps since the last flush, {name: number}."""
         last, losses = self._window[-1], self._means("nats")
         loss = losses.pop("targets")
         others = {f"loss_{feature}": value for feature, value in losses.items()}
@@ -226,44 +226,44 @@ class TrainingProgress:
         }
 
     def _seconds(self):
-        """Returns the seconds of the window's timed steps."""
+        """Returns the duration of the timed steps in this window, in seconds."""
         return max(time.monotonic() - self._started, 1e-9)
 
     def _recent_pace(self):
-        """Returns seconds per step, averaged over this window and earlier ones; None before the first timed step."""
+        """Returns seconds per step, averaged over this and earlier windows, or None before the first timed step."""
         if not self._timed:
             return self._pace
         pace = self._seconds() / len(self._timed)
         return pace if self._pace is None else 0.5 * (self._pace + pace)
 
     def _tokens(self):
-        """Returns the number of the window's ids without padding."""
+        """Returns the number of non-padding ids in this window."""
         unpredicted = self._counts["inputs"] - self._counts["targets"] if self._task.sparse_targets else 0
         return self._counts.total() - self._counts[BEFORE] + unpredicted
 
     def _means(self, name):
-        """Returns {feature: mean per id} of the sums with this name, over the window's steps."""
+        """Returns {feature: mean per id} for the sums named `name`, over the steps of this window."""
         sums = {f: sum(metrics[name][f] for metrics in self._window) for f in self._window[0][name]}
         return {feature: total / max(self._counts[feature], 1) for feature, total in sums.items()}
 
     def _shares(self):
-        """Returns {name_feature: list of shares per layer} of the model's counts in the window's steps."""
+        """Returns {name_feature: list of shares per layer} from the model's counts in this window."""
         found = {}
         for name, features in self._window[0].get("shares", {}).items():
             for feature in features:
                 by_layer = zip(*(metrics["shares"][name][feature] for metrics in self._window), strict=True)
-                counts = [np.sum(layer, axis=0) for layer in by_layer]  # layers may have unequal numbers of experts
+                counts = [np.sum(layer, axis=0) for layer in by_layer]  # layers may have different numbers of experts
                 found[f"{name}_{feature}"] = [np.round(layer / max(layer.sum(), 1), 4).tolist() for layer in counts]
         return found
 
 
 def sentences_read(lines, step, batches_read):
-    """Returns the number of sentences that a run had read at a checkpoint, by its log, or an estimate.
+    """Returns the number of sentences read before a checkpoint, from the run's log, or an estimate.
 
     Args:
-        lines: list of dicts, the log's.
-        step: int, of the checkpoint.
-        batches_read: int, at the checkpoint.
+        lines: list of dicts, the entries of the log.
+        step: int, the step of the checkpoint.
+        batches_read: int, the number of batches read before the checkpoint.
     """
     known = [line for line in lines if line["event"] == "checkpoint" and line["step"] <= step and "sentences" in line]
     if not known:
@@ -273,14 +273,14 @@ def sentences_read(lines, step, batches_read):
 
 
 class ProgressLine:
-    """The progress line of a run.
+    """The progress line of a run, which replaces itself on a terminal.
 
     Args:
-        train_steps: int, where the run ends.
-        unit: str, the unit of its loss.
+        train_steps: int, the step at which the run ends.
+        unit: str, the unit of the loss.
 
     Attributes:
-        moves: bool, whether the line is shown on a terminal, where it replaces itself.
+        moves: bool, whether the line is shown on a terminal and replaces itself there.
     """
 
     def __init__(self, train_steps, unit):
@@ -291,21 +291,21 @@ class ProgressLine:
         self._fields, self._left_at = [], None
 
     def begin(self, seconds, loss):
-        """Logs the time and loss of the first step, which takes longer because it is traced."""
+        """Logs the time and the loss of the first step, which takes longer because it is traced."""
         _LOGGER.info(f"first step: {seconds:.1f} s including its tracing, loss {loss:{_digits(loss)}} {self._unit}")
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else SECONDS)
 
     @property
     def is_due(self):
-        """Whether it is time to show the line again."""
+        """Whether the line should be shown again now."""
         return self._due is not None and time.monotonic() >= self._due
 
     def show(self, step, values, shares):
-        """Shows a step.
+        """Shows the progress line for a step.
 
         Args:
             step: int.
-            values: dict, as in a run's log.
+            values: dict, the values in the run's log.
             shares: {name: list of shares per layer}.
         """
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else _SECONDS_PLAIN)
@@ -318,14 +318,14 @@ class ProgressLine:
         move(bar + fit(self._fields, width - len(bar)))
 
     def leave(self, step):
-        """Keeps the line of a step on the terminal, without its bar, unless it was kept before."""
+        """Leaves the line of a step on the terminal, without the bar, unless it is already there."""
         if self._fields and self._left_at != step:
             _LOGGER.info(fit(self._fields, columns()))
             self._left_at = step
         move()
 
     def _made(self, step, values, shares):
-        """Returns the fields, in the order of their importance on a narrow terminal."""
+        """Returns the fields of the line, the most important first, for narrow terminals."""
         seconds, steps_left = values["seconds_per_step"], self._train_steps - step
         fields = [f"step {step:,}/{self._train_steps:,}", f"loss {values['loss']:{_digits(values['loss'])}}"]
         if seconds and steps_left:
@@ -337,7 +337,7 @@ class ProgressLine:
 
 
 def _speed(seconds):
-    """Formats seconds per step, with a unit that suits their size."""
+    """Formats seconds per step, as seconds or as steps per second."""
     if seconds >= 1:
         return f"{seconds:,.1f} s/step"
     return f"{1 / seconds:,.{2 if seconds > 0.1 else 0}f} steps/s"
@@ -348,7 +348,7 @@ def _digits(loss):
 
 
 def _rare(values, shares):
-    """Yields the fields whose values are unusual."""
+    """Yields the fields that are only shown if their values are unusual."""
     if values["skipped_steps"]:
         yield f"skipped {values['skipped_steps']}"
     if values["waiting_for_data"] > _MUCH_WAITING:

@@ -1,4 +1,4 @@
-"""The settings, data and state that the parts of a run share, with the random generators that checkpoints hold."""
+"""The settings, data and state shared by the parts of a run, and the random state saved in checkpoints."""
 
 import contextlib
 import dataclasses
@@ -21,24 +21,24 @@ from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, Evalu
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData, check_lengths, check_reads
 
-# Operations that draw numbers from a state that a run's checkpoints do not hold.
+# Operations that sample from a state that is not saved in a run's checkpoints.
 _DRAWS = re.compile(r"(?!Stateless)(\w*Random\w*|\w*TruncatedNormal|Multinomial|Stateful\w*(Normal|Uniform)\w*|Rng\w+|"
                     r"(Eager)?PyFunc)")  # fmt: skip
-_KNOWN = ("t2t_lite", "keras")  # packages whose layers draw only from generators
+_KNOWN = ("t2t_lite", "keras")  # packages whose layers only sample from generators
 
 
 @dataclasses.dataclass(frozen=True)
 class RunContext:
-    """The facts about a run that are known before its model is built.
+    """The settings, data and devices of a run, which are known before its model is built.
 
     Attributes:
         output_dir: str.
-        config: dict, its `hparams.json`.
+        config: dict, the contents of the run's `hparams.json`.
         hparams: HParams.
-        accumulation: int, batches per replica and step, which may differ from `hparams`.
+        accumulation: int, the number of batches per replica and step, which may differ from `hparams`.
         data: TrainingData.
         replicas: Replicas.
-        evaluation: EvaluationSettings; None: the run is not evaluated.
+        evaluation: EvaluationSettings, or None if the run is not evaluated.
         checkpoints: CheckpointSettings.
         devices: DeviceSettings.
         progress: LogSettings.
@@ -57,33 +57,33 @@ class RunContext:
 
     @functools.cached_property
     def log(self):
-        """The `RunLog`; of several machines only the first one writes to it."""
+        """The `RunLog`, to which only the first machine writes."""
         return RunLog(self.output_dir, is_silent=not self.replicas.is_chief)
 
     @property
     def is_deterministic_gpu(self):
-        """Whether a GPU computes with operations that give the same bits every time."""
+        """Whether a GPU is used with deterministic operations."""
         return self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
 
 
 class TrainingState:
-    """A run's model, optimizer and position in the data, which its checkpoints hold.
+    """The model, optimizer and data position of a run, which are saved in its checkpoints.
 
     Args:
         context: RunContext.
-        train_steps: int, the length of the run, which may determine learning rates.
+        train_steps: int, the length of the run, on which learning rates may depend.
 
     Attributes:
         model: keras.Model, built.
-        optimizer: its Keras optimizer.
+        optimizer: the Keras optimizer of the model.
         train_step: TrainStep.
-        step: tf.Variable, int64 scalar, steps done.
-        batches_read: tf.Variable, int64 scalar, batches of the stream that these steps used.
-        iterator: iterator over the data's batches, at `batches_read`.
-        checkpoints: RunCheckpoints of these objects.
+        step: tf.Variable, int64 scalar, the number of completed steps.
+        batches_read: tf.Variable, int64 scalar, the number of batches that these steps used.
+        iterator: iterator over the batches of the data, at position `batches_read`.
+        checkpoints: RunCheckpoints, which saves these objects.
 
     Raises:
-        UserError: model, data and metrics do not fit together.
+        UserError: if model, data and metrics do not match.
     """
 
     def __init__(self, context, train_steps):
@@ -107,29 +107,22 @@ class TrainingState:
         self.batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self.iterator = iter(data.batches)
         self.checkpoints = RunCheckpoints(
-            context.output_dir,
-            model,
-            self.optimizer,
-            context.checkpoints.keep_checkpoint_max or None,
-            context.checkpoints.keep_checkpoint_every_n_hours,
-            self.train_step.carried,
-            step=self.step,
-            batches_read=self.batches_read,
-            iterator=self.iterator,
-            loss_scale=self.train_step.loss_scale,
+            context.output_dir, model, self.optimizer, context.checkpoints.keep_checkpoint_max or None,
+            context.checkpoints.keep_checkpoint_every_n_hours, self.train_step.carried, step=self.step,
+            batches_read=self.batches_read, iterator=self.iterator, loss_scale=self.train_step.loss_scale,
             generators=trackable(states) if (states := generator_states(model)) else None,
-        )
+        )  # fmt: skip
 
     def set_position(self, step, batches):
-        """Sets the position that a checkpoint saves, which is that after a step with these StepBatches."""
+        """Sets the position to save in a checkpoint: after `step`, which used the StepBatches `batches`."""
         self.step.assign(step)
         self.batches_read.assign(batches.end)
 
 
 def generator_states(model):
-    """Returns {number, as a str: variable}, the states of all `keras.random.SeedGenerator`s of a model's layers.
+    """Returns the states of all `keras.random.SeedGenerator`s in a model's layers, {number as a str: variable}.
 
-    The numbers do not depend on other models of the process. Generators of `t2t_lite.layers.Dropout` are left out.
+    The numbers do not depend on other models in the process. Generators of `t2t_lite.layers.Dropout` are omitted.
     """
     generators = (found for layer in model._flatten_layers() for found in layer._seed_generators)
     own = dict.fromkeys(found for found in generators if not isinstance(found, ScopedSeed))
@@ -137,15 +130,15 @@ def generator_states(model):
 
 
 def layers_that_draw(model):
-    """Returns the class names, a list of str, of a model's layers that have a random generator."""
+    """Returns a list of the class names of layers in a model that have a stateful random generator."""
     return sorted({type(layer).__name__ for layer in model._flatten_layers() if has_own_generator(layer)})
 
 
 def unsaved_state(train_step):
-    """Returns the state that a step uses although no checkpoint holds it: a list of str for the user.
+    """Describes the state that a step uses but checkpoints do not save, as a list of str for the user.
 
-    It searches the graph of the step for operations and variables. A model that has only layers of this package and of
-    Keras is not searched, because all their state is saved.
+    The graph of the step is searched for operations and variables. If a model only has layers from this package and
+    from Keras, it is not searched, because all their state is saved.
 
     Args:
         train_step: TrainStep.
@@ -158,14 +151,14 @@ def unsaved_state(train_step):
     saved = {id(variable) for variable in train_step.variables()}
     variables = {variable.name.partition(":")[0] for variable in graph.variables if id(variable) not in saved}
     return sorted(draws) + [
-        f"variable {name}, which add_weight or an attribute of a layer would save" for name in variables
+        f"variable {name} (checkpoints only save weights and variables of layers)" for name in variables
     ]
 
 
 @contextlib.contextmanager
 def kept_states(model):
-    """Context manager that restores counters of layers and states of generators at its end."""
-    weights = {id(weight) for weight in parameters(model)}  # including frozen ones, which nothing changes
+    """Context manager that restores the counters of layers and the states of generators when it exits."""
+    weights = {id(weight) for weight in parameters(model)}  # including frozen weights, which do not change
     before = [(variable, variable.numpy()) for variable in model.non_trainable_variables if id(variable) not in weights]
     try:
         yield

@@ -1,4 +1,4 @@
-"""The settings of a `Trainer` other than problem, model and hyperparameters, and those that a run remembers.
+"""The settings of a `Trainer` other than problem, model and hyperparameters, and the flags that a run remembers.
 
 A setting with a meaning is also a flag of t2t-trainer, with the same name, default and range.
 """
@@ -14,9 +14,9 @@ from t2t_lite.settings.ranges import setting, settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 EARLY = "eval_early_stopping_"  # prefix of the flags of `EarlyStopping`
-# hparams.json holds the first two in any case; the last one concerns a single process.
+# xla_compile and xla_shapes are stored separately in hparams.json; profile concerns a single process.
 _NOT_REMEMBERED = ("xla_compile", "xla_shapes", "profile")
-_SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # by `translate_all`
+_SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # keys: `translate_all`
 _WITHOUT_EVALUATIONS = "train"
 
 
@@ -27,7 +27,7 @@ class _Checked:
 
 @dataclasses.dataclass(frozen=True)
 class LengthSettings(_Checked):
-    """How long a run trains: the argument of `Trainer.train`."""
+    """The length of a run, which is the argument of `Trainer.train`."""
 
     train_steps: int = setting(
         250_000, limits=ranges.COUNT, meaning="Stop at this step, counted from the start of the run."
@@ -36,34 +36,35 @@ class LengthSettings(_Checked):
 
 @dataclasses.dataclass(frozen=True)
 class EarlyStopping(_Checked):
-    """The rule by which a run stops early: see `t2t_lite.training.monitor`. Flags: eval_early_stopping_…."""
+    """The rule for stopping a run early: see `t2t_lite.training.monitor`. Flags: eval_early_stopping_…."""
 
     steps: int | None = setting(
         None, limits=ranges.STEPS_BETWEEN, meaning="Stop when the metric has not improved within this many steps."
     )
-    metric: str = setting("loss", meaning="The metric of --eval_early_stopping_steps.")
-    metric_delta: float = setting(0.1, limits=ranges.METRIC_MOVE, meaning="The smallest move that counts.")
-    metric_minimize: bool | None = setting(None, meaning="Whether less is better. Default: as the metric declares.")
+    metric: str = setting("loss", meaning="The metric that --eval_early_stopping_steps watches.")
+    metric_delta: float = setting(0.1, limits=ranges.METRIC_MOVE, meaning="The smallest improvement that counts.")
+    metric_minimize: bool | None = setting(None, meaning="Whether lower is better. Default: set by the metric.")
 
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationSettings(_Checked):
-    """How a run is evaluated while it trains.
+    """The settings for evaluations while a run trains.
 
-    Two of them are not flags: `search` is a dict of `SearchOptions` for the outputs (None: the hyperparameters eval_…
-    apply); `translate_all`: whether each evaluation translates the whole dev set, into `<output_dir>/decode`.
+    Two settings are not flags. `search` is a dict of `SearchOptions` for decoding the outputs, or None to use the
+    eval_… hyperparameters. `translate_all` says whether each evaluation translates the whole dev set, into
+    `<output_dir>/decode`.
     """
 
     eval_steps: int = setting(0, limits=ranges.COUNT, meaning="Batches per evaluation; 0: the whole set.")
     eval_stride: int = setting(
-        0, limits=ranges.COUNT, meaning="Language models: slide a window by this many ids and score only these, given "
-        "the ids before them in the text; 0: score each row by itself."
+        0, limits=ranges.COUNT, meaning="Language models: slide a window by this many ids and score only them, given "
+        "the earlier ids in the text; 0: score each row separately."
     )  # fmt: skip
     eval_throttle_seconds: float = setting(
-        0, limits=ranges.SECONDS, meaning="Least time between two evaluations, except the last; 0: none."
+        0, limits=ranges.SECONDS, meaning="Minimum time between evaluations (except the last); 0: none."
     )
     best_checkpoint_metric: str | None = setting(
-        None, meaning="Metric of the model kept in best/. Default: BLEU or a parser's F1, or the loss; none: keep none."
+        None, meaning="Metric that chooses the model in best/. Default: BLEU, a parser's F1, or the loss; none: off."
     )
     early_stopping: EarlyStopping = EarlyStopping()
     search: dict | None = None
@@ -72,13 +73,13 @@ class EvaluationSettings(_Checked):
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointSettings(_Checked):
-    """When a run saves, and what it keeps."""
+    """The settings for when a run saves checkpoints, and which checkpoints it keeps."""
 
     local_eval_frequency: int = setting(
-        1000, limits=ranges.STEPS_BETWEEN, meaning="Steps between checkpoints, with an evaluation each."
+        1000, limits=ranges.STEPS_BETWEEN, meaning="Steps between checkpoints, each of which is evaluated."
     )
     save_checkpoints_secs: float = setting(
-        0, limits=ranges.SECONDS, meaning="Seconds between further checkpoints; 0: none."
+        0, limits=ranges.SECONDS, meaning="Seconds between additional checkpoints; 0: none."
     )
     keep_checkpoint_max: int = setting(
         20, limits=ranges.CHECKPOINTS_KEPT, meaning="Number of recent checkpoints to keep; 0: all."
@@ -90,36 +91,37 @@ class CheckpointSettings(_Checked):
 
 @dataclasses.dataclass(frozen=True)
 class DeviceSettings(_Checked):
-    """The devices of a run, and how it uses them."""
+    """The settings for the devices of a run, and for how the run uses these devices."""
 
     worker_gpu: int = setting(1, limits=ranges.GPUS, meaning="GPUs per machine; 1 falls back to the CPU.")
     logical_cpus: int = setting(
-        0, limits=ranges.LOGICAL_CPUS, meaning="Train on this many CPU replicas instead; 0: off."
+        0, limits=ranges.LOGICAL_CPUS, meaning="Train on this many CPU replicas instead of GPUs; 0: off."
     )
-    deterministic: bool = setting(True, meaning="Use only GPU operations that give the same bits every time.")
+    deterministic: bool = setting(True, meaning="Use only deterministic GPU operations.")
     xla_compile: bool | None = setting(
-        None, meaning="Compile training with XLA, for batches of few shapes. Default: off, or as the run began."
+        None, meaning="Compile training with XLA, for a few batch shapes. Default: off, or as the run started."
     )
     xla_shapes: int | None = setting(
         None,
         limits=ranges.SHAPES,
-        meaning="Most batch shapes that XLA compiles; fewer mean more padding. Default: 16, or as the run began.",
+        meaning="Most batch shapes that XLA compiles; fewer mean more padding. Default: 16, or as the run started.",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class LogSettings(_Checked):
-    """How a run shows its progress."""
+    """The settings for how a run shows its progress."""
 
     log_step_count_steps: int = setting(
         100,
         limits=ranges.STEPS_BETWEEN,
-        meaning="Steps between progress reports in the log, and on stderr unless it is a terminal.",
+        meaning="Steps between progress reports in the log (and on stderr, unless it is a terminal).",
     )
     profile: bool = setting(False, meaning="Write a trace of steps 11 to 15, for TensorBoard's profiler.")
 
 
-# A `Trainer`'s defaults. An argument that is one of these objects means "as in the earlier run".
+# The defaults of `Trainer`'s arguments. If an argument is one of these objects, the settings of the earlier run are
+# kept.
 NOT_GIVEN = {
     "evaluation": EvaluationSettings(),
     "checkpoints": CheckpointSettings(),
@@ -130,11 +132,11 @@ NOT_GIVEN = {
 
 @dataclasses.dataclass(frozen=True)
 class RememberedFlags:
-    """The flags with which a run was started, other than problem, model and hyperparameters: "plan" in `hparams.json`.
+    """The flags that a run was started with, other than problem, model and hyperparameters ("plan" in `hparams.json`).
 
     Attributes:
-        output_dir: str, of the run, for messages.
-        values: {name of a flag of t2t-trainer: JSON value}, which a command or a `Trainer` uses for flags that are not
+        output_dir: str, the output_dir of the run, for messages.
+        values: {flag of t2t-trainer: JSON value}. A command or a `Trainer` uses these values for flags that are not
             given again. Missing flags have their defaults.
     """
 
@@ -143,11 +145,11 @@ class RememberedFlags:
 
     @property
     def path(self):
-        """The file that holds them."""
+        """The path of the file that stores the flags."""
         return os.path.join(self.output_dir, FILE_NAME)
 
     def updated(self, train_steps, evaluation, checkpoints, devices, log, **further):
-        """Returns a copy with the values of a `Trainer`'s arguments; `further` are JSON values."""
+        """Returns a copy that is updated from a `Trainer`'s arguments; `further` are JSON values."""
         values = {"train_steps": train_steps, "schedule": _WITHOUT_EVALUATIONS}
         for settings in filter(None, (checkpoints, devices, log, evaluation)):
             values |= {name: getattr(settings, name) for name in _names(type(settings))}
@@ -158,10 +160,10 @@ class RememberedFlags:
         return dataclasses.replace(self, values=self.values | values | further)
 
     def settings(self):
-        """Returns the `Trainer`'s arguments for these values, {name: settings}, and "train_steps".
+        """Converts the values to arguments for `Trainer`, {name: settings}, including "train_steps".
 
         Raises:
-            UserError: a value of another type, or out of range.
+            UserError: if a value has the wrong type or is out of range.
         """
         with located(self.path):
             found = {name: self._read(type(value)) for name, value in NOT_GIVEN.items() if name != "evaluation"}
@@ -179,58 +181,58 @@ class RememberedFlags:
         return settings(**{name: declared[name].typed(values[f"{prefix}{name}"]) for name in names}, **further)
 
     def restore(self, flags, of_command=()):
-        """Sets flags that were not given to these values.
+        """Restores the remembered values of all flags that the user did not set.
 
         Args:
-            flags: absl's FlagValues of t2t-trainer, modified in place.
-            of_command: names of flags without a corresponding argument of a `Trainer`.
+            flags: absl's FlagValues for t2t-trainer, modified in place.
+            of_command: names of flags that do not correspond to an argument of `Trainer`.
 
         Raises:
-            UserError: a value is invalid for its flag.
+            UserError: if a value is invalid for its flag.
         """
         values = dict(self.values)
         if "search" in values:
             values["decode_hparams"] = ",".join(f"{name}={v}" for name, v in (values.pop("search") or {}).items())
         if flags["worker_gpu"].present:
-            values.pop("logical_cpus", None)  # they would replace GPUs
+            values.pop("logical_cpus", None)  # logical CPUs would replace the GPUs
         with located(self.path):
             for name in {*_DEFAULTS, "decode_hparams", *of_command} & values.keys():
                 flags[name].recall(values[name])
 
     def warn_of_no_steps(self, config, train_steps):
-        """Warns if a run, whose `hparams.json` is `config`, does not know its number of steps."""
+        """Warns if the number of steps is not stored in `config`, the `hparams.json` of a run."""
         if config and "plan" not in config:
             _LOGGER.warning(
-                f"{self.path}: does not hold the number of steps, so that train_steps={train_steps:,}, the default. "
-                "Expected --train_steps=N, as when the run was started."
+                f"{self.path} does not have the number of steps, so the default is used, train_steps={train_steps:,}. "
+                "Set --train_steps=N as when the run was started."
             )
 
     def __str__(self):
-        """Formats the steps, and the flags that differ from their defaults, for the log."""
+        """Formats the number of steps, and the flags that differ from their defaults, for the log."""
         values = self.values
         other = [n for n, value in values.items() if (value != _DEFAULTS[n] if n in _DEFAULTS else value)]
         return ", ".join(f"{name}={values[name]}" for name in dict.fromkeys(["train_steps", *other]))
 
     def log_changes(self, now, optimizer):
-        """Logs which flags of a resumed run have changed; returns them, {name: [old, new]}.
+        """Logs which flags of a resumed run have changed; returns {name: [old, new]}.
 
         Args:
-            now: RememberedFlags.
+            now: RememberedFlags, with the current values.
             optimizer: the run's optimizer, built and restored, with the schedule of `now`.
         """
-        from t2t_lite.training.optimization.schedules import describe_other_length  # it needs Keras
+        from t2t_lite.training.optimization.schedules import describe_other_length  # imports Keras
 
         changed = {n: [old, now.values[n]] for n, old in self.values.items() if old != now.values[n]}
         if changed:
             differing = ", ".join(f"{name}: {old} -> {new}" for name, (old, new) in changed.items())
-            _LOGGER.info(f"unlike before: {differing}")
+            _LOGGER.info(f"changed settings: {differing}")
         if "train_steps" in changed and (other := describe_other_length(optimizer, self.values["train_steps"])):
             _LOGGER.warning(other)
         return changed
 
 
 def _names(settings):
-    """Returns the names of a class's settings that a run remembers."""
+    """Returns the names of the settings in a class that a run remembers."""
     declared = settings_of(settings).values()
     return [setting.name for setting in declared if setting.meaning and setting.name not in _NOT_REMEMBERED]
 

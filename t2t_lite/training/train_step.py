@@ -1,4 +1,4 @@
-"""One optimizer step over all replicas, normalized by the global numbers of ids, in one trace."""
+"""The training step: one optimizer update over all replicas, normalized by the global numbers of ids."""
 
 import itertools
 from typing import NamedTuple
@@ -14,12 +14,12 @@ from t2t_lite.training.optimization.stability import is_to_blame, make_loss_scal
 
 
 class PlacedBatches(NamedTuple):
-    """The inputs of a step, on the devices that need them.
+    """The inputs of a training step, placed on the devices that use them.
 
     Attributes:
-        batches: list of dicts of int64 features, for this machine's replicas, each on its replica's device.
-        counts: {feature: float32 scalar}, the step's non-zero ids over all machines, in host memory.
-        first: int32 scalar, index in the stream of the step's first batch over all machines, in host memory.
+        batches: list of dicts of int64 features for this machine's replicas, each on the device of its replica.
+        counts: {feature: float32 scalar}, the number of non-zero ids in the step on all machines, in host memory.
+        first: int32 scalar, the index in the data stream of the step's first batch on all machines, in host memory.
     """
 
     batches: list
@@ -28,31 +28,30 @@ class PlacedBatches(NamedTuple):
 
 
 class TrainStep:
-    """Takes `replicas x accumulation` batches of the stream and applies one update.
+    """A training step, which computes gradients on `replicas x accumulation` batches and applies one update.
 
-    The loss of a feature is the sum over its ids divided by the step's GLOBAL number of them; gradients are summed over
-    replicas and accumulated batches. N replicas, or N accumulated batches, therefore give the same update as one batch
-    of all rows.
+    The loss of a feature is the sum over its ids, divided by the GLOBAL number of its ids in the step. Gradients are
+    summed over replicas and accumulated batches. So N replicas or N accumulated batches give the same update as a
+    single batch with all rows.
 
     Args:
-        model: keras.Model that maps a dict of features to outputs as `named_outputs` reads them, built under the
-            strategy's scope.
-        optimizer: Keras optimizer, built under that scope.
+        model: keras.Model that maps a dict of features to outputs for `named_outputs`, built in the strategy's scope.
+        optimizer: Keras optimizer, built in the same scope.
         replicas: Replicas.
-        hparams: HParams: label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed, max_skipped_steps
-            are used.
-        xla_compile: bool, whether XLA compiles the gradient of a batch, once per shape and replica, when the shape
-            first occurs.
-        features: {feature: rank} of a batch: 2 for [rows, length], 1 for [rows].
-        avoids_scatter: bool, whether gradients of look-ups are matrix products: a deterministic scatter that XLA
-            compiles for a GPU processes one row after the other.
-        carried: CarriedState of a model that carries a state from step to step, or None. Batch b of a step reads the
-            state that batch b of the previous step returned.
+        hparams: HParams, of which label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed and
+            max_skipped_steps are used.
+        xla_compile: bool, whether XLA compiles the gradient computation, once per batch shape and replica, when the
+            shape first occurs.
+        features: {feature: rank} of a batch, where the rank is 2 for [rows, length] and 1 for [rows].
+        avoids_scatter: bool, whether gradients of embedding lookups are matrix products, because a deterministic
+            scatter compiled by XLA for a GPU processes one row after another.
+        carried: CarriedState if the model carries a state from step to step, otherwise None. Batch b of a step reads
+            the state that batch b of the previous step returned.
 
     Attributes:
-        batches_a_step: int, number of the stream's batches per step.
-        loss_scale: LossScale, or None without float16.
-        traces: int, how often the step was traced, which is once for all shapes.
+        batches_a_step: int, the number of batches per step.
+        loss_scale: LossScale for float16, otherwise None.
+        traces: int, how often the step was traced: once for all shapes.
     """
 
     def __init__(
@@ -81,28 +80,29 @@ class TrainStep:
         self.accumulation = hparams.gradient_accumulation_steps
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
-        # On one device, XLA also compiles the update, without a branch. With replicas a collective operation precedes
-        # the update, and the host takes the branch.
+        # On one device, XLA also compiles the update, without a branch. With replicas, a collective operation comes
+        # before the update, and the branch is taken on the host.
         self._compiles_update = xla_compile and replicas.strategy is None
         with tf.device(replicas.devices[0] if self._compiles_update else "CPU:0"):
             self._skipped_in_a_row = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_in_a_row")
             self.loss_scale = make_loss_scale(hparams)
         batch = {feature: tf.TensorSpec([None] * rank, tf.int64) for feature, rank in features.items()}
-        # The dtype of a batch's index in the stream. int32 stays on the host, which sends dropout's seeds.
+        # The dtype of a batch's index in the stream. int32 stays on the host, where the seeds of dropout are computed.
         self._index = tf.int64 if xla_compile else tf.int32
         number = tf.TensorSpec([], tf.float32)
         scalars = [dict.fromkeys(features, number), tf.TensorSpec([], tf.int32), number]
-        # One signature for all shapes, since tracing a base model takes ten seconds. Without autograph, which reads
-        # source files while the program runs, when they may have been replaced.
+        # One signature for all shapes, since tracing the base model takes ten seconds. Autograph is off because it
+        # reads source files at run time, when they may have been replaced.
         lanes, state = len(replicas.devices) * self.accumulation, carried.spec if carried else ()
         signature = [[batch] * lanes, *scalars, [state] * lanes]
         self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
-        # Traced once per replica and called once per batch; inlined, the graph would grow with the accumulation.
+        # Traced once per replica and called once per batch. If it were inlined, the graph would grow with the
+        # accumulation.
         self._batch_gradients = tf.function(
             self._traced_batch,
             input_signature=[batch, scalars[0], tf.TensorSpec([], self._index), number, state],
             autograph=False,
-            jit_compile=xla_compile or None,  # False would exclude it from a caller's compilation
+            jit_compile=xla_compile or None,  # False would exclude this function if a caller is compiled
             experimental_attributes={"_noinline": True},
         )
         self._update = self._traced_update
@@ -110,11 +110,11 @@ class TrainStep:
             self._update = tf.function(self._traced_update, autograph=False, jit_compile=True)
 
     def place(self, batches):
-        """Copies the batches of a step to the devices of the replicas that take them.
+        """Copies the batches of a step to the devices of their replicas.
 
-        The ids are int64, because TensorFlow keeps int32 arguments of functions in host memory, and compares int32
-        there, even if everything else is on a GPU (tensorflow/core/framework/types.h, MTypeFromDType). A step with
-        int32 ids would begin with copies.
+        The ids become int64, because TensorFlow keeps int32 arguments of functions in host memory, and also compares
+        int32 tensors there, even if everything else is on a GPU (tensorflow/core/framework/types.h, MTypeFromDType).
+        With int32 ids, a step would begin with copies.
 
         Args:
             batches: StepBatches.
@@ -139,11 +139,11 @@ class TrainStep:
             stop: bool, whether this machine wants to stop after the step.
 
         Returns:
-            dict of float32 scalars, on the device until they are fetched: "objective", "nats", "cost", "added" and
+            A dict of float32 scalars, on the device until they are fetched: "objective", "nats", "cost", "added" and
             "shares" (dicts, as in `objectives.Sums`; shares are vectors), "gradient_norm" (global, before clipping),
-            "skipped" (1.0 if the loss or the gradient was not finite, so that no weight was changed), "stops" (more
-            than 0 if any machine wants to stop); in float16 also the step's "loss_scale". After `max_skipped_steps`
-            skipped steps in a row that no lower loss scale could prevent, steps change nothing.
+            "skipped" (1.0 if the loss or the gradient was not finite, so weights were not changed), "stops" (more than
+            0 if any machine wants to stop), and in float16 the step's "loss_scale". After `max_skipped_steps` skipped
+            steps in a row that a lower loss scale could not prevent, further steps have no effect.
         """
         with tf.device("CPU:0"):
             stop = tf.constant(float(stop))
@@ -160,7 +160,7 @@ class TrainStep:
         return self._step.get_concrete_function().graph
 
     def variables(self):
-        """Returns the TensorFlow variables, with their copies, on which a step depends and which checkpoints hold."""
+        """Returns the TensorFlow variables, including replica copies, that a step uses and that checkpoints save."""
         own = [self._skipped_in_a_row, *(self.loss_scale.variables if self.loss_scale else ())]
         found = [*(variable.value for variable in (*self.model.variables, *self.optimizer.variables)), *own]
         copies = [] if self.replicas.strategy is None else map(self.replicas.strategy.experimental_local_results, found)
@@ -173,13 +173,13 @@ class TrainStep:
         return [self.replicas.first(gradient) / self._scale() for gradient in gradients]
 
     def compile_for(self, batch):
-        """Compiles the gradient for the shape of a batch.
+        """Compiles the gradient computation for the shape of a batch.
 
         Args:
             batch: {feature: int [rows, length] or [rows]}.
 
         Raises:
-            tf.errors.OpError: XLA cannot compile the model.
+            tf.errors.OpError: if XLA cannot compile the model.
         """
         batch = {feature: tf.cast(ids, tf.int64) for feature, ids in batch.items()}
         counts, state = dict.fromkeys(self.features, tf.constant(1.0)), self._states()[0]
@@ -196,12 +196,13 @@ class TrainStep:
         return self._update(*sums, scale, states, new_states)
 
     def _traced_update(self, gradients, sums, stops, scale, states, new_states):
-        """Updates the weights from the results of `_global_sums`; returns (metrics, the lanes' states)."""
+        """Updates the weights from the results of `_global_sums`; returns (metrics, states by lane)."""
         gradients, metrics = self.replicas.run(self._clipped, gradients, sums, stops, scale)
         # All replicas have the same sums and therefore the same metrics.
         metrics = tf.nest.map_structure(self.replicas.first, metrics)
-        # Metrics are examined later. Until then the state stays as it was at the last of too many skipped steps.
-        with tf.device(None if self._compiles_update else "CPU:0"):  # only one number is copied there
+        # Metrics are checked later. Until then, if too many steps were skipped, the state stays as after the last of
+        # them.
+        with tf.device(None if self._compiles_update else "CPU:0"):  # only one number is copied to the host
             in_a_row = self._skipped_in_a_row.read_value()
             is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
             is_left_out = is_frozen | is_skipped
@@ -216,7 +217,7 @@ class TrainStep:
         return metrics, self._states_unless(is_left_out, states, new_states)
 
     def _states_unless(self, is_left_out, states, new_states):
-        """Returns the lanes' new states, or the old ones if the step is left out, each on its lane's device."""
+        """Returns the new state of each lane, or the old state if the step is skipped, on the device of the lane."""
         kept = []
         for lane, pair in enumerate(zip(states, new_states, strict=True)):
             device = None if self._compiles_update else self.replicas.devices[lane // self.accumulation]
@@ -234,7 +235,8 @@ class TrainStep:
         if not self._compiles_update:
             tf.cond(is_skipped, lambda: None, lambda: self._apply(gradients))
             return
-        # With a branch, the device would wait for the host. XLA updates and selects in one pass over a variable.
+        # With a branch, the device would wait for the host. Without a branch, XLA updates and selects in one pass over
+        # a variable.
         state = [variable.value for variable in [*self.model.trainable_variables, *self.optimizer.variables]]
         before = [variable.read_value() for variable in state]
         self._apply(gradients)
@@ -242,10 +244,10 @@ class TrainStep:
             variable.assign(tf.where(is_skipped, old, variable))
 
     def _clipped(self, gradients, sums, stops, scale):
-        """Returns (gradients, metrics) of one replica, from its copy of the global sums, and the loss scale."""
+        """Clips the gradients of one replica; returns (gradients, metrics) from its copy of the global sums."""
         if self.loss_scale is not None:
             gradients = [gradient / scale for gradient in gradients]
-        # LoRA is in float32 even if the other weights are in half precision.
+        # LoRA matrices are float32 even if the other weights have half precision.
         is_mixed = len({gradient.dtype for gradient in gradients}) > 1
         summed = [tf.cast(gradient, tf.float32) for gradient in gradients] if is_mixed else gradients
         norm = tf.linalg.global_norm(summed)
@@ -255,17 +257,19 @@ class TrainStep:
             clipped, _ = tf.clip_by_global_norm(summed, self.hparams.clip_grad_norm, use_norm=norm)
             gradients = [tf.cast(value, old.dtype) for value, old in zip(clipped, gradients, strict=True)]
         skipped = 1.0 - tf.cast(finite, tf.float32)
-        norm = tf.cast(norm, tf.float32)  # its dtype was that of the weights; `fetch` stacks all metrics
+        norm = tf.cast(norm, tf.float32)  # from the dtype of the weights, because `fetch` stacks all metrics
         return gradients, {**sums._asdict(), "gradient_norm": norm, "skipped": skipped, "stops": stops}
 
     def _global_sums(self, batches, counts, first_batch, scale, stop, states):
-        """Returns ((gradients, Sums, stops), states): sums over replicas, each on its own device, and states by lane.
+        """Returns ((gradients, Sums, stops), states): sums over replicas, with a copy on each device, and states by
+        lane.
 
-        Gradients are those of the scaled loss. The Sums are neither scaled nor divided by counts.
+        The gradients are of the scaled loss. The Sums are neither scaled nor divided by counts.
         """
 
         def on_replica(batches, counts, first_batch, scale, stop, states):
-            # Every replica gets all batches and selects those on its device by its id, which is known during tracing.
+            # Every replica receives all batches, and selects the batches on its device by its id, which is known in
+            # tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
             begin = (replica - self.replicas.first_replica) * self.accumulation
@@ -277,10 +281,11 @@ class TrainStep:
         return self.replicas.all_reduce(sums), self.replicas.in_turn(states)
 
     def _replica_gradients(self, replica, batches, states, counts, first_batch, scale):
-        """Returns (gradients, Sums, new states) of one replica's batches; `replica` is a number over all machines."""
+        """Returns (gradients, Sums, new states) for one replica's batches; replicas are numbered over all machines."""
         sums, new_states = (), []
         for i, (batch, state) in enumerate(zip(batches, states, strict=True), replica * self.accumulation):
-            # Sequential, because TensorFlow would run the batches in parallel and hold the activations of all of them.
+            # Batches run one after another; in parallel, TensorFlow would hold the activations of all batches at the
+            # same time.
             with tf.control_dependencies(tf.nest.flatten(sums)):
                 index = tf.cast(first_batch + i, self._index)
                 *one, state = self._batch_gradients(batch, counts, index, scale, state)
@@ -289,11 +294,12 @@ class TrainStep:
         return *sums, new_states
 
     def _traced_batch(self, batch, counts, index, scale, state):
-        """Returns (gradients of the scaled loss, Sums, new state) of the stream's batch with this index."""
+        """Returns (gradients of the scaled loss, Sums, new state) for the batch with this index in the stream."""
         variables = [v.value for v in self.model.trainable_variables]
-        # The gradient is computed inside, because recompute_grad samples dropout masks again.
+        # The gradient is computed inside this context, because recompute_grad samples dropout masks again.
         with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
-            # Nothing is kept for gradients of frozen weights, or of layers below all trained ones.
+            # Only trainable variables are watched, so nothing is stored for frozen weights or for layers below all
+            # trained layers.
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(variables)
                 outputs = self.model(with_state(self.model, batch, state, training=True), training=True)
@@ -301,6 +307,7 @@ class TrainStep:
                 sums = sums._replace(added=layer_losses(self.model, self.batches_a_step))
                 loss = mean_loss(sums, counts) * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
-        # The look-up's gradient is sparse, that of the tied softmax dense; they can only be added as dense tensors.
+        # The gradient of a lookup is sparse, but the gradient of the tied output layer is dense. Both can only be added
+        # as dense tensors.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return gradients, sums, next_state(outputs, state)

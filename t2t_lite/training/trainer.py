@@ -1,4 +1,4 @@
-"""The trainer: sets up a run on one device or several replicas, or resumes it (mirrors utils/trainer_lib.py)."""
+"""The trainer, which starts or resumes a run on one device or several replicas (mirrors utils/trainer_lib.py)."""
 
 import contextlib
 import dataclasses
@@ -64,39 +64,41 @@ _SAYS_THAT_IT_STOPS = functools.partial(
 
 @dataclasses.dataclass
 class Trainer:
-    """Trains a registered model on a registered problem, in one output_dir.
+    """Trains a registered model on a registered problem, in an output_dir.
 
-    Calling `train` again, in this process or another, continues from the newest checkpoint. The result is bit for bit
-    that of a run that was never interrupted.
+    Calling `train` again, in this process or in another, continues from the newest checkpoint. The result is bit for
+    bit the same as without an interruption.
 
     Args:
-        problem: str, name of the problem. None means that of the run in output_dir, also for the next three.
-        model: str, name of the model; None for a new run: that of its set or task, such as "transformer".
-        hparams: HParams, the name of a set, or None: those of `hparams_set`.
-        hparams_set: str, name of the set.
-        data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
-        output_dir: str, for checkpoints and logs.
-        evaluation: EvaluationSettings; None: do not evaluate while training. Without this argument, a resumed run keeps
-            its settings, and a new one has the defaults; likewise for the next three.
+        problem: str, the name of the problem. If None, the problem of the run in output_dir. The same applies to the
+            next three arguments.
+        model: str, the name of the model. If None, a new run uses the model of its hparams set or task, such as
+            "transformer".
+        hparams: HParams, or the name of an hparams set. If None, a new run uses the hyperparameters of `hparams_set`.
+        hparams_set: str, the name of the hparams set.
+        data_dir: str, the folder where t2t-datagen wrote the records and the vocabulary.
+        output_dir: str, the folder for checkpoints and logs.
+        evaluation: EvaluationSettings, or None to not evaluate while training. Without this argument, a resumed run
+            keeps its settings, and a new run has the defaults. The same applies to the next three arguments.
         checkpoints: CheckpointSettings.
         devices: DeviceSettings.
         log: LogSettings.
-        inexact: tuple of str, further settings of the caller that make the run irreproducible, for the log.
+        inexact: tuple of str, other settings of the caller that make the run irreproducible, for the log.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
-        keep_batches_a_step: bool, whether a run resumed on another number of replicas adjusts its accumulation so that
-            its steps stay the same; False: accumulate as in `hparams` (with allow_hparams_change).
-        warm_start_from: str, a checkpoint or another run's output_dir; a new run starts with its weights.
-        usr_dir: str, the user's folder, stored for later commands.
-        flags_text: str, the contents of `flags.txt`.
-        also_asked: dict, further settings of the caller, JSON values, which the run remembers; None: none.
-        remembers: bool, whether the run remembers its settings; False: this is only a trial of the set-up.
-        stop_when: function of the evaluations so far, a list of (step, {metric: value}) as `monitor.history` returns
-            it, called after each evaluation; it returns why to stop early, a str, or None.
+        keep_batches_a_step: bool, whether a run that is resumed on another number of replicas adjusts its accumulation
+            so that its steps stay the same. If False, it accumulates as set in `hparams` (with allow_hparams_change).
+        warm_start_from: str, a checkpoint or the output_dir of another run, whose weights a new run starts with.
+        usr_dir: str, the user's --t2t_usr_dir, stored for later commands.
+        flags_text: str, the contents to write to `flags.txt`.
+        also_asked: dict of JSON values, other settings of the caller that the run should remember, or None.
+        remembers: bool, whether the run remembers its settings. False is for trying out a setup.
+        stop_when: function that is called after each evaluation with all evaluations so far, a list of (step, {metric:
+            value}) from `monitor.history`. It returns the reason to stop early, a str, or None.
 
     Attributes:
         ended_by: str, why `train` returned: "train_steps", "early_stopping" or "signal".
-        was_signalled: bool, whether a signal arrived while it trained, even after the last step.
-        trained: keras.Model that `train` built, with the weights of the last step.
+        was_signalled: bool, whether a signal arrived during training, even after the last step.
+        trained: the keras.Model built by `train`, with the weights of the last step.
 
     Example:
         >>> Trainer(problem="translate_ende_phrasebook", hparams_set="transformer_tiny",
@@ -126,17 +128,19 @@ class Trainer:
     def train(self, train_steps: int | None = None) -> dict[str, float]:
         """Trains until step `train_steps`, counted from the start of the run.
 
-        SIGTERM, SIGINT, SIGHUP and SIGUSR1 save a checkpoint and end the run early (a second one ends it at once).
+        On SIGTERM, SIGINT, SIGHUP or SIGUSR1, the run saves a checkpoint and ends early. A second signal ends it
+        immediately.
 
         Args:
-            train_steps: int from 0; None: the number that the run in output_dir remembers, or 250,000 for a new run.
+            train_steps: int, at least 0. Defaults to the number that the run in output_dir remembers, or to 250,000 for
+                a new run.
 
         Returns:
-            dict of the last evaluation's metrics; empty without an evaluation.
+            The metrics of the last evaluation, a dict, which is empty without an evaluation.
 
         Raises:
-            UserError: settings, data and folder do not fit together.
-            Failure: the loss stayed non-finite, or a checkpoint could not be saved.
+            UserError: if settings, data and output_dir do not match.
+            Failure: if the loss stayed non-finite, or a checkpoint could not be saved.
         """
         if train_steps is not None:
             train_steps = LengthSettings(train_steps).train_steps
@@ -158,13 +162,13 @@ class Trainer:
             return metrics
 
     def evaluate(self, split: str = DatasetSplit.EVAL) -> dict[str, float]:
-        """Evaluates the newest checkpoint; returns its metrics. They go to `eval.log` and TensorBoard.
+        """Evaluates the newest checkpoint; returns its metrics, and writes them to `eval.log` and TensorBoard.
 
         Args:
-            split: of `DatasetSplit`; "dev" is "eval".
+            split: str, a name in `DatasetSplit`, or "dev" for "eval".
 
         Raises:
-            UserError: the checkpoint is missing, or the split is unknown.
+            UserError: if the checkpoint is missing, or the split is unknown.
         """
         settings = self.evaluation or EvaluationSettings()
 
@@ -177,12 +181,12 @@ class Trainer:
     # Set-up.
 
     def check(self):
-        """Checks names, settings and data, as `train` does first; writes nothing. Raises `UserError`."""
+        """Checks names, settings and data, as `train` does first, without writing files. Raises `UserError`."""
         check_tensorflow("Trainer")
         given = self.problem, self.model, self.hparams, self.hparams_set
         settings = run_directory.fill_in_settings(self.output_dir, *given)
         self.problem, self.model, self.hparams, self.hparams_set = settings
-        run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before its data
+        run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before data
         hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
         self.hparams = registry.problem(self.problem).model_hparams(hparams)
         before = read_run_config(self.output_dir)
@@ -196,15 +200,15 @@ class Trainer:
         shapes = self.devices.xla_shapes or (before or {}).get("xla_shapes", MOST_SHAPES)
         if compiles:
             set_xla_flags()
-        replicas = choose_replicas(self.devices.worker_gpu, self.devices.logical_cpus)  # before any tensor
+        replicas = choose_replicas(self.devices.worker_gpu, self.devices.logical_cpus)  # before any tensor is created
         has_gpu = bool(tf.config.get_visible_devices("GPU"))
         if has_gpu and self.devices.deterministic:
             tf.config.experimental.enable_op_determinism()
         if has_gpu and not compiles:
             _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/gpus.md.")
-        # Seeds the initial weights; the order of the data has another seed.
+        # This seed is for the initial weights; the order of the data has a separate seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
-        # The accumulation keeps the steps of an earlier run the same.
+        # The accumulation is adjusted so that the steps are the same as earlier in the run.
         count, keep = replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
         accumulation = run_directory.accumulation_for(count, wanted, before, keep)
@@ -229,7 +233,7 @@ class Trainer:
         )  # fmt: skip
 
     def _remember(self, train_steps):
-        """Combines the given settings with those that the run remembers; returns the number of steps."""
+        """Combines the given settings with the settings that the run remembers; returns the number of steps."""
         if train_steps is None:
             train_steps = self._before.settings()["train_steps"]
             self._before.warn_of_no_steps(read_run_config(self.output_dir), train_steps)
@@ -240,8 +244,8 @@ class Trainer:
         return train_steps
 
     def _build(self, train_steps):
-        """Builds the model, its optimizer and everything else that a checkpoint holds, and what monitors them."""
-        # In a trial, steps have the learning rate that they would have in the run.
+        """Builds the training state (such as model and optimizer) and the monitor of the run."""
+        # When trying out a setup, steps have the same learning rate as in the run itself.
         length = train_steps if self.remembers else max(train_steps, self._before.values.get("train_steps", 0))
         self._state = TrainingState(self._context, length)
         self.trained = self._state.model
@@ -249,7 +253,7 @@ class Trainer:
         self._monitor = self._make_monitor()
 
     def _compare(self):
-        """Raises `UserError` if machines differ, or if settings change that must stay the same."""
+        """Raises `UserError` if machines differ, or settings have changed that must stay the same."""
         config, check_same = self._context.config, self._context.replicas.check_same
         values = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
         check_same(values | config["hparams"], "problem, model and hyperparameters")
@@ -261,14 +265,14 @@ class Trainer:
     def _announce(self, train_steps):
         gives_up = list(self.inexact)
         if not self.devices.deterministic:
-            gives_up.append("--nodeterministic: for speed, GPU operations may add in another order")
+            gives_up.append("--nodeterministic: GPU operations may add in another order, which is faster")
         settings = self.evaluation or EvaluationSettings()
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: the step at which the run stops early depends on the clock")
         goes_on = int(self._state.step) < train_steps
         if goes_on:
             for what in unsaved_state(self._state.train_step):
-                gives_up.append(f"{what}: unlike that of keras.random.SeedGenerator, its state is not saved")
+                gives_up.append(f"{what}: its state is not saved, unlike the state of keras.random.SeedGenerator")
         announce(self._context, self._state.train_step, gives_up)
         if self.remembers and goes_on and self._context.replicas.is_chief:
             for line in describe_short_run(self._state.optimizer):
@@ -281,12 +285,12 @@ class Trainer:
             _LOGGER.info(describe_unfreezing([w.path for w in parameters(self.trained)], steps, train_steps))
 
     def _warm_start(self):
-        """Loads the weights of another run into a new one; returns facts for the log."""
+        """Loads the weights of another run into a new run; returns facts for the log."""
         if self._state.checkpoints.latest:
             if self.warm_start_from:
-                _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, {self.output_dir} has checkpoints")
+                _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used; {self.output_dir} has checkpoints")
             return {}
-        # A run that ended before its first checkpoint starts again with the same weights.
+        # A run that ended before its first checkpoint restarts from the same weights.
         if not (source := self.warm_start_from or self._before.values.get("warm_start_from")):
             if self.hparams.frozen or self.hparams.lora_rank:
                 _LOGGER.warning("Without --warm_start_from, frozen weights keep their initial values.")
@@ -297,7 +301,7 @@ class Trainer:
         return facts
 
     def _restore(self):
-        """Restores the newest checkpoint; returns its path or None, and {path of an unreadable newer one: reason}."""
+        """Restores the newest readable checkpoint; returns its path or None, and {unreadable newer path: reason}."""
         skip = ("iterator", "state") if self._stream_changed else ()
         path, damaged = self._state.checkpoints.restore_latest(skip=skip)
         self._context.replicas.check_same([int(self._state.step), path and os.path.basename(path)], "checkpoints")
@@ -306,9 +310,9 @@ class Trainer:
         return path, damaged
 
     def _write_settings(self, damaged):
-        """Writes settings and vocabulary into output_dir, after all checks, and sets damaged checkpoints aside."""
+        """Writes settings and vocabulary to output_dir, after all checks, and renames damaged checkpoints."""
         for why in damaged.values():
-            _LOGGER.warning(f"{why} It is renamed to damaged-…, and the previous checkpoint is used.")
+            _LOGGER.warning(f"{why} The checkpoint is renamed to damaged-…, and the previous checkpoint is used.")
         if self._context.replicas.is_chief:
             write_run_config(self.output_dir, self._context.config)
             copy_files(self._context.data.encoder_files, self.output_dir)
@@ -318,7 +322,7 @@ class Trainer:
                 write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
 
     def _log_start(self, path, warm_start_facts):
-        """Logs that the run starts or is resumed from the checkpoint `path`, and its settings."""
+        """Logs that the run starts, or is resumed from the checkpoint `path`, with its settings."""
         log, state = self._context.log, self._state
         step, batch = int(state.step), int(state.batches_read)
         log.forget_events_after(step)
@@ -334,10 +338,13 @@ class Trainer:
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")
         _LOGGER.info(f"flags of the run: {self._flags}")
         if self._stream_changed:
-            _LOGGER.info(f"the data start from their beginning, since these changed: {', '.join(self._stream_changed)}")
+            _LOGGER.info(
+                "the data are read from the beginning, because these settings changed: "
+                f"{', '.join(self._stream_changed)}"
+            )
         if generator_states(self.trained) and not holds(path, "generators"):
             _LOGGER.warning(
-                f"{path} lacks the random states of {', '.join(layers_that_draw(self.trained))}: they restart"
+                f"{path} lacks the random states of {', '.join(layers_that_draw(self.trained))}, which start again"
             )
         if (scale := state.train_step.loss_scale) and not holds(path, "loss_scale"):
             _LOGGER.info(f"{path} was not trained in float16: the loss scale starts at {float(scale.value):,.0f}")

@@ -1,4 +1,4 @@
-"""The data of a run, checked before a model is built, and the batches of its steps, placed on their devices."""
+"""Opens and checks the training data of a run, and provides the batches of its steps on their devices."""
 
 import concurrent.futures
 import contextlib
@@ -30,22 +30,22 @@ _EXAMPLES_FOR_A_SHARE = 1000
 
 @dataclasses.dataclass(frozen=True)
 class TrainingData:
-    """The data that training reads.
+    """The training data of a run, with its vocabularies, records and batches.
 
     Attributes:
         problem: Problem.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
-        encoder_files: {name: path} of the files that a run needs for the encoders.
-        vocab_size: int, of the inputs, or of both sides.
-        target_vocab_size: int; None if both sides share one vocabulary.
-        records, dev_records: Records.
-        examples: int, training examples within the limits of length.
-        dropped: int, training examples outside those limits.
-        cut: {split: int}, examples that are truncated to those limits.
-        max_length: int, the upper limit, in ids with EOS.
-        source: ExampleBatches.
-        batches: tf.data.Dataset, the endless stream of one replica's batches.
-        ladder: WidthLadder of the batches' shapes; None: any shapes.
+        encoder_files: {name: path}, the files that a run needs for its encoders.
+        vocab_size: int, the vocabulary size of the inputs, or of both sides if shared.
+        target_vocab_size: int, the vocabulary size of the targets, or None if both sides share one vocabulary.
+        records, dev_records: Records of the training set and the dev set.
+        examples: int, the number of training examples within the length limits.
+        dropped: int, the number of training examples outside the length limits.
+        cut: {split: int}, the number of examples that are truncated to the length limits.
+        max_length: int, the upper length limit, in ids including EOS.
+        source: ExampleBatches, from which `batches` come.
+        batches: tf.data.Dataset, an endless stream of batches for one replica.
+        ladder: WidthLadder with the shapes of batches, or None if shapes are not limited.
     """
 
     problem: Problem
@@ -65,19 +65,19 @@ class TrainingData:
 
 
 def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=ExampleBatches, lanes=None):
-    """Returns the TrainingData of a run; writes nothing.
+    """Opens and checks the TrainingData of a run, without writing files.
 
     Args:
-        problem: str, its name.
+        problem: str, the name of the problem.
         hparams: HParams.
-        data_dir: str, the folder in which t2t-datagen wrote.
-        most_shapes: int, largest number of batch shapes, for XLA; None: any number.
-        batches: class of the batches: see `batches_of`.
-        lanes: the result of its `lanes_of`.
+        data_dir: str, the folder where t2t-datagen wrote the data.
+        most_shapes: int, the largest number of batch shapes, for XLA, or None for no limit.
+        batches: the class of batches: see `batches_of`.
+        lanes: the result of the class's `lanes_of`.
 
     Raises:
-        UserError: the problem is unknown, data are missing or do not fit together, or no example is within the limits
-            of length; or as `batches`.
+        UserError: if the problem is unknown, data are missing or do not match, or no example is within the length
+            limits; also errors from `batches`.
     """
     problem = registry.problem(problem)
     encoders = problem.get_feature_encoders(data_dir)
@@ -95,10 +95,10 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
 
 
 def several_sentences(data):
-    """Returns the share of the first thousand training examples whose inputs have several sentences.
+    """Returns the proportion of the first thousand training examples whose inputs have several sentences.
 
-    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.sentence_parts.splits_sentences`. It is
-    None if the texts are not natural language.
+    The run remembers this number, which decides whether decoding splits texts into sentences: see
+    `t2t_lite.decoding.sentence_parts.splits_sentences`. The result is None if the texts are not natural language.
 
     Args:
         data: TrainingData.
@@ -113,39 +113,39 @@ def several_sentences(data):
 
 
 def _of_another_rank(feature, features):
-    """Describes a feature that a model reads with another rank, for a message; "" if the problem lacks it."""
+    """Describes a feature whose rank differs from what a model reads, for a message; "" if the problem lacks it."""
     shape = {1: "a number per example", 2: "a row of ids per example"}.get(features.get(feature))
     return f", whose {feature} are {shape}" if shape else ""
 
 
 def check_reads(model, problem):
-    """Raises `UserError` unless the batches of a problem have the features that a model reads, each with its rank."""
+    """Raises `UserError` if a problem's batches lack a feature that a model reads, or a feature has another rank."""
     wanted = model.features if isinstance(model, SequenceModel) else {}
     features = batch_features(problem, type(model))
     if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:
         raise UserError(
-            f"{type(model).__name__}: reads {', '.join(wanted)}; {problem.full_name} has {', '.join(problem.features)}"
-            f"{_of_another_rank(wrong[0], features)}. Expected a model, or settings of it such as sentence_classes, "
-            "for this problem."
+            f"{type(model).__name__} reads {', '.join(wanted)}, but {problem.full_name} has "
+            f"{', '.join(problem.features)}{_of_another_rank(wrong[0], features)}. Expected a model for this problem, "
+            "or other settings of the model, such as sentence_classes."
         )
     task = registry.task_of(problem)
     if unread := [f for f in task.needed_features if f not in getattr(model, "features", ())]:
         raise UserError(
-            f"{type(model).__name__}: does not read {unread[0]!r}, so that it would see the ids that it has to predict "
-            f"for {problem.full_name}. Expected a model that reads it, such as --model={task.model}."
+            f"{type(model).__name__} does not read {unread[0]!r}, so it would see the ids that it must predict "
+            f"for {problem.full_name}. Expected a model that reads {unread[0]!r}, such as --model={task.model}."
         )
 
 
 def check_lengths(model, max_length, features):
-    """Raises `UserError` unless a model has positions for rows of `max_length` ids; 0: rows of any length.
+    """Raises `UserError` if a model lacks positions for rows of `max_length` ids (0 for rows of any length).
 
-    The limit is the model's attribute `max_length`; None or no attribute means no limit. A model that `joins_inputs`
-    needs positions for inputs and targets together, each of up to `max_length` ids.
+    The limit is the model's attribute `max_length`. If it is None or missing, lengths are not limited. A model with
+    `joins_inputs` needs positions for inputs and targets together, each with up to `max_length` ids.
 
     Args:
         model: keras.Model.
-        max_length: int, ids of one feature.
-        features: names of a batch's features.
+        max_length: int, the most ids in one feature.
+        features: the names of the features in a batch.
     """
     limit = getattr(model, "max_length", None)
     if limit is None:
@@ -153,20 +153,20 @@ def check_lengths(model, max_length, features):
     is_joined = getattr(model, "joins_inputs", False) and "inputs" in features
     most = limit // 2 if is_joined else limit
     if not 0 < max_length <= most:
-        where = f"{limit:,} ids{', of inputs and targets together' if is_joined else ''}"
+        where = f"{limit:,} ids{' (inputs and targets together)' if is_joined else ''}"
         raise UserError(
-            f"max_length={max_length}: the model's table of positions has room for {where}. Expected a max_length from "
-            f"1 to {most:,}: lower it (or t2t-datagen's --sequence_length, where rows have one), or raise max_position."
+            f"max_length={max_length}: the model's position table has room for {where}. Expected a max_length from "
+            f"1 to {most:,}. Lower it (or t2t-datagen's --sequence_length, if rows have one), or raise max_position."
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class StepBatches:
-    """The batches of one step, over all machines, in host memory.
+    """The batches of one step on all machines, in host memory.
 
     Attributes:
-        batches: list of dicts of int32 features, [rows, length] or [rows]: "targets" and others.
-        first: int, index of the first of them in the stream.
+        batches: list of dicts of int32 features, [rows, length] or [rows], including "targets".
+        first: int, the index of the first batch in the stream.
     """
 
     batches: list
@@ -174,39 +174,39 @@ class StepBatches:
 
     @property
     def end(self):
-        """Index of the batch after the last one."""
+        """The index of the batch after the last batch."""
         return self.first + len(self.batches)
 
     @property
     def sentences(self):
-        """Number of examples."""
+        """The number of examples in the step."""
         return sum(len(batch["targets"]) for batch in self.batches)
 
     @functools.cached_property
     def counts(self):
-        """{feature: int}, the number of ids that are not padding."""
+        """The numbers of ids that are not padding, {feature: int}."""
         return {f: sum(int(np.count_nonzero(batch[f])) for batch in self.batches) for f in self.batches[0]}
 
     @property
     def cells(self):
-        """Number of ids of all features, padding included."""
+        """The number of ids in all features, including padding."""
         return sum(np.size(ids) for batch in self.batches for f, ids in batch.items() if f != BEFORE)
 
 
 class Feed(contextlib.AbstractContextManager):
-    """Context manager that provides the batches of one step after the other.
+    """Context manager that provides the batches of each step in turn, on the devices that use them.
 
-    The stream is an iterator on the host, whose position a checkpoint saves. After `fetch_ahead` it is one step ahead,
-    so that no checkpoint may be saved before the next `take`.
+    The stream is an iterator on the host, whose position is saved in checkpoints. After `fetch_ahead` it is one step
+    ahead, so a checkpoint must not be saved before the next `take`.
 
     Args:
-        iterator: iterator of the stream's batches.
-        first: int, index of the next batch.
-        train_step: TrainStep that takes the batches.
-        paths, features: the record files and the features that they hold, for error messages.
+        iterator: iterator over the batches of the stream.
+        first: int, the index of the next batch.
+        train_step: the TrainStep that uses the batches.
+        paths, features: the record files and their features, for error messages.
 
     Attributes:
-        seconds_waited: float, total time that `take` has waited for data.
+        seconds_waited: float, the total time that `take` has waited for data.
     """
 
     def __init__(self, iterator, first, train_step, paths, features):
@@ -215,20 +215,20 @@ class Feed(contextlib.AbstractContextManager):
         self._train_step = train_step
         self._paths = paths
         self._features = features
-        # In a thread, because a step's call returns only when the device knows whether the gradient is finite.
+        # In a thread, because the call of a step only returns when the device knows whether the gradient is finite.
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
         self._ahead = None
         self.seconds_waited = 0.0
 
     def fetch_ahead(self):
-        """Starts to read and place the next step's batches in the background."""
+        """Starts reading and placing the next step's batches in the background."""
         self._ahead = self._thread.submit(self._read)
 
     def take(self):
         """Returns the next step's (StepBatches, PlacedBatches).
 
         Raises:
-            UserError: the data are damaged.
+            UserError: if the data are damaged.
         """
         started = time.monotonic()
         taken = self._ahead.result() if self._ahead else self._read()

@@ -1,1 +1,1 @@
-"""Pictures of runs."""
+"""Pictures of attention weights and of training curves."""

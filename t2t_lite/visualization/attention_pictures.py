@@ -1,4 +1,4 @@
-"""Attention as lines between tokens, and as matrices, as in the paper's figures 3 to 5, for any model that shows it."""
+"""Draws attention weights as lines between tokens (as in figures 3 to 5 of the paper) or as matrices."""
 
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, nearest
@@ -15,28 +15,28 @@ from t2t_lite.visualization.sentence_attention import (
 )
 
 VIEWS = ("lines", "heat_map", "grid", "map")
-SMALLEST_IN_GRID = 0.05  # weights below are not drawn in small matrices
+SMALLEST_IN_GRID = 0.05  # smaller weights are not drawn in a grid
 _MARGIN, _COLUMNS, _SPACE = 14, 4, 18
 _PAPER = "#f4f4f4"
-_SLANT = -50  # degrees, so that labels of adjacent cells do not touch
-SMALLEST = 0.01  # weights below are not drawn: they are invisible, and there are very many
+_SLANT = -50  # degrees, so that labels of adjacent cells do not overlap
+SMALLEST = 0.01  # smaller weights, of which there are very many, would be invisible and are not drawn
 _ROW, _PAD = 20, 6
 
 
 def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
-    """Returns a trained model's attention in a sentence, {kind: SentenceAttention}.
+    """Returns the attention weights of a trained model for a sentence, {kind: SentenceAttention}.
 
     Args:
         answerer: the result of `t2t_lite.load`. A Translator has the kinds "encoder", "decoder" and "memory".
-        text: str, the source.
-        target: str, a translation, or a list of its ids, with EOS if it is complete; None: the model's own translation,
-            if it translates. A language model whose problem has inputs continues the text as well: an image, say, from
-            its class.
-        most: int, the most tokens of a side.
-        **options: options of `Translator.translate`: beam_size, alpha and so on; or of `Generator.generate`.
+        text: str, the source sentence.
+        target: str, a translation, or a list of its ids, with EOS if it is complete. If None, a translation model
+            translates the text itself. A language model whose problem has inputs also continues the text, such as an
+            image after its class.
+        most: int, the largest number of tokens per side.
+        **options: options of `Translator.translate`, such as beam_size and alpha, or of `Generator.generate`.
 
     Raises:
-        UserError: a text is blank or has more than `most` tokens, or the model does not expose attention weights.
+        UserError: if a text is blank or has more than `most` tokens, or the model does not expose attention weights.
     """
     problem, encoders = answerer.problem, answerer.encoders
     first, *others = text_features(problem, target)
@@ -50,7 +50,7 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
         if isinstance(target, list):
             ids[feature], target = target, encoders[feature].decode(target)
         elif target is None:
-            options["split_sentences"] = "never"  # a picture shows a single search
+            options["split_sentences"] = "never"  # a picture shows only one search
             best = answerer.translate([text], **options)[0].hypotheses[0]
             ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], encoders[feature].decode(best.ids)
         elif problem and first == "inputs":
@@ -60,30 +60,32 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
 
 
 def attend_to_row(answerer, ids, most=MOST_TOKENS):
-    """Returns a language model's attention in a row of ids, as `attend` does: of a prompt and its continuation."""
+    """Returns the attention weights of a language model, as `attend` does, for a prompt and its continuation."""
     encoders, features = answerer.encoders, attending_features(answerer.problem) or {"targets": 2}
     texts = {"targets": encoders["targets"].decode(ids)}
     return read_attention(answerer.model, encoders, texts, {"targets": ids}, features, most)
 
 
 def draw_attention(attention, layer=None, heads=None, word=None, view="lines", whole_words=False):
-    """Draws the attention of one kind in one sentence.
+    """Draws the attention weights of one kind for a sentence.
 
     Args:
-        attention: SentenceAttention, a value of the result of `attend`.
-        layer: int, from 1, as in the paper; None: the last but one, as in the paper's figures. A "grid" has all layers.
-        heads: list of int, from 1; None: all.
-        word: str, the only word whose attention is drawn (figure 3); None: all.
-        view: "lines": two columns of tokens with lines between them, darker for larger weights, in the color of their
-            head; "heat_map": a matrix for each head; "grid": a small matrix for each head of each layer; "map": an
-            image for each head, of up to 1,100 tokens, without their names.
+        attention: SentenceAttention, a value in the dict returned by `attend`.
+        layer: int, counted from 1, as in the paper. Defaults to the last layer but one, as in the paper's figures. A
+            "grid" shows all layers.
+        heads: list of int, counted from 1. Defaults to all heads.
+        word: str, the only word whose attention is drawn, as in figure 3. Defaults to all words.
+        view: "lines" (two columns of tokens, joined by lines in the color of the head, which are darker for larger
+            weights), "heat_map" (a matrix for each head), "grid" (a small matrix for each head of each layer) or "map"
+            (an image for each head, for up to 1,100 tokens, without their names).
         whole_words: bool, whether the pieces of a word are combined: see `SentenceAttention.whole_words`.
 
     Returns:
-        `Drawing`, or a `Plot` of a "map": a notebook shows it, `save(path)` writes it as SVG, PNG or PDF.
+        A `Drawing`, or a `Plot` for a "map". A notebook displays the result, and `save(path)` writes it as SVG, PNG or
+        PDF.
 
     Raises:
-        UserError: there is no such layer, head, word or view.
+        UserError: if the layer, head, word or view does not exist.
 
     Example:
         >>> attention = attend(t2t_lite.Translator.load("train"), "The law is just.")       # doctest: +SKIP
@@ -96,50 +98,50 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
     count = len(attention.weights[number - 1])
     heads = list(range(1, count + 1)) if heads is None else list(heads)
     if not heads:
-        raise UserError("heads: none given. Expected numbers from 1, or None for all.")
+        raise UserError("heads is empty. Expected numbers from 1 on, or None for all heads.")
     for head in heads:
         _check("head", head, count, attention.kind)
     attention = attention.whole_words() if whole_words else attention
     rows = None if word is None else attention.rows_of(word)
     if view == "map":
         if word is not None:
-            raise UserError(f"word={word!r}: a map shows all tokens. Leave word out, or choose another view.")
+            raise UserError(f"word={word!r}: a map shows all tokens. Remove word, or choose another view.")
         return draw_map(attention, number, heads)
     if view == "grid":
         if layer is not None:
-            raise UserError(f"layer={layer}: a grid shows all layers. Leave layer out, or choose another view.")
+            raise UserError(f"layer={layer}: a grid shows all layers. Remove layer, or choose another view.")
         return draw_grid(attention, heads, rows)
     return (draw_lines if view == "lines" else draw_heat_maps)(attention, number, heads, rows)
 
 
 def default_layer(attention):
-    """Returns the last layer but one, from 1; 1 if there is only one layer."""
+    """Returns the last layer but one, counted from 1, or 1 if there is only one layer."""
     return max(1, len(attention.weights) - 1)
 
 
 def _check(name, number, count, kind):
     if not 1 <= number <= count:
-        raise UserError(f"{name}={number}: the model has {counted(count, name)} of this kind ({kind}), from 1 on.")
+        raise UserError(f"{name}={number}: the model has {counted(count, name)} for {kind} attention, counted from 1.")
 
 
 def draw_heat_maps(attention, layer, heads, rows=None):
-    """Returns a `Drawing`: a matrix for each head, a row per query, a column per key; a cell's opacity is its weight.
+    """Draws a matrix for each head, with a row per query, a column per key, and weights as opacity.
 
-    Columns run from right to left if the keys are written so.
+    Columns run from right to left if the keys are in a right-to-left script.
 
     Args:
         attention: SentenceAttention.
-        layer: int, from 1.
-        heads: list of int, from 1.
-        rows: list of int, the queries that are drawn, from 0; None: all.
+        layer: int, counted from 1.
+        heads: list of int, counted from 1.
+        rows: list of int, the queries to draw, counted from 0. Defaults to all queries.
     """
     queries = range(len(attention.queries)) if rows is None else rows
     cell = 18 if max(len(queries), len(attention.keys)) <= 60 else 12
     size = cell * 0.7
     labels = [attention.queries[row] for row in queries]
     left = max(text_width(label, size) for label in labels) + 6
-    above = max(text_width(key, size) for key in attention.keys) * 0.77 + 30  # the sine of the slant
-    beside = max(text_width(key, size) for key in attention.keys) * 0.65  # its cosine
+    above = max(text_width(key, size) for key in attention.keys) * 0.77 + 30  # times the sine of the slant
+    beside = max(text_width(key, size) for key in attention.keys) * 0.65  # times the cosine of the slant
     width = left + cell * len(attention.keys) + beside + _SPACE
     height = above + cell * len(labels) + _SPACE
     columns = min(_COLUMNS, len(heads))
@@ -158,7 +160,7 @@ def draw_heat_maps(attention, layer, heads, rows=None):
 
 
 def draw_grid(attention, heads, rows=None):
-    """Returns a `Drawing`: a small matrix for each head (columns) of each layer (rows); weights from 0.05 on."""
+    """Draws a small matrix for each head (columns) of each layer (rows), with weights of at least 0.05."""
     queries = range(len(attention.queries)) if rows is None else rows
     size = 110
     cell_width, cell_height = size / len(attention.keys), size / len(queries)
@@ -176,7 +178,7 @@ def draw_grid(attention, heads, rows=None):
 
 
 def _begin(attention, layer, rows, width, height):
-    """Returns (drawing of at least the given size with its caption, y coordinate of its content)."""
+    """Creates a drawing of at least the given size with its caption; returns (drawing, y of its content)."""
     sides = sentence_attention.SIDES[attention.kind]
     lines = sentence_attention.caption(attention, layer, rows)
     lines.append((sentence_attention.AXES.format(*sides) + " The darker, the larger the weight.", 10))
@@ -190,7 +192,7 @@ def _begin(attention, layer, rows, width, height):
 
 
 def _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_height, smallest):
-    """Draws the weights of one head; small matrices have no notes, which would make the file large."""
+    """Draws the weights of one head, with tooltips except in small matrices, where they would make the file large."""
     drawing.rectangle(x0, y0, cell_width * len(attention.keys), cell_height * len(queries), _PAPER)
     weights = attention.weights[layer - 1][head - 1]
     for at, row in enumerate(queries):
@@ -204,21 +206,21 @@ def _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_h
 
 
 def _column(attention, key):
-    """Returns the column of a key, from the left, which is mirrored in right-to-left text."""
+    """Returns the column of a key, counted from the left, which is mirrored for right-to-left text."""
     return len(attention.keys) - 1 - key if is_right_to_left(" ".join(attention.keys)) else key
 
 
 def draw_lines(attention, layer, heads, rows=None):
-    """Returns a `Drawing`: queries to the left, keys to the right, a line for each weight from `SMALLEST` on.
+    """Draws queries on the left and keys on the right, with a line for each weight of at least `SMALLEST`.
 
-    A line's opacity is its weight, its color that of its head. If rows are chosen, each key is also shaded in the
-    colors of the heads by its weight (its mean over the rows).
+    The opacity of a line is its weight, and its color is the color of the head. If rows are chosen, each key is also
+    shaded in the colors of the heads, by its mean weight over these rows.
 
     Args:
         attention: SentenceAttention.
-        layer: int, from 1.
-        heads: list of int, from 1.
-        rows: list of int, the queries whose lines are drawn, from 0; None: all.
+        layer: int, counted from 1.
+        heads: list of int, counted from 1.
+        rows: list of int, the queries whose lines are drawn, counted from 0. Defaults to all queries.
     """
     headers = sentence_attention.SIDES[attention.kind]
     left, right = (
@@ -265,7 +267,7 @@ def draw_lines(attention, layer, heads, rows=None):
     for at, label in enumerate(attention.queries):
         drawing.text(begin - _PAD, _middle(top, at), label, anchor="right")
     for at, label in enumerate(attention.keys):
-        drawing.text(end + _PAD, _middle(top, at), label, halo=rows is not None)  # on the shades
+        drawing.text(end + _PAD, _middle(top, at), label, halo=rows is not None)  # readable on shaded keys
     return drawing
 
 

@@ -1,4 +1,4 @@
-"""A drawing of rectangles, lines and texts, in the one style of all pictures: SVG, and by matplotlib PNG or PDF."""
+"""Drawings of rectangles, lines and texts, written as SVG, PNG or PDF, and the common style of all pictures."""
 
 import colorsys
 import dataclasses
@@ -12,38 +12,40 @@ import xml.etree.ElementTree as ElementTree
 from t2t_lite import files
 from t2t_lite.errors import UserError
 
-# Told apart by the colour-blind (Okabe and Ito 2008, without yellow, and darker ones after it); for runs, heads, sides.
+# Colours for runs, heads and sides that colour-blind readers can distinguish (Okabe and Ito 2008, without yellow,
+# followed by darker colours).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7b3294", "#666666")
 INK = "#222222"
 FAINT = "#bbbbbb"
 FORMATS = ("svg", "png", "pdf")
 
-# No dates and no random names in files.
+# Keeps dates and program names out of files, so that equal pictures give equal files.
 _METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}, "svg": {"Date": None}}
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_CHARACTERS = 24  # of a label; longer ones are truncated
+_MOST_CHARACTERS = 24  # longer labels are truncated
 _LINE_WIDTH = 2
 _HALO = {"color": "#ffffff", "width": 4, "opacity": 0.8}
-_SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names, for text from left to right
-_MOST_PIXELS = 40e6  # of a PNG
+_SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names for left-to-right text
+_MOST_PIXELS = 40e6  # the largest PNG
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
-# Fonts of common systems with characters that DejaVu lacks; installed ones are used.
+# Fonts of common systems with characters that DejaVu lacks, which are used if they are installed.
 _MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Sans Devanagari", "Noto Sans Thai")
-# Bidirectional controls would reorder the text around them; the other categories have no glyph or are invalid in XML.
+# Bidirectional control characters would reorder the text around them. The categories below have no glyph or are invalid
+# in XML.
 _TURNING = {*"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
 _NOT_DRAWN = ("Cc", "Cs", "Cn", "Co", "Zl", "Zp")
 
 
 def color(number):
-    """Returns the colour, #rrggbb, of line, bar or head `number`, from 0; no two of the first hundred are equal."""
+    """Returns the colour of line, bar or head `number`, #rrggbb; the first hundred colours are different."""
     if number < len(COLORS):
         return COLORS[number]
-    hue = number * 0.618034 % 1.0  # the golden ratio keeps neighbours apart
+    hue = number * 0.618034 % 1.0  # the golden ratio makes neighbouring colours differ
     return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hsv_to_rgb(hue, 0.75, 0.75))
 
 
 def new_figure(width, height):
-    """Returns a matplotlib Figure in inches, whose axes do not overlap, without a window."""
+    """Creates a matplotlib Figure without a window, with sizes in inches and axes that do not overlap."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -53,12 +55,12 @@ def new_figure(width, height):
 
 
 def style_axes(axes, xlabel, ylabel, thousands="x"):
-    """Labels axes of a plot, with a grid and without a frame.
+    """Labels the axes of a plot, and gives them a grid and no frame.
 
     Args:
-        axes: matplotlib's.
+        axes: matplotlib Axes.
         xlabel, ylabel: str.
-        thousands: "x", "y", "xy" or "": axes whose numbers are written as 10,000.
+        thousands: "x", "y", "xy" or "", the axes whose numbers are formatted like 10,000.
     """
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(color=FAINT, alpha=0.4, linewidth=0.7)
@@ -69,18 +71,18 @@ def style_axes(axes, xlabel, ylabel, thousands="x"):
 
 
 def format_of(path, flag=""):
-    """Returns "svg", "png" or "pdf", as the path ends. Raises `UserError` for any other ending; `flag`: what has it."""
+    """Returns "svg", "png" or "pdf" from a path's extension. Raises `UserError`, with `flag`, for others."""
     ending = os.path.splitext(path)[1].lower().removeprefix(".")
     if ending not in FORMATS:
         where = f"{flag}={path}" if flag else path
-        raise UserError(f"{where}: is not the name of a picture. Expected one that ends in .svg, .png or .pdf.")
+        raise UserError(f"{where} is not the name of a picture. Expected a name that ends in .svg, .png or .pdf.")
     return ending
 
 
 def check_picture(flag, path):
-    """Raises `UserError` if no picture can be written to the path that a flag, such as "--plot", has."""
+    """Raises `UserError` if a picture cannot be written to the path given by a flag, such as "--plot"."""
     if os.path.isdir(path):
-        raise UserError(f"{flag}={path}: is a folder. Expected a file to write: {path.rstrip('/')}/picture.png.")
+        raise UserError(f"{flag}={path}: is a folder. Expected a file name, such as {path.rstrip('/')}/picture.png.")
     format_of(path, flag)
     folder = os.path.dirname(path) or "."
     files.make_folder(folder)
@@ -88,7 +90,7 @@ def check_picture(flag, path):
 
 
 def figure_bytes(figure, format="png", dpi=120):
-    """Returns a matplotlib Figure as the bytes of a file, the same for the same figure."""
+    """Returns a matplotlib Figure as the bytes of a file; equal figures give equal bytes."""
     import matplotlib
 
     content = io.BytesIO()
@@ -98,12 +100,12 @@ def figure_bytes(figure, format="png", dpi=120):
 
 
 def write_picture(path, figure):
-    """Writes a matplotlib Figure as its path ends, as `files.write_bytes` does. Raises `UserError`: see `format_of`."""
+    """Writes a matplotlib Figure in the format of the extension. Raises `UserError`: see `format_of`."""
     files.write_bytes(path, figure_bytes(figure, format_of(path)))
 
 
 class Plot:
-    """A matplotlib Figure that a notebook shows, and that is written as SVG, PNG or PDF.
+    """A matplotlib Figure that notebooks display, and that can be written as SVG, PNG or PDF.
 
     Args:
         figure: matplotlib Figure.
@@ -113,7 +115,7 @@ class Plot:
         self.figure = figure
 
     def content(self, format="png"):
-        """Returns the bytes of a file of the format "svg", "png" or "pdf", the same for the same figure."""
+        """Returns the bytes of a file in the format "svg", "png" or "pdf"; equal figures give equal bytes."""
         return figure_bytes(self.figure, format)
 
     def save(self, path):
@@ -126,17 +128,17 @@ class Plot:
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """A line of text.
+    """A line of text in a drawing.
 
     Attributes:
-        x, y: float, the end on the side of `anchor`, at half the height.
-        text: str, safe to draw (`drawable`).
+        x, y: float, the position of the text's end (or middle) given by `anchor`, at half its height.
+        text: str, without characters that cannot be drawn: see `drawable`.
         size: float.
-        anchor: "left", "middle" or "right", regardless of the direction of writing.
+        anchor: "left", "middle" or "right", regardless of the writing direction.
         color: str, #rrggbb.
         angle: float, degrees clockwise.
         bold: bool.
-        halo: bool, a pale edge around the letters, so that they can be read on any color.
+        halo: bool, whether the letters have a pale edge, so that they can be read on any color.
     """
 
     x: float
@@ -151,9 +153,10 @@ class Text:
 
 
 class Drawing:
-    """Rectangles, then lines above them, then texts above these; x to the right, y down, one unit is one point.
+    """A drawing of rectangles, with lines on top of the rectangles, and texts on top of the lines.
 
-    Notebooks display it. Equal drawings give equal files.
+    x points right, y points down, and one unit is one point. Notebooks display the drawing. Equal drawings give equal
+    files.
 
     Args:
         width, height: float.
@@ -170,15 +173,15 @@ class Drawing:
         self.rectangles, self.lines, self.texts = [], [], []
 
     def rectangle(self, x, y, width, height, color, opacity=1.0, note=""):
-        """Adds a rectangle, with a tooltip in browsers."""
+        """Adds a rectangle; `note` is its tooltip in browsers."""
         self.rectangles.append((x, y, width, height, color, opacity, note))
 
     def line(self, x1, y1, x2, y2, color, opacity=1.0, note=""):
-        """Adds a line, with a tooltip in browsers."""
+        """Adds a line; `note` is its tooltip in browsers."""
         self.lines.append((x1, y1, x2, y2, color, opacity, note))
 
     def text(self, x, y, text, most=_MOST_CHARACTERS, **options):
-        """Adds a text, made `drawable`, with options of `Text`."""
+        """Adds a text (see `drawable`), with options of `Text`."""
         self.texts.append(Text(x, y, drawable(text, most), **options))
 
     def svg(self):
@@ -230,24 +233,16 @@ class Drawing:
         family = ["DejaVu Sans", *(name for name in _MORE_FONTS if name in installed)]
         for text in self.texts:
             axes.text(
-                text.x,
-                text.y,
-                text.text,
-                fontsize=text.size,
-                color=text.color,
+                text.x, text.y, text.text, fontsize=text.size, color=text.color,
                 horizontalalignment={"middle": "center"}.get(text.anchor, text.anchor),
-                verticalalignment="center_baseline",
-                rotation=-text.angle,
-                rotation_mode="anchor",
-                fontweight="bold" if text.bold else "normal",
-                family=family,
-                parse_math=False,
+                verticalalignment="center_baseline", rotation=-text.angle, rotation_mode="anchor",
+                fontweight="bold" if text.bold else "normal", family=family, parse_math=False,
                 path_effects=halo if text.halo else None,
-            )
+            )  # fmt: skip
         return figure
 
     def content(self, format="svg"):
-        """Returns the bytes of a file of the format "svg", "png" or "pdf"."""
+        """Returns the bytes of a file in the format "svg", "png" or "pdf"."""
         if format == "svg":
             return self.svg().encode()
         dpi = min(144, 72 * (_MOST_PIXELS / (self.width * self.height)) ** 0.5)
@@ -256,8 +251,8 @@ class Drawing:
             content = figure_bytes(self.figure(), format, dpi)
         if lacking := sum("missing from font" in str(warning.message) for warning in caught):
             _LOGGER.warning(
-                f"{lacking} characters are in no font that matplotlib finds here, and are drawn as boxes. An .svg is "
-                "drawn in the fonts of its reader."
+                f"{lacking} characters are missing from all fonts here, and are drawn as boxes. An .svg file is "
+                "drawn with the fonts of the program that shows it."
             )
         return content
 
@@ -267,19 +262,19 @@ class Drawing:
 
 
 def drawable(text, most=_MOST_CHARACTERS):
-    """Returns a text truncated to `most`, with U+FFFD for characters that cannot be drawn or reorder the text."""
+    """Truncates a text to `most` characters, and replaces characters that cannot be drawn or reorder text by U+FFFD."""
     text = text if most is None or len(text) <= most else f"{text[: most - 1]}…"
     return "".join("\ufffd" if c in _TURNING or unicodedata.category(c) in _NOT_DRAWN else c for c in text)
 
 
 def is_right_to_left(text):
-    """Returns whether a text's first letter with a direction is written from right to left."""
+    """Returns whether a text is right-to-left, judging by its first letter that has a direction."""
     directions = (unicodedata.bidirectional(c) for c in text)
     return next((direction in ("R", "AL") for direction in directions if direction in ("L", "R", "AL")), False)
 
 
 def text_width(text, size=13, most=_MOST_CHARACTERS):
-    """Returns an upper estimate of the width of a text, since fonts differ."""
+    """Returns an upper estimate of the width of a text, because fonts differ."""
     widths = {"W": 1.05, "F": 1.05}
     text = drawable(text, most)
     return size * sum(
@@ -290,7 +285,7 @@ def text_width(text, size=13, most=_MOST_CHARACTERS):
 def _svg_text(text):
     place = {"x": _number(text.x), "y": _number(text.y), "dy": "0.35em", "font-size": _number(text.size)}
     anchor = _SIDES[text.anchor]
-    if is_right_to_left(text.text):  # such a text starts at its right end
+    if is_right_to_left(text.text):  # right-to-left text starts at its right end
         anchor = {"start": "end", "end": "start"}.get(anchor, anchor)
         place |= {"direction": "rtl"}
     place |= {"text-anchor": anchor, "fill": text.color}

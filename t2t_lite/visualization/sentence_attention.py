@@ -1,4 +1,4 @@
-"""A model's attention in one sentence: its tokens, the weights of every layer and head, the words of its pictures."""
+"""The attention weights of a model for one sentence, with tokens and captions for pictures."""
 
 import dataclasses
 
@@ -13,24 +13,24 @@ from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import Plot
 
-BEGIN, END = "<begin>", "<EOS>"  # the latter as in the paper's figures 3 to 5
-MOST_TOKENS = 200  # per side: a picture of more would be unreadable
+BEGIN, END = "<begin>", "<EOS>"  # END is as in figures 3 to 5 of the paper
+MOST_TOKENS = 200  # per side, because larger pictures would be unreadable
 TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "memory": "Cross-attention"}
-# The meaning of queries and keys.
+# The meanings of queries and keys, by kind of attention.
 SIDES = {
     "encoder": ("from", "to"),
     "decoder": ("step that predicts", "target read so far"),
     "memory": ("step that predicts", "source"),
 }
-AXES = "Rows (queries): {}. Columns (keys): {}."  # of a matrix, with the two of `SIDES`
+AXES = "Rows (queries): {}. Columns (keys): {}."  # for matrices, filled in from `SIDES`
 OFFSET = {
     "encoder": "",
     "decoder": "Shifted by one: the step that predicts a token has read the tokens before it.",
     "memory": "Shifted by one: the step that predicts a token has read the target's tokens before it.",
 }
-MOST_POSITIONS = 1100  # of a map: an image of 1,024 ids, with its class and its end
-SMALLEST_IN_MAP = 1e-4  # where the scale begins
-_COLUMNS, _SIZE = 2, 6.5  # inches of a head's axes
+MOST_POSITIONS = 1100  # in a map, enough for an image of 1,024 ids with its class and end
+SMALLEST_IN_MAP = 1e-4  # where the color scale begins
+_COLUMNS, _SIZE = 2, 6.5  # size of a head's axes, in inches
 _HIDDEN, _PAPER = (0.85, 0.85, 0.85), (1, 1, 1)
 
 
@@ -40,10 +40,10 @@ class Tokens:
 
     Attributes:
         text: str, the sentence.
-        pieces: tuple of str, the pieces that take part, in order.
-        spans: tuple of (start, end), the characters of the text that each piece covers.
-        begins: bool, whether the beginning of the target, `BEGIN`, precedes them.
-        ends: bool, whether the end of the sentence, `END`, follows them.
+        pieces: tuple of str, the pieces of the sentence, in order.
+        spans: tuple of (start, end), the characters in the text that each piece covers.
+        begins: bool, whether `BEGIN` (the beginning of the target) comes before the pieces.
+        ends: bool, whether `END` (the end of the sentence) comes after the pieces.
     """
 
     text: str
@@ -54,13 +54,13 @@ class Tokens:
 
     @property
     def labels(self):
-        """list of str, one for each row or column of the weights."""
+        """The labels of the rows or columns of the weights, a list of str."""
         return [*[BEGIN] * self.begins, *self.pieces, *[END] * self.ends]
 
     def words(self):
-        """Returns a list of (word, positions of its pieces), including begin and end.
+        """Returns a list of (word, positions of its pieces), including `BEGIN` and `END`.
 
-        Pieces after the last word belong to it.
+        Pieces after the last word are counted as part of the last word.
         """
         texts, groups = self.text.split() or [""], {}
         for at, number in enumerate(piece_words(self.text, self.spans), int(self.begins)):
@@ -72,14 +72,14 @@ class Tokens:
 
 @dataclasses.dataclass(frozen=True)
 class SentenceAttention:
-    """The attention of one kind in one sentence.
+    """The attention weights of one kind for one sentence.
 
     Attributes:
         kind: "encoder", "decoder" or "memory": see `t2t_lite.models.outputs`.
         queries: list of str, the attending tokens, or the tokens that the decoder's steps predict.
-        keys: list of str, the attended tokens, or those that the decoder has read, from `BEGIN` on.
+        keys: list of str, the attended tokens, or the tokens that the decoder has read, starting with `BEGIN`.
         weights: list of float32 [heads, queries, keys], one per layer.
-        query_tokens, key_tokens: `Tokens`.
+        query_tokens, key_tokens: the `Tokens` of both sides.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class SentenceAttention:
     key_tokens: Tokens = dataclasses.field(repr=False)
 
     def whole_words(self):
-        """Returns the attention between words: the sum over a key's pieces, the mean over a query's."""
+        """Returns the attention between words, summed over the pieces of a key and averaged over those of a query."""
         queries, keys = self.query_tokens.words(), self.key_tokens.words()
         mean, total = (_groups(words, len(side)) for words, side in ((queries, self.queries), (keys, self.keys)))
         mean = mean / mean.sum(1, keepdims=True)
@@ -99,13 +99,13 @@ class SentenceAttention:
         return dataclasses.replace(self, queries=names[0], keys=names[1], weights=weights)
 
     def rows_of(self, word):
-        """Returns the rows of all occurrences of a word: those of its pieces, or its own after `whole_words`.
+        """Returns the rows of all occurrences of a word: the rows of its pieces, or its row after `whole_words`.
 
         Args:
             word: str, with or without the punctuation around it, or a piece.
 
         Raises:
-            UserError: the word does not occur.
+            UserError: if the word is not in the sentence.
         """
         words = self.query_tokens.words()
         if [name for name, _ in words] == self.queries:
@@ -114,23 +114,24 @@ class SentenceAttention:
         for names, same in ((words, str), (pieces, str), (words, _bare)):
             if rows := [row for name, positions in names if same(name) == same(word) for row in positions]:
                 return rows
-        raise UserError(f"word={word!r}: is not in the sentence. Expected one of: {' '.join(w for w, _ in words)}")
+        raise UserError(f"word={word!r} is not in the sentence. Expected one of: {' '.join(w for w, _ in words)}")
 
 
 def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TOKENS):
-    """Returns a model's attention in one sentence, {kind: SentenceAttention}, of all kinds whose texts are given.
+    """Returns a model's attention weights for a sentence, {kind: SentenceAttention}, for kinds whose texts are given.
 
     Args:
-        model: see `t2t_lite.models.outputs`.
+        model: a model that exposes attention weights: see `t2t_lite.models.outputs`.
         encoders: {feature: TextEncoder}.
-        texts: {feature: str}: "inputs" and "targets" of a translation model, or only one of them for other models.
-        ids: {feature: list of int} in place of encoding the texts, such as those of a search; without padding.
-        features: {feature: rank} of the model's inputs; those without a text are 0. None: "inputs" and "targets",
-            sequences.
-        most: int, the most tokens of a text.
+        texts: {feature: str}, with "inputs" and "targets" for a translation model, or only one of these for other
+            models.
+        ids: {feature: list of int}, such as ids from a search, without padding. Texts without ids are encoded.
+        features: {feature: rank}, the inputs of the model, which are set to 0 if they have no text. Defaults to
+            "inputs" and "targets" of rank 2.
+        most: int, the largest number of tokens per text.
 
     Raises:
-        UserError: the model does not expose attention weights, or a text is blank or exceeds `most` tokens.
+        UserError: if the model does not expose attention weights, or a text is blank or has more than `most` tokens.
     """
     ids = {
         feature: _checked_length(feature, (ids or {}).get(feature) or sentence_ids(encoders, feature, text, most), most)
@@ -148,25 +149,26 @@ def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TO
 
 
 def text_features(problem, target=None):
-    """Returns the features of a problem (or None) that are texts: both sides of a translation, one for other tasks.
+    """Returns the features that are texts: both sides of a translation, or one feature for other tasks.
 
-    A language model reads its inputs and its targets in one row, which counts as targets.
+    Without a problem, translation is assumed. A language model reads its inputs and targets as one sequence, which
+    counts as the targets.
 
     Raises:
-        UserError: a `target` is given, and the problem is not a translation.
+        UserError: if a `target` is given, but the problem is not a translation.
     """
     answered_by = "Translator" if problem is None else registry.task_of(problem).answered_by
     if answered_by == "Translator":
         return ["inputs", "targets"]
     if target is not None:
-        raise UserError(f"A model for the task {problem.task} does not translate. Leave the target out.")
+        raise UserError(f"A model for the task {problem.task} does not translate. Remove the target.")
     return ["inputs" if "inputs" in problem.features and answered_by != "Generator" else "targets"]
 
 
 def attending_features(problem):
-    """Returns {feature: rank} that a problem's model reads for pictures, or None without a problem.
+    """Returns {feature: rank} for the inputs of a problem's model when drawing pictures, or None without a problem.
 
-    A language model reads only its targets: see `text_features`.
+    A language model only reads its targets: see `text_features`.
     """
     if problem is None:
         return None
@@ -175,13 +177,13 @@ def attending_features(problem):
 
 
 def without_text(features, rows):
-    """Returns {feature: int32 zeros [rows, 2], or [rows] for rank 1}; `features` as for `read_attention`."""
+    """Returns {feature: int32 zeros [rows, 2], or [rows] for rank 1}; for `features` see `read_attention`."""
     features = {"inputs": 2, "targets": 2} if features is None else features
-    return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # not 1: Keras warns
+    return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # with 1, Keras warns
 
 
 def sentence_ids(encoders, feature, text, most=MOST_TOKENS):
-    """Returns the ids of a text, with EOS. Raises `UserError` if it is blank or has more than `most`."""
+    """Returns the ids of a text, with EOS. Raises `UserError` if the text is blank or has more than `most` ids."""
     if not text.strip():
         raise UserError(f"The {feature} are blank. Expected a sentence.")
     with located(f"The {feature}"):
@@ -191,14 +193,14 @@ def sentence_ids(encoders, feature, text, most=MOST_TOKENS):
 def _checked_length(feature, ids, most):
     if len(ids) > most:
         raise UserError(
-            f"The {feature} have {len(ids):,} tokens, EOS included. A picture shows at most {most:,}: expected a "
+            f"The {feature} have {len(ids):,} tokens including EOS, but a picture shows at most {most:,}. Expected a "
             "shorter text."
         )
     return ids
 
 
 def _tokens(encoders, texts, ids, feature, shifted=False):
-    """Returns the tokens of a feature, or the decoder's inputs: shifted right, without the last one."""
+    """Returns the tokens of a feature; for the decoder's inputs, shifted right and without the last token."""
     ends = ids[feature][-1] == EOS_ID
     visible = ids[feature][: len(ids[feature]) - (ends or shifted)]
     pieces, spans = encoders[feature].pieces(visible), piece_spans(encoders[feature], visible, texts[feature])
@@ -206,7 +208,7 @@ def _tokens(encoders, texts, ids, feature, shifted=False):
 
 
 def _groups(words, count):
-    """Returns float32 [words, count]: 1 where a position belongs to a word."""
+    """Returns float32 [words, count], 1 where a position belongs to a word."""
     groups = np.zeros((len(words), count), np.float32)
     for row, (_, positions) in enumerate(words):
         groups[row, positions] = 1
@@ -224,8 +226,8 @@ def caption(attention, layer=None, rows=None):
 
     Args:
         attention: SentenceAttention.
-        layer: int, from 1; None: all.
-        rows: list of int, the chosen queries, from 0; None: all.
+        layer: int, counted from 1, or None for all layers.
+        rows: list of int, the chosen queries, counted from 0, or None for all queries.
     """
     count = len(attention.weights)
     lines = [(f"{TITLES[attention.kind]}, {f'layer {layer} of {count}' if layer else counted(count, 'layer')}", 14)]
@@ -236,20 +238,20 @@ def caption(attention, layer=None, rows=None):
 
 
 def note(head, query, key, weight):
-    """Returns the tooltip of a weight."""
+    """Returns the tooltip for an attention weight."""
     return f"head {head}: {f'{query} → ' if query is not None else ''}{key} {weight:.3f}"
 
 
 def draw_map(attention, layer, heads):
-    """Returns a `Plot`: an image for each head, a row per query, a column per key.
+    """Draws an image for each head, with a row per query and a column per key; returns a `Plot`.
 
-    The darker, the larger the weight, on a logarithmic scale. Keys that a query does not see are grey: their weight is
-    0, whatever the model has learned.
+    Larger weights are darker, on a logarithmic scale. Keys that a query does not see are grey, because their weight is
+    always 0.
 
     Args:
         attention: SentenceAttention.
-        layer: int, from 1.
-        heads: list of int, from 1.
+        layer: int, counted from 1.
+        heads: list of int, counted from 1.
     """
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
@@ -272,5 +274,5 @@ def draw_map(attention, layer, heads):
         axes.set_axis_off()
     figure.colorbar(scale, ax=grid, label="weight", shrink=0.8)
     (title, _), *_ = caption(attention, layer)
-    figure.suptitle(f"{title}. Positions count from 0. Grey: not seen.", parse_math=False)
+    figure.suptitle(f"{title}. Positions are counted from 0. Grey: not seen.", parse_math=False)
     return Plot(figure)

@@ -93,4 +93,4 @@ def test_every_benchmark_has_a_help_and_sides(capsys):
 
 def test_an_unknown_benchmark_is_refused(capsys):
     assert every.main(["decodin"]) == 2
-    assert "decodin: no benchmark. Expected some of startup, decoding" in capsys.readouterr().err
+    assert "decodin: unknown benchmark. Expected some of startup, decoding" in capsys.readouterr().err

@@ -29,7 +29,7 @@ def test_without_a_card_one_line_says_so(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(gpu.Card, "new_pair", lambda self, **_: {"ours": side, "peer": side})
     assert gpu.main([f"--out={tmp_path / 'gpu'}"]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith("gpu: TensorFlow sees no GPU: Cannot dlopen some GPU libraries. Expected a card")
+    assert line.startswith("gpu: TensorFlow sees no GPU: Cannot dlopen some GPU libraries. Expected a GPU")
     assert not (tmp_path / "gpu").exists()
 
 
@@ -61,7 +61,7 @@ def test_a_case_without_room_says_what_fits(tmp_path):
     case = cases.Training("base", 1000, 32)
     assert card.what_fits(case, {"error": "out of memory"}) == ""
     said = card.what_fits(case, {"error": "out of memory", "needs_gb": 41.0, "fixed_gb": 1.0})
-    assert said == "; it needs about 41.0 GB, and this card has 25.2: 604 rows would fit"
+    assert said == "; it needs about 41.0 GB, and this GPU has 25.2: 604 rows would fit"
 
 
 def test_peaks_are_those_of_the_card_and_dtype():

@@ -115,7 +115,7 @@ def test_the_paths_of_each_way(given, flags, arguments):
         (["--score_file=in", "--split_sentences=always"], "--split_sentences: not with --score_file"),
         (
             ["--decode_from_file=in", "--decode_reference=ref", "--decode_hparams=identity_output=true"],
-            "--decode_reference: identity_output=true writes ids",
+            "--decode_reference: BLEU needs texts",
         ),
         (["--tune", "--data_dir=.", "--decode_interactive"], "--decode_interactive: not with --tune"),
         (["--decode_from_file=in", "--score_file=in"], "--decode_from_file: not with --score_file"),

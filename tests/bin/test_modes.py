@@ -40,10 +40,10 @@ def flags_of(*words):
 @pytest.mark.parametrize(
     ("mode", "words", "message"),
     [
-        ("print", ["--colour=red"], "--colour: not with --print, only with --draw. Leave it out. A printer has one."),
-        ("stop", ["--size=3"], "--size: not with --stop, only with --draw or --print. Leave it out."),
-        ("stop", ["--size=4", "--colour=red"], "--colour, --size: not with --stop, only with --draw. Leave them out."),
-        ("print", ["--draw=x"], "--draw: not with --print. Leave it out."),
+        ("print", ["--colour=red"], "--colour: not with --print, only with --draw. Remove it. A printer has one."),
+        ("stop", ["--size=3"], "--size: not with --stop, only with --draw or --print. Remove it."),
+        ("stop", ["--size=4", "--colour=red"], "--colour, --size: not with --stop, only with --draw. Remove them."),
+        ("print", ["--draw=x"], "--draw: not with --print. Remove it."),
         ("draw", ["--draw=x"], "missing --colour (The colour)."),
     ],
 )

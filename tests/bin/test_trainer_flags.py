@@ -245,7 +245,6 @@ def test_nothing_is_trained_when_data_cannot_be_generated(call, recorded, tmp_pa
 def test_the_best_model_is_exported_unless_a_signal_ended_the_run(
     call, recorded, monkeypatch, tmp_path, flags, ended_by, was_signalled, printed
 ):
-    """With several seeds a signal lets no further run begin, even one that came after the last step."""
     from t2t_lite.export import by_task, saved_model
     from t2t_lite.training.trainer import Trainer
 
@@ -256,14 +255,6 @@ def test_the_best_model_is_exported_unless_a_signal_ended_the_run(
     monkeypatch.setattr(Trainer, "train", lambda self, steps: [train(self, steps), setattr(self, "ended_by", ended_by)])
     assert call(*REQUIRED, f"--output_dir={tmp_path / 'one'}", *flags)[:2] == (0, printed)
     assert recorded[0]["also_asked"] == ({"export_saved_model": True} if flags else None)
-    recorded.clear()
-    monkeypatch.setattr(
-        "t2t_lite.training.repeated_seeds.summarize", lambda runs: {"mean": {}, "runs": [], "standard_deviation": {}}
-    )
-    (tmp_path / "several").mkdir()
-    status, _, err = call(*REQUIRED, f"--output_dir={tmp_path / 'several'}", "--random_seeds=1,2", *flags)
-    assert status == 0, err
-    assert [given["output_dir"][-6:] for given in recorded[::2]] == ["seed_1", "seed_2"][: 1 if was_signalled else 2]
 
 
 def test_on_several_machines_a_failure_ends_the_process_at_once(monkeypatch, capsys):

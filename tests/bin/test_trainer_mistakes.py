@@ -40,21 +40,6 @@ from tests.bin.conftest import CONFIG, REQUIRED
             [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],
             ["--eval_early_stopping_steps: ", "--schedule=train "],
         ),
-        "seeds that are no numbers": (["--random_seeds=1,x"], ["--random_seeds=x", "expected a whole number"]),
-        "one seed": ([*REQUIRED, "--output_dir=d", "--random_seeds=7"], ["two or more different", "--random_seed."]),
-        "the same seed twice": ([*REQUIRED, "--output_dir=d", "--random_seeds=7,8,7"], ["--random_seeds=7,8,7"]),
-        "seeds and a seed": (
-            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--random_seed=3"],
-            ["--random_seed: not with --random_seeds"],
-        ),
-        "seeds without evaluations": (
-            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
-            ["not --schedule=train."],
-        ),
-        "seeds in a run": (
-            [*REQUIRED, "--output_dir=RUN", "--random_seeds=1,2"],
-            ["--random_seeds=1,2: --output_dir=", "already holds a run"],
-        ),
         "no data": ([*REQUIRED, "--output_dir=nowhere"], ["d/algorithmic_identity_decimal40-train", "t2t-datagen"]),
         "no run to begin with": (
             [*REQUIRED, "--output_dir=nowhere", "--warm_start_from=gone"],
@@ -97,9 +82,3 @@ def test_unknown_names_are_answered_with_the_nearest(call, recorded, tmp_path, a
     for word in words:
         assert word in err
     assert not (tmp_path / "run").exists()
-
-
-def test_several_runs_use_one_machine(call, monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", "{}")
-    status, _, err = call(*REQUIRED, "--output_dir=d", "--random_seeds=1,2")
-    assert status == 2 and "--random_seeds=1,2: " in err and "Unset TF_CONFIG" in err

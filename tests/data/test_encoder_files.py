@@ -138,7 +138,7 @@ def test_copies_that_give_other_encoders_are_refused(tmp_path):
 
     (tmp_path / "labels.txt").write_text("no yes")
     with pytest.raises(
-        UserError, match=r"^ported: feature_encoders reads more files of .* than none: .*vocabulary_files"
+        UserError, match=r"^ported: feature_encoders reads more files in .* than none: .*vocabulary_files"
     ):
         encoder_files(OfOptionalWords(), str(tmp_path))
 

@@ -170,10 +170,10 @@ def test_defaults_are_tensor2tensors_and_what_must_be_written_is_named(tmp_path)
     assert (Text2TextProblem.approx_vocab_size, Text2TextProblem.eval_decode_metric) == (2**15, "bleu")
     assert Problem().choose_output("a", ["b", "c"], {}) == 0 and Problem().output_text("a", "b", {}) == "b"
     for call, name in (
-        (lambda: Problem().generate_encoded_samples("", "", "train"), "Problem: write generate_encoded_samples"),
-        (lambda: Problem().feature_encoders(""), "Problem: write feature_encoders"),
+        (lambda: Problem().generate_encoded_samples("", "", "train"), "Problem: define generate_encoded_samples"),
+        (lambda: Problem().feature_encoders(""), "Problem: define feature_encoders"),
         (lambda: Text2TextProblem().is_generate_per_split, "Text2TextProblem: set is_generate_per_split"),
-        (lambda: Text2TextProblem().generate_samples("", "", "train"), "Text2TextProblem: write generate_samples"),
+        (lambda: Text2TextProblem().generate_samples("", "", "train"), "Text2TextProblem: define generate_samples"),
     ):
         with pytest.raises(NotImplementedError, match=name):
             call()

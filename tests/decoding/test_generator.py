@@ -95,7 +95,7 @@ def test_the_end_of_the_table_of_positions_ends_a_continuation(eager):
     for prompt, one in zip(prompts, found, strict=True):  # together they are wider than the table: 7 + 8
         expected = log_probs(generator.model, Letters().encode(prompt), one.ids)
         assert one.hypotheses[0].token_scores == pytest.approx(expected, abs=1e-4)
-    with pytest.raises(UserError, match=r"prompt 2: 8 ids. .*at most 7, or let max_prompt_length"):
+    with pytest.raises(UserError, match=r"prompt 2: 8 ids, .*at most 7 ids, or set max_prompt_length"):
         generator.generate(["a", "a" * 8])
     cut, whole = generator.generate(["c" * 5 + "aab", "aab"], max_prompt_length=1, max_new_tokens=2, beam_size=1)
     assert (cut.text, cut.prompt_tokens, cut.truncated, whole.truncated) == (whole.text, ["b"], True, True)
@@ -114,7 +114,7 @@ def test_a_text_s_score_is_that_of_its_ids_from_the_beginning():
             assert score.token_log_probs == pytest.approx(expected, abs=1e-4)
             assert score.log_prob == pytest.approx(sum(expected), abs=1e-4)
         assert len(generator.score([[2] * 8])[0].token_log_probs) == 8
-        with pytest.raises(UserError, match=r"text 2: 9 ids. The longest that the model can score has 8"):
+        with pytest.raises(UserError, match=r"text 2: 9 ids, .* at most 8"):
             generator.score(["a", [2] * 9])
 
 
@@ -128,7 +128,7 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary(eager, letters):
         with pytest.raises(UserError, match=f"prompt 1: id {wrong} is outside the vocabulary. Expected from 1 to 10"):
             generator.generate([[2, wrong]])
     for wrong in ([1.7], [True], ["a"], [[2, 3]], [[2], [3, 4]]):
-        with pytest.raises(UserError, match=r"text 2: .* expected a text, or a list of ids, whole numbers"):
+        with pytest.raises(UserError, match=r"text 2: .* expected a text or a list of ids"):
             generator.score(["a", wrong])
     with pytest.raises(TypeError, match="must be a list of str, received one str"):
         generator.generate("abba")
@@ -276,7 +276,7 @@ def test_long_prompts_are_read_from_their_end_or_refused():
     (found,) = made.generate(["abbacabbacabbac"], long_input="truncate", **options)
     (end,) = made.generate(["abbacabbacabbac"[-7:]], **options)
     assert (found.text, found.truncated, end.truncated) == (end.text, True, False)
-    with pytest.raises(UserError, match=r"^prompt 2: 4 pieces, more than 3\. .* by long_input=truncate\.$"):
+    with pytest.raises(UserError, match=r"^prompt 2: 4 pieces, more than 3\. .* with long_input=truncate\.$"):
         made.generate(["abb", "abba"], long_input="refuse", max_prompt_length=3, **options)
     with pytest.raises(UserError, match="long_input=split: prompts are not split"):
         made.generate(["a"], long_input="split")

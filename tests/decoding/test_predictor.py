@@ -162,7 +162,7 @@ def test_mistakes():
     assert predictor().predict([]) == []
     with pytest.raises(UserError, match="max_length=9: expected a whole number from 4 to 8"):
         predictor().predict(["1"], max_length=9)
-    with pytest.raises(UserError, match=r"^Predictor: .* whose task is sequence_to_sequence"):
+    with pytest.raises(UserError, match=r"^Predictor: .* sequence_to_sequence"):
         Predictor(Parity(), {"inputs": TextEncoder(50), "targets": Labels()}, Problem())
 
 
@@ -172,7 +172,7 @@ def test_long_texts_are_refused_where_that_is_asked():
         made.predict(texts, long_input="truncate") == made.predict(texts) == made.answer(made.reader().read_all(texts))
     )
     assert made.predict(texts[::2], long_input="refuse") == made.predict(texts[::2])
-    with pytest.raises(UserError, match=r"^text 2: longer than 8 ids\. Split it, or leave out long_input=refuse\.$"):
+    with pytest.raises(UserError, match=r"^text 2: longer than 8 ids\. .*long_input=refuse\.$"):
         made.predict(texts, long_input="refuse")
     with pytest.raises(UserError, match=r"^long_input=split: "):
         made.predict(texts, long_input="split")

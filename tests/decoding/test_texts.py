@@ -50,13 +50,13 @@ WRONG = [[99999999], [-1], [0], [10], [5.5], [5.0], ["a"], [None], [True], [[5]]
 @pytest.mark.parametrize("ids", [*WRONG, [2**70], np.array(5)], ids=repr)
 def test_what_is_no_id_of_the_vocabulary(ids):
     with pytest.raises(
-        UserError, match=r"expected a text, or a list of ids|is outside the vocabulary. Expected from 1 to 9"
+        UserError, match=r"expected a text or a list of ids|is outside the vocabulary. Expected from 1 to 9"
     ):
         check_ids(ids, 10)
 
 
 def test_eos_where_it_cannot_stand():
-    with pytest.raises(UserError, match=r"id 1 is EOS, which ends a text. Expected from 2 to 9"):
+    with pytest.raises(UserError, match=r"id 1 is EOS.* Expected from 2 to 9"):
         check_ids([5, 1], 10, least=2)
 
 

@@ -292,7 +292,7 @@ def test_prefixes_that_cannot_be(eager, translator):
     extra_length = length - source  # EOS is counted on both sides
     (found,) = translator.translate(["x"], prefixes=["a tree a tree"], extra_length=extra_length)
     assert found.text.startswith("a tree a tree") and len(found.hypotheses[0].ids) <= length + 1
-    with pytest.raises(UserError, match=f"sentence 2: its prefix has {length} ids.* at most {length - 1}"):
+    with pytest.raises(UserError, match=f"sentence 2: the prefix has {length} ids.* at most {length - 1}"):
         translator.translate(["", "x"], prefixes=["", "a tree a tree"], extra_length=extra_length - 1)
     with pytest.raises(UserError, match="2 texts, but prefixes: 1"):
         translator.translate(["x", "y"], prefixes=["a"])

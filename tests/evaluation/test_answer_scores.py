@@ -92,14 +92,14 @@ def test_the_metrics_that_the_answers_allow(task, expected, names):
 
 
 def test_metrics_of_other_tasks_are_refused():
-    with pytest.raises(UserError, match=r"--metrics=f1_makro: unknown for classification\. Nearest: .*f1_macro"):
+    with pytest.raises(UserError, match=r"--metrics=f1_makro: classification has no such metric\. Nearest: .*f1_macro"):
         metric_names("classification", [], ["f1_makro"])
 
 
 def test_lines_of_a_report():
     metrics = {"mcc": {"score": 0.5, "interval": [0.25, 0.75]}}
     made = {"task": "classification", "answers": 1, "resamples": 1000, "seed": 1, "metrics": metrics}
-    assert as_text(made) == ["mcc = 0.5000 [0.2500, 0.7500]", "1 text; in brackets 95 % of 1,000 resamples"]
+    assert as_text(made) == ["mcc = 0.5000 [0.2500, 0.7500]", "1 text; brackets contain 95 % of 1,000 resamples"]
     metrics["mcc"] |= {"baseline": 0.6, "baseline_interval": [0.5, 0.7], "difference": -0.1}
     metrics["mcc"] |= {"difference_interval": [-0.2, 0.1], "p_value": 0.25}
     assert as_text(made)[0].endswith(
@@ -171,7 +171,7 @@ def test_answers_in_columns_and_the_blank_lines_between(tmp_path, text, columns,
     (tmp_path / "out").write_text("".join(f"{answer}\n" for answer in answers))
     assert read_predictions(str(tmp_path / "out"), reference) == answers
     (tmp_path / "out").write_text("yes\n\n\n\n\n\nno\n")
-    with pytest.raises(UserError, match=r"/out, line \d: blank here or in .*/ref"):
+    with pytest.raises(UserError, match=r"/out, line \d: .*/ref is blank "):
         read_predictions(str(tmp_path / "out"), reference)
 
 

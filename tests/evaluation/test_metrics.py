@@ -118,7 +118,7 @@ def test_the_metrics_of_a_run(problem, hparams, expected):
     ("name", "changes", "hparams", "message"),
     [
         ("translate_own", {}, {"eval_metrics": "blue"}, r"^eval_metrics: .*'blue'.*Nearest: bleu"),
-        ("languagemodel_own", {}, {"eval_metrics": "bleu"}, r"^eval_metrics has bleu.* texts.*languagemodel_own"),
+        ("languagemodel_own", {}, {"eval_metrics": "bleu"}, r"^eval_metrics=bleu: .* texts.*languagemodel_own"),
         ("translate_own", {}, {"eval_metrics": "mcc"}, r"^translate_own: .*sequence_to_sequence"),
         ("classify_own", {}, {"eval_metrics": "pearson"}, r"^pearson: .*regression.*accuracy, f1_macro"),
         ("translate_own", {}, {"eval_tokenization": "13b"}, r"^eval_tokenization=13b"),

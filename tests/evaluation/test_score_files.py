@@ -112,5 +112,5 @@ def test_numbers_of_lines_that_differ(tmp_path):
     with pytest.raises(UserError, match=r"/one has 1 line, .*/two has 2"):
         read_references([paths[0], paths[2], paths[1]])
     assert read_translation(paths[0], "ref", 2) == ["a", "b"]
-    with pytest.raises(UserError, match=r"/two has 2 lines, ref has 3\. Try it\.$"):
+    with pytest.raises(UserError, match=r"/two has 2 lines, but ref has 3\. Try it\.$"):
         read_translation(paths[0], "ref", 3, "Try it.")

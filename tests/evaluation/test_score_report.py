@@ -87,12 +87,12 @@ def test_what_a_report_has_and_how_it_is_written():
     of_each = [f"{compared[name]:.2f} ± {compared[f'{name}_interval']:.2f}" for name in ("baseline", "translation")]
     difference = f"{compared['translation'] - compared['baseline']:+.2f}"
     assert " ".join(row) == " ".join(["TER", *of_each, difference, f"{compared['p_value']:.4f}"])
-    table = lines[lines.index("by words of the reference (tokenization 13a)") + 1 :]
+    table = lines[lines.index("by number of words in the reference (tokenization 13a)") + 1 :]
     assert table[0].split() == ["words", "sentences", "length_ratio", "TER", "chrF2", "baseline:TER", "baseline:chrF2"]
     bucket, of_base = (report["by_length"][name][0]["scores"] for name in ("buckets", "buckets_of_baseline"))
     values = [bucket["TER"], bucket["chrF2"], of_base["TER"], of_base["chrF2"]]
     assert table[1].split() == ["0-9", "2", "1.000", *(f"{value:.2f}" for value in values)]
-    title = lines.index("the worst 1 by chrF2 of the sentence")
+    title = lines.index("worst sentences by chrF2: 1")
     assert lines[title + 1] == f"line 1: chrF2 = {sentence['score']:.2f}"
     assert [line.split() for line in lines[title + 2 :]] == [
         [name, *text.split()]

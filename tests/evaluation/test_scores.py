@@ -140,8 +140,8 @@ def test_mistakes(hypotheses, references, options, words):
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"asian_support": True}, "ter_asian_support: has no effect alone. Add ter_normalized"),
-        ({"normalised": True}, "ter_normalised: unknown. Nearest: normalized"),
+        ({"asian_support": True}, "ter_asian_support: has no effect by itself. Add ter_normalized"),
+        ({"normalised": True}, "ter_normalised: unknown option. Nearest: normalized"),
     ],
 )
 def test_options_of_ter_that_mean_nothing(options, words):
@@ -213,7 +213,7 @@ def test_ter_counts_characters_where_it_can(warnings_of):
                               ter={"normalized": True, "asian_support": True})  # fmt: skip
     assert of_japanese[0] == "" and 0 < of_japanese[1]["ter"].score < 50
     said, _ = warnings_of(THAI, metrics=("ter",), ter={"normalized": True, "asian_support": True})
-    assert "no option for this script" in said
+    assert "does not support this script" in said
 
 
 def test_forms_of_unicode_that_never_match(warnings_of):

@@ -121,7 +121,7 @@ def test_a_run_can_begin_with_an_exports_weights(exported, exported_ensemble, tm
     assert facts == {"warm_start_from": os.path.join(exported, "variables", "variables")}
     for name, weight in named_weights(new).items():
         np.testing.assert_array_equal(weight.numpy(), named_weights(opened.model)[name].numpy())
-    with pytest.raises(UserError, match=r"an export of 2 models, an ensemble\. Expected one model"):
+    with pytest.raises(UserError, match=r"ensemble of 2 models\. Expected one model"):
         warm_start(exported_ensemble, new, opened.encoders)
     # With another vocabulary, from the first of its models, whose weights are bfloat16, as if it were the only one.
     monkeypatch.setattr("t2t_lite.runs.locating.read_facts", lambda export: {"models": 1})

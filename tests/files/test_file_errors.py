@@ -48,7 +48,7 @@ READ = {
     "foo://bucket/file": "foo://bucket/file: TensorFlow has no file system foo://. Expected a local path",
     "s3://bucket/file": "s3:// needs the package tensorflow-io",
     "https://host/file": "download the file first",
-    "a\0b": r"a\\x00b: the path has a NUL byte",
+    "a\0b": r"a\\x00b: the path contains a NUL byte",
     "caf\udce9": r"caf\\udce9: the name is not UTF-8",
 }
 
@@ -143,7 +143,7 @@ CODES = {
     errno.ENOTEMPTY: (UserError, "not empty"), errno.ELOOP: (UserError, "back to itself"),
     errno.ENAMETOOLONG: (UserError, "shorter"), errno.ENXIO: (UserError, "is a socket"),
     errno.ENODEV: (UserError, "is a device"), errno.ESPIPE: (UserError, "is a pipe"),
-    errno.ETXTBSY: (UserError, "is a running"), errno.EBADF: (UserError, "in a mode to write"),
+    errno.ETXTBSY: (UserError, "is a running"), errno.EBADF: (UserError, "write operations"),
     errno.EBUSY: (UserError, "in use"), errno.EXDEV: (UserError, "on another file system"),
     errno.ENOENT: (MissingFile, "its folder does not exist"), errno.ENOSPC: (Failure, "disk is full"),
     errno.EDQUOT: (Failure, "quota"), errno.EFBIG: (Failure, "ulimit -f"), errno.EIO: (Failure, "reports an error"),

@@ -75,7 +75,7 @@ def test_a_file_is_read_up_to_the_most_that_is_allowed(tmp_path):
     for most in (None, len(data), len(data) + 1):
         assert files.read_bytes(str(tmp_path / "x"), most) == data
     for most in (0, 2**20, len(data) - 1):
-        with pytest.raises(UserError, match=f"x: more than {most:,} bytes"):
+        with pytest.raises(UserError, match=f"x: .*larger than {most:,} bytes"):
             files.read_bytes(str(tmp_path / "x"), most)
 
 
@@ -256,7 +256,7 @@ def texts(tmp_path, monkeypatch):
 
 def test_an_output_that_is_an_input_is_refused(texts):
     for out in ("in", "./in", "folder/../in", "link", "hard", str(texts / "in"), "to_folder/../in"):
-        with pytest.raises(UserError, match="would overwrite --source=in, an input"):
+        with pytest.raises(UserError, match="would overwrite --source=in"):
             check_outputs({"--source": "in", "--reference": ["", None]}, {"--to": out})
         with pytest.raises(UserError, match="would overwrite --refs=in"):
             check_outputs({"--source": "other", "--refs": ["more", "in"]}, {"--plot": "plot", "--to": out})

@@ -52,7 +52,7 @@ def test_a_folder_that_can_be_made_is_not_left_and_others_are_refused(tmp_path):
     check_new(tmp_path / "new")
     assert os.listdir(tmp_path) == []
     (tmp_path / "file").write_text("")
-    for path, words in ((tmp_path, "holds files"), (tmp_path / "file", "is a file")):
+    for path, words in ((tmp_path, "already contains files"), (tmp_path / "file", "is a file")):
         with pytest.raises(UserError, match=f"{path}: {words}"):
             check_new(path)
 

@@ -53,7 +53,7 @@ def test_what_was_killed_goes_on_after_the_record(tmp_path, caplog):
     assert record == {"made_from": MADE_FROM | {"sizes": [3, 5]}, "done": 2, "sizes": [5, 4], "state": {"seen": 7}}
     files = ResumableFiles(paths(tmp_path), MADE_FROM)
     assert (files.done, files.state) == (2, {"seen": 7})
-    assert "resumes after 2 lines" in caplog.text
+    assert "resuming after 2 lines" in caplog.text
     files.write(["c\n", "3\n"], 1, [{"a": 1}, {"a": 2}])
     assert files.done == 3
     files.close()

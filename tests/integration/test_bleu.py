@@ -166,7 +166,7 @@ def test_several_references(bleu, assert_user_error, tmp_path):
     assert lines[1] == "BLEU_cased = 100.00"
     assert lines[2].startswith("sacreBLEU = 100.00 (nrefs:2|")
     (tmp_path / "second.de").write_text("eine Zeile\n")
-    assert_user_error(bleu(REFERENCE, "--reference=ref.de,second.de"), "second.de has 1 line, ref.de has 2")
+    assert_user_error(bleu(REFERENCE, "--reference=ref.de,second.de"), "second.de has 1 line, but ref.de has 2")
 
 
 def test_all_that_can_be_asked_of_one_translation(bleu, tmp_path):
@@ -187,7 +187,7 @@ def test_text_that_looks_tokenized_is_warned_of(bleu):
     result = bleu(text, reference=text)
     assert result.status == 0
     assert result.stderr.count("warning") == 1
-    assert "hyp.de: 101 lines end in a blank and a full stop" in result.stderr
+    assert "hyp.de: 101 lines end in a space and a full stop" in result.stderr
 
 
 def test_what_is_shown_of_a_line_cannot_disturb_the_terminal(bleu):

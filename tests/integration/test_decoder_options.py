@@ -81,7 +81,7 @@ def test_scores_of_given_translations_are_those_of_the_search(decode, tmp_path):
             assert float(loss) == pytest.approx(-sum(h["token_scores"]) / len(h["token_scores"]), abs=2e-4)
     (tmp_path / "pairs").write_text("a\tb\nno tab\n")
     result, _ = decode("--score_file=pairs", "--decode_from_file=", status=2)
-    assert "pairs, line 2: 1 column, expected input<TAB>target" in result.stderr
+    assert "pairs, line 2: 1 column. Expected input<TAB>target" in result.stderr
     _, losses = decode("--score_file=pairs", "--decode_from_file=", "--on_error=skip")
     assert losses[0] and losses[1] == ""
 
@@ -104,7 +104,7 @@ def test_scoring_does_not_go_on_with_an_unfinished_translation(decode, tmp_path,
     decode(status=1)
     monkeypatch.setattr(ResumableFiles, "write", write)
     result, lines = decode("--score_file=in", "--decode_from_file=")
-    assert "was made with another kind of job: starting anew" in result.stderr and lines == losses
+    assert "was made with another kind of job. Starting again" in result.stderr and lines == losses
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_an_exception_between_chunks_leaves_what_is_done(decode, tmp_path, monke
     ).exists()
     monkeypatch.setattr(ResumableFiles, "write", write)
     result, lines = decode(hparams=settings)
-    assert lines == whole and "resumes after 4 lines" in result.stderr
+    assert lines == whole and "resuming after 4 lines" in result.stderr
     assert sorted(os.listdir(tmp_path)) == ["in", "out"]
 
 

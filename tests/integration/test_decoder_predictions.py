@@ -197,7 +197,7 @@ def test_a_command_that_was_stopped_goes_on_and_ends_in_the_same_bytes(decode, l
     monkeypatch.setattr(Predictor, "predict", stopped)
     assert decode("classify_own", "--decode_to_file=out").status == 130
     result = decode("classify_own", "--decode_to_file=out")
-    assert "resumes after 4 lines" in result.stderr and "6 of 6" in result.stderr
+    assert "resuming after 4 lines" in result.stderr and "6 of 6" in result.stderr
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes() and len(calls) == 4
 
 
@@ -315,7 +315,7 @@ def test_long_lines_are_cut_and_told_or_refused(decode, loaded, assert_user_erro
     "flags, words",
     [
         (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: ", "is an encoder"]),
-        (["--long_input=split"], ["--long_input=split", "cut off"]),
+        (["--long_input=split"], ["--long_input=split", "truncated"]),
         (["--features_pooling=mean"], ["--features_pooling: not with --decode_from_file, only with --features_file"]),
         (["--features_file=x", "--decode_to_file=y"], ["--decode_to_file: not with --features_file"]),
         (["--features_file=x", "--features_layers=4"], ["layers=(4,)", "from 0 to 2"]),

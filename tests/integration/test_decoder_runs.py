@@ -53,7 +53,7 @@ def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made,
     assert (tmp_path / "out.t2t_lite_incomplete").read_text().count("\n") == 24  # of which 16 are on record
     monkeypatch.setattr(DecodingJob, "chunk", 8)
     result = call_command("t2t-decoder", *args, "--decode_to_file=out")
-    assert result.status == 0 and "resumes after 16 lines" in result.stderr and "30 of 30" in result.stderr
+    assert result.status == 0 and "resuming after 16 lines" in result.stderr and "30 of 30" in result.stderr
     call_command("t2t-decoder", *args, "--decode_to_file=whole")
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["in", "out", "whole"]

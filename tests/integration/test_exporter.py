@@ -117,8 +117,11 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
     "flags, words",
     [
         (["--decode_hparams=beam=4"], ["beam"]),
-        (["--decode_hparams=sampling_method=random,sampling_temp=0.5"], ["sampling_method, sampling_temp: not kept"]),
-        (["--decode_hparams=beam_size=2,n_best=2"], ["n_best: not kept", "signatures, such as n_best"]),
+        (
+            ["--decode_hparams=sampling_method=random,sampling_temp=0.5"],
+            ["--decode_hparams: sampling_method, sampling_temp"],
+        ),
+        (["--decode_hparams=beam_size=2,n_best=2"], ["--decode_hparams: n_best", "signatures, such as n_best"]),
         (["--export_as_tfhub"], ["not supported"]),
         (["--weights_dtype=int8"], ["--weights_dtype", "bfloat16"]),
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),

@@ -145,8 +145,6 @@ FOLDERS = {
     "run/eval/events.out.tfevents.1": ["t2t-eval", RUN, "--data_dir=data", "--eval_timeout_mins=0"],
     "events/last_evaluated_step.txt": ["t2t-bleu", "--translations_dir=texts", "--reference=ref", "--event_dir=events"],
     "avg/hparams.json": ["t2t-avg-all", "--model_dir=run", "--output_dir=avg", "--n=1"],
-    "seeds/seeds.json": ["t2t-trainer", "--problem=translate_own", "--hparams_set=transformer_tiny",
-                         "--data_dir=data", "--output_dir=seeds", "--random_seeds=1,2"],
     "new/vocab.translate_own.300.model": ["t2t-datagen", "--problem=translate_own", "--data_dir=new",
                                           "--train_files=in,ref2", "--dev_files=dev.en,dev.de", "--languages=en,de",
                                           "--vocab_size=300"],

@@ -40,7 +40,7 @@ def test_from_files_to_translations_and_to_a_second_run(call_command, tmp_path):
     succeed(*own, second, "--data_dir=more", "--vocab_from=run")
     tune = [*train, "--problem=translate_own", "--warm_start_from=run"]
     result = succeed(*tune, "--data_dir=more", "--output_dir=tuned", "--train_steps=2")
-    assert "started with the weights of run/model.ckpt-4" in result.stderr
+    assert "starting with the weights of run/model.ckpt-4" in result.stderr
     again = succeed(*tune, "--data_dir=more", "--output_dir=tuned", "--train_steps=3")
     assert "--warm_start_from=run: not used" in again.stderr and "resumed at step 2" in again.stderr
 

@@ -98,5 +98,5 @@ def test_layers_alone_and_quantized_ones_keep_it(kind, tmp_path):
 
 
 def test_what_needs_one_kernel_per_layer_refuses_it():
-    with pytest.raises(UserError, match=r"TransformerLM: .*LoRA.*save_run.*merge_lora"):
+    with pytest.raises(UserError, match=r"TransformerLM .*LoRA.*save_run.*merge_lora"):
         check_plain_weights([adapted()], "save_run")

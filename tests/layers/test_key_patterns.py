@@ -243,5 +243,5 @@ def test_bad_options(options, words):
 
 
 def test_a_second_sequence_is_refused():
-    with pytest.raises(ValueError, match="is self-attention"):
+    with pytest.raises(ValueError, match="self-attention"):
         made(("window", (3,)))(X, X)

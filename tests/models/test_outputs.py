@@ -70,7 +70,7 @@ def test_the_next_state_is_like_the_one_before():
     wrong = ({"past": tf.ones([3, 4])}, {"other": tf.ones([3, 2])}, tf.ones([3, 2]))
     for given in ({"targets": 1}, tf.ones([3]), *({"state": each} for each in wrong)):
         traced = tf.function(lambda given=given: outputs.next_state(given, state), autograph=False)
-        with pytest.raises(UserError, match=r"no 'state' .*\(3, 2\)"):
+        with pytest.raises(UserError, match=r"'state' .*\(3, 2\)"):
             traced()
 
 

@@ -101,7 +101,7 @@ def test_rows_are_cut_to_what_the_model_reads(tmp_path):
 def test_labels_that_look_like_ids_are_warned_of(num_labels, lines, is_warned, tmp_path, caplog):
     train = "".join(f"{n % num_labels}\tthe number {n} is here\n" for n in range(lines))
     generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=train, dev=train))
-    warning = f"train.tsv: {num_labels} different labels in {lines} lines, such as '0': they look like ids"
+    warning = f"train.tsv: {num_labels} different labels in {lines} lines, such as '0': these look like ids"
     assert (warning in caplog.text) == is_warned == ("look like ids" in caplog.text)
 
 
@@ -117,7 +117,7 @@ def test_the_message_about_a_column_of_ids_proposes_the_others(tmp_path):
 def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):
     dev = "odd\tone\n"
     generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=dev))
-    assert f"--dev_files: {tmp_path}/dev.tsv: no example of 'even'" in caplog.text
+    assert f"--dev_files: {tmp_path}/dev.tsv: no example has the label 'even'" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["regress_own", "regress_pair_own"])

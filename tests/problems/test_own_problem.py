@@ -27,11 +27,14 @@ MODELS, TWO = ["spm0.model", "spm1.model"], {"train_files": ["a.en", "a.de", "b.
 MISTAKES = {
     "translate_own": [
         ({"train_files": []}, "missing --train_files"),
-        ({"train_files": ["a.en"]}, "--train_files=a.en: a.en has no other side (found 1)"),
-        ({"train_files": ["a.en", "a.de", "a.fr"]}, "a.fr has no other side (found 3)"),
-        ({"train_files": ["a.en", "a.de", "b.tsv", "a.en"]}, "a.en has no other side (found 4)"),
+        ({"train_files": ["a.en"]}, "--train_files=a.en: a.en has no second file for the other side (found 1)"),
+        ({"train_files": ["a.en", "a.de", "a.fr"]}, "a.fr has no second file for the other side (found 3)"),
+        ({"train_files": ["a.en", "a.de", "b.tsv", "a.en"]}, "a.en has no second file for the other side (found 4)"),
         ({"train_files": ["a.en", "a.de", "b.de", "b.en"]}, "b.de,b.en are in the opposite direction to a.en,a.de"),
-        ({"dev_files": ["a.en", "a.tsv"]}, "--dev_files=a.en,a.tsv: a.en has no other side (found 2)"),
+        (
+            {"dev_files": ["a.en", "a.tsv"]},
+            "--dev_files=a.en,a.tsv: a.en has no second file for the other side (found 2)",
+        ),
         ({"train_files": ["none.en", "none.de"]}, "--train_files=none.en,none.de: no such file: none.en"),
         ({"train_files": ["a.en", "missing.de"]}, "no such file: missing.de"),
         ({"test_files": ["/", "/"]}, "/ is a folder"),
@@ -58,8 +61,8 @@ MISTAKES = {
         ({"languages": ["de", "en"]}, "--train_files: a.en,a.de are in the opposite direction to --languages=de,en"),
         ({"dev_files": ["dev.de", "dev.en"]}, "--dev_files: dev.de,dev.en are in the opposite direction to a.en,a.de"),
         ({"test_files": ["de/x.txt", "en/x.txt"]}, "--test_files: de/x.txt,en/x.txt are in the opposite direction"),
-        ({"dev_files": ["a.en", "./a.en"]}, "--dev_files: a.en,./a.en: one file"),
-        ({"corpus_weights": [1, 2]}, "--corpus_weights=1,2: found 2 for 1 "),
+        ({"dev_files": ["a.en", "./a.en"]}, "--dev_files: a.en,./a.en: the same file"),
+        ({"corpus_weights": [1, 2]}, "--corpus_weights=1,2: the number of weights is 2"),
         ({"corpus_weights": ["0"]}, "--corpus_weights: weight=0: expected a number above 0 and at most 1,000."),
         ({"corpus_weights": ["two"]}, "weight=two"),
         ({"corpus_weights": ["nan"]}, "weight=nan"),
@@ -187,7 +190,11 @@ DAMAGED = [
     ("regress_pair_own", {"dev": "nan\ta\tb\n"}, "line 1: found 'nan'"),
     ("regress_pair_own", {"dev": "1\ta\n"}, "dev, line 1: found 2 .* 3: number<TAB>first"),
     ("regress_own", {"train": "1\ta\n1.0\tb\n", "dev": "1\tc\n"}, "train: all numbers are 1"),
-    ("regress_own", {"train": FAR, "dev": "1\tc\n"}, "train, line 6: -999999999 .* 6 .* 2: 65,536 .* -999999999 and 5"),
+    (
+        "regress_own",
+        {"train": FAR, "dev": "1\tc\n"},
+        "train, line 6: -999999999 .* 6 .* 2, .* 65,536 .* -999999999 to 5",
+    ),
     ("regress_own", {"train": "\n \n", "dev": "\n"}, "train: all lines are blank"),
     (CHARACTERS, {"train": b"cut \xc3"}, "train, line 1: byte 0xc3 .* is not UTF-8"),
     (CHARACTERS, {"train": "<|endoftext|>\n", "dev": "a"}, "the train set has no example"),
@@ -340,5 +347,5 @@ def test_the_folder_remembers_bad_lines_and_what_was_read(tmp_path):
     assert again.skip_bad_lines is True and again.read_config(str(tmp_path / "d")) == written
     with pytest.raises(UserError, match=f"{tmp_path}/none/{CHARACTERS}.json: no such file.*--problem={CHARACTERS}"):
         again.read_config(str(tmp_path / "none"))
-    with pytest.raises(UserError, match=f"{CHARACTERS}: no corpus yet"):
+    with pytest.raises(UserError, match=f"{CHARACTERS}: has no corpus yet"):
         _ = registry.problem(CHARACTERS).config

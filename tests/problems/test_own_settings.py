@@ -85,5 +85,5 @@ def test_a_damaged_configuration_is_named(name, key, tmp_path):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_is_no_setting_of_a_problem_is_refused(name):
     for flag in OWN_FLAGS.keys() - {*registry.problem(name).flags} | {"vocab_sizes"}:
-        with pytest.raises(TypeError, match=rf"{name}: configure got {flag}\. Expected train_files, "):
+        with pytest.raises(TypeError, match=rf"{name}: configure .* {flag}\. Expected train_files, "):
             registry.problem(name).configure(**{flag: None})

@@ -104,7 +104,7 @@ def test_what_earlier_versions_did_not_save_stays_as_it_is(opened, name):
     opened().save(4)
     value = tf.Variable(3.0)
     assert opened(**{name: value}).restore_latest()[0].endswith("model.ckpt-4") and float(value) == 3.0
-    with pytest.raises(UserError, match=r"model\.ckpt-4: does not fit this model"):
+    with pytest.raises(UserError, match=r"model\.ckpt-4: does not match this model"):
         opened(other=value).restore_latest()
 
 
@@ -167,14 +167,14 @@ def test_the_one_before_a_damaged_checkpoint_is_restored(tmp_path, model, opened
 def test_what_no_run_goes_on_from_is_refused(tmp_path, model, opened):
     assert opened().restore_latest() == (None, {})
     opened().save(3)
-    with pytest.raises(UserError, match=r"model\.ckpt-3: not of this model: \S+ is 1 x 2 there, 1 x 5 in"):
+    with pytest.raises(UserError, match=r"model\.ckpt-3: does not match this model: \S+ is 1 x 2 there, but 1 x 5 in"):
         RunCheckpoints(str(tmp_path), *small_model(units=5)).restore_latest()
     average_checkpoints([str(tmp_path / "model.ckpt-3")], str(tmp_path / "avg" / "model.ckpt-3"))
     with pytest.raises(UserError, match=rf"avg/model\.ckpt-3: .* --warm_start_from={tmp_path}/avg"):
         RunCheckpoints(str(tmp_path / "avg"), *model).restore_latest()
     for path in tmp_path.glob("model.ckpt-3.data*"):
         path.write_bytes(b"")
-    with pytest.raises(UserError, match=r"no checkpoint can be read; tried model\.ckpt-3\."):
+    with pytest.raises(UserError, match=r"cannot read any checkpoint; tried model\.ckpt-3\."):
         opened().restore_latest()
 
 
@@ -252,19 +252,19 @@ def test_an_average_is_the_mean_of_numbers_and_the_last_of_counters(tmp_path):
 
 
 REFUSED = {
-    "none": (lambda folder: [], r"no checkpoints were given"),
+    "none": (lambda folder: [], r"at least one checkpoint"),
     "another shape": (
         lambda folder: [written(folder / "a-1", k=[1.0]), written(folder / "a-2", k=[1.0, 2.0])],
-        r"a-2: model/k\S* has shape \[2\], in \S+a-1 \[1\]",
+        r"a-2: model/k\S* has shape \[2\], but in \S+a-1 it has \[1\]",
     ),
     "a weight more": (
         lambda folder: [written(folder / "a-1", k=[1.0]), written(folder / "a-2", k=[1.0], b=2.0)],
-        r"a-2: model/b\S* has shape \[\], in \S+a-1 None",
+        r"a-2: model/b\S* has shape \[\], but in \S+a-1 it has None",
     ),
     "not finite": (
         lambda folder: [written(folder / "a-1", k=[1.0, np.inf, np.nan])], r"a-1: k: 2 of 3 numbers are NaN"
     ),
-    "no file": (lambda folder: [str(folder / "a-1")], r"a-1: not a readable checkpoint"),
+    "no file": (lambda folder: [str(folder / "a-1")], r"a-1: cannot read the checkpoint"),
     "cut": (
         lambda folder: [written(folder / "a-1", k=[1.0]), _cut_data(folder / "a-1")][:1], r"a-1: \S+ cannot be read"
     ),

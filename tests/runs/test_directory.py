@@ -63,7 +63,7 @@ def test_an_earlier_run_that_does_not_name_its_accumulation_had_the_default():
 
 def test_replicas_that_cannot_share_the_batches():
     with pytest.raises(
-        UserError, match=r"^5 replicas cannot share the 12 .* Expected 1, 2, 3, 4, 6, 12 of them"
+        UserError, match=r"^5 replicas cannot equally share the 12 .* Expected 1, 2, 3, 4, 6, 12 replicas"
     ) as error:
         accumulation_for(5, 6, config(2, 6))
     assert str(error.value).endswith("--hparams=gradient_accumulation_steps=6 --allow_hparams_change")
@@ -84,7 +84,7 @@ CHANGES = {  # {what: (the run's settings, those asked for, what is said unless 
     "records of an earlier version": (of(), of(records_sha256="one"), None, {}),
     "the same records": (of(records_sha256="one"), of(records_sha256="one"), None, {}),
     "other records": (
-        of(records_sha256="one"), of(records_sha256="other"), "--data_dir has other training records",
+        of(records_sha256="one"), of(records_sha256="other"), "training records in --data_dir differ",
         {"records_sha256": ["one", "other"]},
     ),
     "a compiler that earlier versions lack": (of(), of(xla_compile=False, xla_shapes=16), None, {}),
@@ -141,7 +141,7 @@ def test_what_a_checkpoint_holds_cannot_change(tmp_path, change):
     after["hparams"] = HParams.from_dict(before["hparams"]).parse(change).values()
     assert after["hparams"] != before["hparams"]
     write_run_config(str(tmp_path), before)
-    with pytest.raises(UserError, match=rf"{name}: .* -> .*{name} cannot change in a run: train in another output_dir"):
+    with pytest.raises(UserError, match=rf"{name}: .* -> .*{name} cannot change during a run"):
         changed_hparams(str(tmp_path), after, allow_change=True)
 
 
@@ -199,7 +199,9 @@ def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
     ],
 )
 def test_a_set_of_another_model_is_refused(hparams_set, model, owner, name):
-    with pytest.raises(UserError, match=f"^--hparams_set={hparams_set}: is for --model={owner}: .* has no {name}"):
+    with pytest.raises(
+        UserError, match=f"^--hparams_set={hparams_set}: this set is for --model={owner}, .* has no {name}"
+    ):
         run_hparams({}, hparams_set, model=model)
     assert run_hparams({}, hparams_set, model=owner).get(name) is not None
 
@@ -246,7 +248,7 @@ def test_a_second_trainer_is_refused(tmp_path):
     for _ in range(2):
         with (
             locked(str(tmp_path)),
-            pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is running"),
+            pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is using"),
             locked(str(tmp_path)),
         ):
             pass

@@ -44,7 +44,7 @@ def test_transformer_means_the_decoder_alone_on_a_language_model_problem(caplog)
     caplog.set_level("INFO", "t2t_lite")
     name = "languagemodel_own"
     assert model_name("transformer", name) == model_name(None, name) == "transformer_lm"
-    assert caplog.messages == [f"{name} is a problem of the task language_model: the model is transformer_lm"] * 2
+    assert caplog.messages == [f"{name} has the task language_model, so the model is transformer_lm"] * 2
     caplog.clear()
     assert model_name("transformer_lm", name) == "transformer_lm"
     assert model_name(None, "algorithmic_reverse_decimal40") == model_name() == "transformer"
@@ -112,7 +112,7 @@ def test_what_no_model_declares_chooses_none(own_set):
     hparams.add_hparam("unused_ids", "0")  # of another model
     assert model_of_set("own_set") is None
     assert model_name(None, "translate_own", "own_set") == "transformer"
-    with pytest.raises(UserError, match=r"^--hparams_set=own_set: is for --model="):
+    with pytest.raises(UserError, match=r"^--hparams_set=own_set: this set is for --model="):
         run_hparams({}, "own_set")
 
 

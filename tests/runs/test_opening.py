@@ -139,7 +139,7 @@ def test_lora_is_added_to_its_kernels_by_its_own_factor(run_dir):
         added = 1.5 * np.matmul(*(matrix.numpy() for matrix in pair)) if has_lora else 0.0
         np.testing.assert_allclose(weight.numpy(), trained[name].numpy() + added, atol=1e-5, err_msg=name)
     change(run_dir, "hparams", lora_rank=0)
-    assert re.search(r"model\.ckpt-2000: has \S+lora_kernel_a, .* lora_rank=0", mistake(run_dir))
+    assert re.search(r"model\.ckpt-2000: contains \S+lora_kernel_a, .* lora_rank=0", mistake(run_dir))
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_another_depth_than_the_checkpoints_is_refused(saved, tmp_path, depth):
     config = json.loads(path.read_text())
     config["hparams"]["num_encoder_layers"] = depth
     path.write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"model.ckpt-3: not of this model: stack"):
+    with pytest.raises(UserError, match=r"model.ckpt-3: does not match this model: stack"):
         open_run(saved[1])
 
 

@@ -142,7 +142,9 @@ def test_an_untied_softmax_goes_by_piece_too(tmp_path):
             rows(old, name, old_encoders[side]),
         )
     tied = build_model(config(new_encoders))
-    with pytest.raises(UserError, match=r"model.ckpt-7: not of this model: softmax_embedding/embeddings .* missing in"):
+    with pytest.raises(
+        UserError, match=r"model.ckpt-7: does not match this model: softmax_embedding/embeddings .* missing in"
+    ):
         warm_start(str(tmp_path / "run"), tied, new_encoders)
 
 
@@ -190,16 +192,16 @@ def test_what_does_not_fit_is_named(tmp_path):
     new_encoders = vocabulary(tmp_path / "data", NEW, is_shared=True)
     run_of(tmp_path / "run", old_encoders)
     for hparams, words in (
-        ("filter_size=24", r"decoder/feed_forward\S+ is 16 there, 24 in the model"),
-        ("num_hidden_layers=2", r"decoder/\S+ is \S+ x \S+ there, missing in the model"),
-        ("hidden_size=16", r"\S+ is 8 .*there, 16 "),
+        ("filter_size=24", r"decoder/feed_forward\S+ is 16 there, but 24 in the model"),
+        ("num_hidden_layers=2", r"decoder/\S+ is \S+ x \S+ there, but missing in the model"),
+        ("hidden_size=16", r"\S+ is 8 .*there, but 16 "),
     ):
         facts, (name, value) = config(new_encoders, hparams), hparams.split("=")
-        differs = rf"{words}.* These differ: {name}: \d+ -> {value}\.$"
-        with pytest.raises(UserError, match=rf"model.ckpt-7: not of this model: .*{differs}"):
+        differs = rf"{words}.* The settings differ: {name}: \d+ -> {value}\.$"
+        with pytest.raises(UserError, match=rf"model.ckpt-7: does not match this model: .*{differs}"):
             warm_start(str(tmp_path / "run"), build_model(facts), new_encoders, hparams_of(facts))
     facts = config(new_encoders, "num_heads=4")
-    with pytest.raises(UserError, match=r"model\.ckpt-7: num_heads is 2 there, 4 in the new model"):
+    with pytest.raises(UserError, match=r"model\.ckpt-7: num_heads is 2 there but 4 in the new model"):
         warm_start(str(tmp_path / "run"), build_model(facts), new_encoders, hparams_of(facts))
     (tmp_path / "run" / "targets").unlink()
     with pytest.raises(UserError, match="targets"):
@@ -211,7 +213,7 @@ def test_other_settings_that_leave_the_shapes_are_named(tmp_path, caplog, is_new
     old_encoders = vocabulary(tmp_path / "run", OLD, is_shared=True)
     encoders = vocabulary(tmp_path / "data", NEW, is_shared=True) if is_new else old_encoders
     run_of(tmp_path / "run", old_encoders)
-    words = f"{tmp_path}/run/model.ckpt-7: was trained with other settings than the new model's: "
+    words = f"{tmp_path}/run/model.ckpt-7: its settings differ from the new model's: "
     for changes, expected in (("pos=none", [f"{words}pos: timing -> none"]), ("", [])):
         caplog.clear()
         facts = config(encoders, changes)

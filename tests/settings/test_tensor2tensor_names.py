@@ -97,7 +97,7 @@ def test_flags_that_are_set_elsewhere(command, word, answer, capsys):
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("decode_beam_size=4", "Here it is beam_size."),
+        ("decode_beam_size=4", "Use beam_size instead."),
         ("decode_to_file=x", "It is a flag: --decode_to_file=FILE."),
         ("num_heads=4", "--hparams=num_heads=VALUE"),
         ("learning_rate=4", "learning_rate_constant"),

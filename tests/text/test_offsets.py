@@ -1,18 +1,10 @@
 """Words and spans of texts in the pieces of every kind of vocabulary."""
-# Nearest tests of: t2t_lite/text/offsets_graph.py
 
-import functools
 import random
-import unicodedata
-
-import pytest
-import tensorflow as tf
 
 from t2t_lite.text import vocabulary
 from t2t_lite.text.offsets import decode_with_offsets, encode_with_offsets, moved_spans, piece_spans, word_pieces
-from t2t_lite.text.offsets_graph import encode_with_offsets as encode_in_graph
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.stray_characters import INVISIBLE
 from tests.text.kinds import SENTENCES
 from tests.text.published_samples import texts, write_pieces
 
@@ -52,34 +44,6 @@ def test_spans_move_with_their_characters():
     assert moved_spans([(0, 2), (3, 5)], "ab cd", "AB: ab cd!") == [(4, 6), (7, 9)]
     long = "ab " * 2000
     assert moved_spans([(0, 2), (5998, 5999)], long, f"x{long[::-1]}")[1][1] <= len(long) + 1  # without comparing all
-
-
-@pytest.mark.slow
-def test_the_graph_gives_the_same(encoder):
-    """For many texts at once, so that nothing depends on neighbours."""
-    spec = tf.TensorSpec([None], tf.string)
-    graph = tf.function(functools.partial(encode_in_graph, encoder), input_signature=[spec], autograph=False)
-    some = [
-        *texts(500),
-        *SENTENCES,
-        "",
-        " \n ",
-        "ﬁne ＡＢＣ e\u0301e\u0301 ½",
-        "a\x00\u200b b\u0301\x1c",
-        "the" * 300,
-        "",
-    ]
-    if encoder.encode("a\u200b") == encoder.encode("a"):  # nor that what is left out follows one that bytes spell
-        some = [text for text in some if not {*text} & {*map(chr, INVISIBLE)}] + ["the\u200b ca\u00adt"]
-        assert len(some) > 300
-    if encoder.encode("ﬁ") == encoder.encode("fi"):  # which parts of a character pieces have is not known in a graph
-        some = [text for text in some if unicodedata.is_normalized("NFKC", text)]
-        assert len(some) > 200
-    ids, starts, ends = graph(tf.constant(some))
-    found = ids.with_values(tf.stack([starts, ends], 1))
-    for text, row, spans in zip(some, ids.to_list(), found.to_list(), strict=True):
-        assert (row, [*map(tuple, spans)]) == encode_with_offsets(encoder, text), text
-    assert graph(tf.constant([], tf.string))[0].to_list() == []
 
 
 def test_answers_come_back_from_the_pieces_that_overlap_them(encoder):

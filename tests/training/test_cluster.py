@@ -234,7 +234,7 @@ def test_where_tensorflow_answers_already_nobody_waits(workers):
 
 def test_a_port_that_is_taken_is_an_error(workers):
     with socket.create_server(("", int(workers[0].split(":")[1]))):
-        assert f"TF_CONFIG: {workers[0]}: cannot listen there" in Machine(workers, 0).end()
+        assert f"TF_CONFIG: cannot listen on {workers[0]}" in Machine(workers, 0).end()
 
 
 @pytest.mark.parametrize("index", [0, 1])

@@ -184,9 +184,7 @@ def test_a_run_of_an_unknown_language_without_spaces_is_warned_once(paths, caplo
 def test_metrics_of_outputs_need_outputs():
     problem, hparams = Problem(), HParams(eval_metrics="token_accuracy/chrf")
     problem.eval_decode_metric = None
-    with pytest.raises(
-        UserError, match="eval_metrics has chrf, a metric of texts: evaluations of problem make no outp"
-    ):
+    with pytest.raises(UserError, match=r"eval_metrics=chrf: .* texts, .* of problem do not decode outp"):
         metric_names(problem, hparams)
     with pytest.raises(UserError, match="eval_tokenization=13b: unknown tokenization"):
         metric_names(Problem(), HParams(eval_tokenization="13b"))
@@ -196,7 +194,7 @@ def test_metrics_of_outputs_need_outputs():
 def test_an_empty_split_is_an_error(tmp_path):
     path = tmp_path / "none"
     path.write_bytes(b"")
-    with pytest.raises(UserError, match="the records hold no example"):
+    with pytest.raises(UserError, match="no examples"):
         evaluator(Moved(2), [str(path)])()
 
 
@@ -245,8 +243,8 @@ def test_the_names_of_the_metrics_are_those_that_come(paths):
     "names, score, words",
     [
         (["token_acuracy"], "bleu", "problem: eval_metrics: metrics: 'token_acuracy' is not registered. .*token_acc"),
-        (["bleu"], "bleu", "problem: eval_metrics has bleu, a metric of texts. Expected one of logits"),
-        ([], "accuracy", "problem: eval_decode_metric has accuracy, a metric of logits. Expected one of texts or ids"),
+        (["bleu"], "bleu", "problem: eval_metrics has bleu, a metric for texts. Expected a metric for logits"),
+        ([], "accuracy", "problem: eval_decode_metric has accuracy, a metric for logits"),
     ],
 )
 def test_metrics_of_another_kind_are_refused(names, score, words):

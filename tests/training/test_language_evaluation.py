@@ -178,9 +178,9 @@ def test_strides_that_make_no_sense_are_refused():
     check_stride(Chain(), LENGTH, DatasetSplit.TEST)
     for problem, stride, split, words in (
         (Chain(), LENGTH + 1, DatasetSplit.EVAL, "--eval_stride=13: .*from 1 to 12"),
-        (Chain(), 3, DatasetSplit.TRAIN, "the train records of chain are not one text in order"),
+        (Chain(), 3, DatasetSplit.TRAIN, "the train records of chain do not form one"),
         (registry.problem("masked_lm_own"), 3, DatasetSplit.EVAL, "masked_lm_own has the task masked_language_model"),
-        (Problem(), 3, DatasetSplit.EVAL, "the dev records of problem are not one text in order"),
+        (Problem(), 3, DatasetSplit.EVAL, "the dev records of problem do not form one"),
     ):
         with pytest.raises(UserError, match=words):
             check_stride(problem, stride, split)

@@ -61,7 +61,7 @@ def test_lora_is_all_that_a_run_trains_and_resumes_exactly(data_dir, runs, tmp_p
     assert_same(state(tmp_path / "parts", 6), state(runs / "tuned", 6))
     assert "of which 1," in caplog.text
     for change, words in (("lora_rank=4", "lora_rank: 2 -> 4"), ("frozen=embedding", "frozen:  -> embedding")):
-        with pytest.raises(UserError, match=f"{words}.* cannot change in a run: train in another output_dir"):
+        with pytest.raises(UserError, match=f"{words}.* cannot change during a run"):
             trainer(data_dir, tmp_path / "parts", f"{LORA.replace('lora_rank=2,', '')},lora_rank=2,{change}"
                     if "rank" not in change else LORA.replace("lora_rank=2", change)).train(7)  # fmt: skip
 

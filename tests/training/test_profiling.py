@@ -244,7 +244,7 @@ def test_steps_11_to_15_are_traced(monkeypatch, caplog, steps, traced):
         assert is_on or not (calls or caplog.messages)
         now = now if is_on else []
     assert calls == ([("run", 10), 10 + traced] if traced else [])
-    said = f"profile of {traced} steps: run/plugins/profile" if traced else f"after 10 steps; the run took {steps}"
+    said = f"profile of {traced} steps: run/plugins/profile" if traced else f"after 10 steps, but the run had {steps}"
     assert len(caplog.messages) == 1 and said in caplog.messages[0]
 
 
@@ -305,7 +305,7 @@ def test_a_run_changes_to_it_when_allowed(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path, xla_compile=False).train(2)
     trainer(data_dir, tmp_path, allow_hparams_change=True).train(4)
-    assert "since these changed: xla_compile" in caplog.text
+    assert "settings changed: xla_compile" in caplog.text
     (change,) = log(tmp_path, "hparams_change")
     assert change["changed"] == {"xla_compile": [False, True]}
 
@@ -324,7 +324,7 @@ def test_the_number_of_shapes_is_the_user_s_and_remembered(data_dir, tmp_path, c
 @pytest.mark.slow
 def test_a_model_that_cannot_be_compiled_is_refused_before_anything_is_written(data_dir, tmp_path):
     with pytest.raises(
-        UserError, match=r"^--xla_compile: .* model compilations_python: it has no operation PyFunc \(.*--noxla_compile"
+        UserError, match=r"^--xla_compile: .* compilations_python: .* PyFunc \(.*--noxla_compile"
     ) as refused:
         trainer(data_dir, tmp_path / "run", "compilations_python").train(3)
     assert "\n" not in str(refused.value)
@@ -334,7 +334,7 @@ def test_a_model_that_cannot_be_compiled_is_refused_before_anything_is_written(d
 @pytest.mark.slow
 def test_a_shape_that_cannot_be_compiled_ends_the_run_by_its_checkpoint(data_dir, tmp_path):
     with pytest.raises(
-        UserError, match=r"XLA cannot compile model compilations_wide: Input to reshape .* \(at .*Reshape\)"
+        UserError, match=r"XLA cannot compile .* compilations_wide: Input to reshape .* \(at .*Reshape\)"
     ):
         trainer(data_dir, tmp_path, "compilations_wide", local_eval_frequency=1).train(20)
     saved = log(tmp_path, "checkpoint")

@@ -203,12 +203,12 @@ USUAL = [
     "output: run",
 ]
 CUT, KEPT = (
-    "(longer than 40 ids and cut: 1,234 train, 5 dev)",
-    "2 replicas, accumulation 4, to keep the batches of a step",
+    "(truncated to 40 ids: 1,234 train, 5 dev)",
+    "2 replicas, accumulation 4, which keeps the batches per step",
 )
 SUMMARIES = {  # {what: (changes of the data, the context and the call, {number of a line: its end})}
     "usual": ({}, {}),
-    "left out": ({"dropped": 3000}, {1: "(3,000 examples of other lengths are left out)"}),
+    "left out": ({"dropped": 3000}, {1: "(3,000 examples of other lengths are omitted)"}),
     "cut": ({"cut": {"train": 1234, "eval": 5}}, {1: CUT}),
     "accumulation that keeps batches": ({"accumulation": 4}, {3: f"2,048 tokens per step (all replicas): {KEPT}"}),
     "a set without a name": ({"hparams_set": ""}, {2: "model m, set (own): 6 parameters, bfloat16"}),

@@ -120,7 +120,7 @@ def test_a_schedule_that_depends_on_the_steps_says_how_it_changes():
     optimizer.build([])
     optimizer.iterations.assign(8)
     said = describe_other_length(optimizer, 16)
-    assert "train_steps, which was 16 and is 32: the next update has 8.716e-01 instead of 5.000e-01" in said
+    assert "train_steps, which was 16 and is now 32: the next update has 8.716e-01 instead of 5.000e-01" in said
     # Of eight updates the last one was the eighth: (1 + cos(π · 6 / 30)) / 2.
     assert last_learning_rate(optimizer) == pytest.approx(0.904508)
     hparams.learning_rate_schedule = "constant*linear_warmup*rsqrt_decay"
@@ -141,15 +141,15 @@ def test_what_is_asked_for_now_is_told_from_what_was_before(caplog):
     assert before.log_changes(now, optimizer) == expected
     assert (
         caplog.messages[0]
-        == "unlike before: train_steps: 16 -> 32, logical_cpus: 2 -> 0, search: None -> {'beam_size': 2}"
+        == "changed settings: train_steps: 16 -> 32, logical_cpus: 2 -> 0, search: None -> {'beam_size': 2}"
     )
-    assert "depends on train_steps, which was 16 and is 32:" in caplog.messages[1]
+    assert "depends on train_steps, which was 16 and is now 32:" in caplog.messages[1]
     caplog.clear()
     assert now.log_changes(now, optimizer) == {} and not caplog.messages
     now.warn_of_no_steps({"plan": {}}, 32), now.warn_of_no_steps({}, 32)
     assert not caplog.messages
     now.warn_of_no_steps({"problem": "p"}, 250_000)
-    assert "hparams.json: " in caplog.text and "train_steps=250,000" in caplog.text
+    assert "hparams.json" in caplog.text and "train_steps=250,000" in caplog.text
 
 
 @pytest.mark.slow

@@ -185,7 +185,7 @@ def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypa
     (said,) = [record.message for record in caplog.records if "reproducible" in record.message]
     for word in ("--x: y", "--nodeterministic", "--eval_throttle_seconds"):
         assert word in said
-    assert "learning_rate_warmup_steps=10: is longer than the run of 1 step" in caplog.text
+    assert "learning_rate_warmup_steps=10 is longer than the run of 1 step" in caplog.text
     (start,) = log(tmp_path, "start")
     assert (start["deterministic"], start["random_seed"]) == (False, 429459)
 

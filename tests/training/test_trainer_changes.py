@@ -78,7 +78,7 @@ def test_other_records_are_read_only_when_allowed_and_from_their_beginning(data_
     problem = registry.problem(PROBLEM)
     problem.max_cases = EXAMPLES // 2
     problem.generate_data(str(other), str(tmp_path))
-    with pytest.raises(UserError, match="--data_dir has other training records"):
+    with pytest.raises(UserError, match="training records in --data_dir differ"):
         small_trainer(str(other), run).train(6)
     small_trainer(str(other), run, allow_hparams_change=True).train(6)
     [line] = log(run, "hparams_change")
@@ -115,13 +115,13 @@ def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_pa
     changing = tmp_path / "changing"
     with caplog.at_level(logging.INFO, "t2t_lite"):
         small_trainer(data_dir, changing, logical_cpus=2).train(2)
-        with pytest.raises(UserError, match=r"3 replicas cannot share the 2 batches .* Expected 1, 2 of them, or"):
+        with pytest.raises(UserError, match=r"3 replicas cannot equally share the 2 batches .* Expected 1, 2 repl"):
             small_trainer(data_dir, changing, logical_cpus=3).train(4)
         small_trainer(data_dir, changing).train(4)
     assert taken == expected
     whole, early, after = state(tmp_path / "one", 4), state(tmp_path / "one", 3), state(changing, 4)
     assert distance(whole, after) <= 1e-3 * distance(whole, early)
-    assert "1 replica, accumulation 2, to keep the batches of a step" in caplog.text
+    assert "1 replica, accumulation 2, which keeps the batches per step" in caplog.text
     begun = [line for line in log(changing) if line["event"] in ("start", "resume")]
     assert [(line["replicas"], line["gradient_accumulation_steps"]) for line in begun] == [(2, 1), (1, 2)]
     # As `--hparams=gradient_accumulation_steps=1 --allow_hparams_change` does.

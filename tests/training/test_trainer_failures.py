@@ -72,7 +72,7 @@ REFUSED = {
     "too long": ({"hparams": f"{HPARAMS},max_length=1"}, r"none of the 120 training examples .*max_length=1 "),
     "beyond the learned positions": (
         {"hparams": f"{HPARAMS},pos=emb,max_position=100", "model": "transformer"},
-        "max_length=256: the model's table of positions has room for 100 ids",
+        "max_length=256: the model's position table has room for 100 ids",
     ),
     "weights in float16": (
         {"hparams": f"{HPARAMS},dtype_policy=float16"}, "^dtype_policy=float16: .*Expected mixed_float16, which"

@@ -146,7 +146,7 @@ def test_a_model_has_positions_for_the_longest_rows():
             with pytest.raises(UserError, match=f"max_length={max_length}: .* has room for {longest} ids"):
                 check_lengths(model, max_length, ["targets"])
     check_lengths(language_model, 3, ["inputs", "targets"])
-    with pytest.raises(UserError, match=r"room for 6 ids, of inputs and targets together. Expected .* from 1 to 3:"):
+    with pytest.raises(UserError, match=r"room for 6 ids .*together.*Expected .* from 1 to 3"):
         check_lengths(language_model, 4, ["inputs", "targets"])
     check_lengths(encoder, 5, ["inputs", "targets"])
     check_lengths(TransformerLM(20, num_layers=1, **{**sizes, "position": "none", "begin": "end"}), 10**6, ["targets"])
@@ -156,7 +156,7 @@ def test_a_model_has_positions_for_the_longest_rows():
 def test_a_model_reads_what_the_problem_has():
     sizes = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_layers": 1}
     check_reads(TransformerEncoder(50, **sizes), Uneven())
-    with pytest.raises(UserError, match="reads inputs, targets, sentence; training_data_uneven has "):
+    with pytest.raises(UserError, match=r"reads inputs, targets, sentence.* training_data_uneven has "):
         check_reads(TransformerEncoder(50, sentence_classes=2, **sizes), Uneven())
     with pytest.raises(UserError, match="whose targets are a row of ids per example"):
         check_reads(TransformerEncoder(50, target_vocab_size=3, head="class", **sizes), Uneven())

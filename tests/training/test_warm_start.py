@@ -75,7 +75,7 @@ class Wide(Small):
 
 def test_what_cannot_be_begun_with_leaves_nothing(data_dir, source, tmp_path):
     for given, model, words in (
-        (source[0], "warm_start_wide", r"model.ckpt-4: not of this model: \S+ is 8 x 12 there, 9 x 12 in"),
+        (source[0], "warm_start_wide", r"model.ckpt-4: does not match this model: \S+ is 8 x 12 there, but 9 x 12 in"),
         (tmp_path / "nowhere", "runs_small", "nowhere: no such folder or checkpoint"),
     ):
         with pytest.raises(UserError, match=words):

@@ -173,11 +173,11 @@ def test_the_models_own_translation_is_drawn_without_a_target(run_dir):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"layer": 0}, "layer=0: the model has 3 layers of this kind"),
+        ({"layer": 0}, "layer=0: the model has 3 layers"),
         ({"layer": 4}, "layer=4: the model has 3 layers"),
         ({"heads": [1, 5]}, "head=5: the model has 4 heads"),
-        ({"heads": []}, "heads: none given"),
-        ({"word": "zebra"}, "word='zebra': is not in the sentence. Expected one of: ab cd e <EOS>"),
+        ({"heads": []}, "heads is empty"),
+        ({"word": "zebra"}, "word='zebra' .*Expected one of: ab cd e <EOS>"),
         ({"view": "line"}, "view='line': Nearest: lines. Expected one of lines, heat_map, grid."),
         ({"view": "grid", "layer": 1}, "a grid shows all layers"),
     ],
@@ -193,7 +193,7 @@ def test_what_the_model_does_not_have(found, options, words):
         (["", "a"], "The inputs are blank"),
         ([" \t ", "a"], "The inputs are blank"),
         (["a", ""], "The targets are blank"),
-        (["a" * 100_000, "a"], "The inputs have 100,001 tokens, EOS included. A picture shows at most 200"),
+        (["a" * 100_000, "a"], "The inputs have 100,001 tokens.* 200"),
         (["a", "a" * 200], "The targets have 201 tokens"),
         (["a", [5] * 400], "The targets have 400 tokens"),
     ],

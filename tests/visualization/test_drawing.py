@@ -106,7 +106,7 @@ def test_text_stays_on_its_side_whatever_way_it_is_written(text, anchor, attribu
 def test_letters_without_a_font_are_one_warning(caplog):
     with caplog.at_level(logging.WARNING, "t2t_lite"):
         some_drawing("\U00013000\U00013001").content("png")
-    assert [record.getMessage()[:40] for record in caplog.records] == ["2 characters are in no font that matplot"]
+    assert [record.getMessage()[:12] for record in caplog.records] == ["2 characters"]
 
 
 def test_files_by_their_endings(tmp_path):
@@ -115,5 +115,5 @@ def test_files_by_their_endings(tmp_path):
     starts = {path.name: path.read_bytes()[:5] for path in tmp_path.iterdir()}
     assert starts == {"a.svg": b"<svg ", "a.PNG": b"\x89PNG\r", "a.pdf": b"%PDF-"}
     for name in ("a.jpg", "a"):
-        with pytest.raises(UserError, match=r"Expected one that ends in \.svg, \.png or \.pdf"):
+        with pytest.raises(UserError, match=r"\.svg, \.png or \.pdf"):
             some_drawing().save(str(tmp_path / name))

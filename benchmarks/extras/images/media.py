@@ -3,10 +3,10 @@
 python -m benchmarks.extras.images.media --tmp_dir=FOLDER
 python -m benchmarks.extras.images.media --tmp_dir=FOLDER --sides=relative --kinds=images
 
-FOLDER contains MNIST's four idx files and `Jsb16thSeparated.json`, compressed or not; without --tmp_dir they are
+FOLDER contains MNIST's four idx files and `Jsb16thSeparated.json`, compressed or not; without --tmp_dir the files are
 downloaded. All models are trained by t2t-trainer with the sets `image_transformer_small` and `music_transformer_small`,
 and evaluated on the whole development set. If a run was interrupted, the next call with the same --bench_dir continues
-it. Seconds are those of the training steps.
+the run. Seconds are those of the training steps.
 """
 
 import os

@@ -6,7 +6,7 @@ python -m benchmarks.extras.memory.memory --train_files=… --dev_files=… --si
 All models have 3 layers of hidden size 128 and are trained by t2t-trainer with 1,024 ids per step. Each layer of
 `memory` sees the 32 ids before a segment, and each layer of `longer` the 128 ids before it, also in evaluation. `plain`
 reads each row of 32 ids separately; `stride` is the same model evaluated with windows that move by 8 ids. The plain
-model has wider feed-forward networks, so that it has the same number of parameters.
+model has wider feed-forward networks, so that all models have the same number of parameters.
 """
 
 import pathlib

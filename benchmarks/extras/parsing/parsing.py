@@ -69,7 +69,7 @@ def recombined(path, count=60_000, share=0.25, longest=50, longest_phrase=20):
 def errors(model, path, output=None, settings=""):
     """Decodes a treebank, prints statistics on invalid and wrong outputs, and writes the trees.
 
-    `settings` are those of `--decode_hparams`; by default, the problem's.
+    `settings` has the form of `--decode_hparams`; by default, the problem's settings are used.
     """
     from t2t_lite.decoding.command.decode_hparams import DecodeHParams
     from t2t_lite.decoding.translator import Translator
@@ -100,7 +100,7 @@ def errors(model, path, output=None, settings=""):
             sums["chosen, up to 40 words"] += results[0]
         in_order = trees.build_tree(translation.tokens, tree.leaves(), labels)
         sums["chosen, tags not aligned"] += score_tree(tree, in_order)[0]
-        sums["of the beam the one of best F1"] += max(results, key=lambda result: result.f1)
+        sums["hypothesis with the best F1"] += max(results, key=lambda result: result.f1)
         by_length[next(longest for longest in _LENGTHS if count <= longest)] += results[0]
     for name, counts in kinds.items():
         print(f"{name}, as the model writes it")

@@ -3,8 +3,9 @@
 python -m benchmarks.extras.xlnet.xlnet
 python -m benchmarks.extras.xlnet.xlnet --layers=12 --hidden=768
 
-Both sides have random weights, heads of size 64, 8,000 ids, dropout 0.1 and Adam. They read the same rows of 128 ids in
-the same orders, and predict the same ids, about a sixth. Each side runs in a separate process and is warmed up.
+Both sides have random weights, heads of size 64, 8,000 ids, dropout 0.1 and Adam. Both read the same rows of 128 ids in
+the same orders, and predict the same ids, about a sixth of all ids. Each side runs in a separate process and is warmed
+up.
 """
 
 import argparse

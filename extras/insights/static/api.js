@@ -1,6 +1,6 @@
 /** Calls of the server's JSON API. */
 
-/** Returns the answer to a call. Throws an Error with the server's one line, or what else went wrong. */
+/** Returns the answer to a call. Throws an Error with the server's message, or with a description of the failure. */
 export async function call(name, request) {
   const options = request && {
     method: "POST",
@@ -16,7 +16,7 @@ export async function call(name, request) {
   try {
     answer = await response.json();
   } catch {
-    throw new Error(`The server's answer to ${name} is no JSON (status ${response.status}).`);
+    throw new Error(`The server's answer to ${name} is not JSON (status ${response.status}).`);
   }
   if (!response.ok) throw new Error(answer.error);
   return answer;

@@ -14,7 +14,7 @@ const ROW = 20, MARGIN = 14, PAD = 6, LEGEND = 34;
  * the browser next to nothing per line.
  */
 export class AttentionLines {
-  /** `weights`: [heads][queries][keys]; `room`: pixels that there are. */
+  /** `weights`: [heads][queries][keys]; `room`: available pixels. */
   constructor({ kind, queries, keys, weights, title, room }) {
     Object.assign(this, { queries, keys, weights, places: {} });
     const headers = SIDES[kind];
@@ -57,14 +57,14 @@ export class AttentionLines {
     });
   }
 
-  /** Shows some heads, a Set of numbers from 1. */
+  /** Shows only some heads, a Set of numbers from 1. */
   showHeads(heads) {
     for (const part of this.element.querySelectorAll("[data-head]")) {
       part.classList.toggle("off", !heads.has(Number(part.dataset.head)));
     }
   }
 
-  /** Shows the edges of one token alone, or all if there is none. */
+  /** Shows only the edges of one token, or all edges if it is null. */
   showToken(token, heads) {
     this.all.classList.toggle("hidden", token !== null);
     this.shade.setAttribute("fill-opacity", token ? 0.5 : 0);

@@ -1,4 +1,4 @@
-/** The tree of what a beam search looked at: a column per step, the best on top; lines lead from a token to its parent's. */
+/** Draws the tree of a beam search: a column per step, the best on top, with lines from each token to its parent. */
 
 import { call } from "./api.js";
 import { downloads } from "./download.js";
@@ -9,9 +9,9 @@ import { drawable, textWidth } from "./labels.js";
 const MARGIN = 14, ROW = 34, HEIGHT = 28, GAP = 36;
 const BEST = "#0b5cad";
 
-/** A part of the page that is filled when it is opened: the search runs once more for it. */
+/** A part of the page that runs the search again, and shows its tree, when it is opened. */
 export class BeamTree {
-  /** `search`: the request; `isOpen`: whether it begins open; `set`: function of changes of the page's state. */
+  /** `search`: the request; `isOpen`: whether it is initially open; `set`: function of changes to the page's state. */
   constructor(search, isOpen, set) {
     this.search = search;
     this.place = html("div");
@@ -35,8 +35,8 @@ export class BeamTree {
         note.textContent = noteOf(tree.nodes[event.target.closest("[data-node]")?.dataset.node]);
       });
       const words =
-        "A column per step, the best on top: token and score (log-probability / length penalty). What the beam dropped is " +
-        "pale; framed tokens end a hypothesis; the output is blue.";
+        "Each column is a step, with tokens and scores (log-probability / length penalty), the best on top. Dropped tokens are " +
+        "pale, framed tokens end a hypothesis, and the output is blue.";
       this.place.replaceChildren(
         html("p", { class: "muted" }, words),
         scrolling("The beam's tree", drawn),
@@ -49,7 +49,7 @@ export class BeamTree {
   }
 }
 
-/** Returns the picture of the API's nodes and hypotheses. */
+/** Returns the picture for the API's nodes and hypotheses. */
 export function drawTree({ nodes, hypotheses }) {
   const best = new Set();
   for (let at = hypotheses[0]; at !== null && at !== undefined; at = nodes[at].parent) best.add(at);
@@ -64,7 +64,7 @@ export function drawTree({ nodes, hypotheses }) {
   }
   const most = Math.max(...steps.map((column) => column.length));
   const element = picture(x - GAP + MARGIN, 2 * MARGIN + ROW * most, { role: "img", "aria-label": "The beam's tree" });
-  // The output's lines and tokens come last, over the others.
+  // The output's lines and tokens are drawn last, on top of the others.
   const ordered = [...nodes].sort((a, b) => best.has(a.id) - best.has(b.id) || a.kept - b.kept);
   const edges = ordered.filter(({ parent }) => parent !== null).map((node) => edgeOf(node, places, best));
   element.append(svg("g", {}, ...edges), ...ordered.map((node) => nodeOf(node, places[node.id], best, hypotheses)));

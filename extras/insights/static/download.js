@@ -1,10 +1,10 @@
-/** Saves what is seen as SVG, PNG or JSON. A PNG is painted here, since an SVG that is loaded as an image has other fonts. */
+/** Saves the visible picture as SVG, PNG or JSON. PNGs are painted here, because an SVG loaded as an image has other fonts. */
 
 import { html } from "./elements.js";
 
 const LONGEST_SIDE = 8192, MOST_PIXELS = 40e6; // of a PNG
 
-/** Returns buttons. `picture`: function that returns the SVG element, or null; `data`: one that returns what JSON says. */
+/** Returns buttons. `picture`: function that returns the SVG element, or null; `data`: function that returns the data for JSON. */
 export function downloads(name, picture, data) {
   const button = (format, save) =>
     html("button", { type: "button", click: save, "aria-label": `Download ${name} as ${format}` }, format);
@@ -29,7 +29,7 @@ function svgText(picture) {
   return `${new XMLSerializer().serializeToString(seen(picture))}\n`;
 }
 
-/** Returns a copy without what is hidden and without what style.css and the keyboard need. */
+/** Returns a copy without hidden elements and without attributes for style.css and the keyboard. */
 function seen(picture) {
   const copy = picture.cloneNode(true);
   copy.querySelectorAll(".off, .hidden").forEach((part) => part.remove());
@@ -39,7 +39,7 @@ function seen(picture) {
   return copy;
 }
 
-/** Returns a Blob of the rectangles, lines and texts of a picture, twice as large as on the screen where that is possible. */
+/** Paints the rectangles, lines and texts of a picture, if possible at twice the size on screen, and returns a Blob. */
 async function pngOf(picture) {
   const [width, height] = ["width", "height"].map((name) => Number(picture.getAttribute(name)));
   const scale = Math.min(2, LONGEST_SIDE / Math.max(width, height), Math.sqrt(MOST_PIXELS / (width * height)));

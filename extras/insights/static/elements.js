@@ -1,6 +1,6 @@
-/** Makes elements. Texts become text nodes, so that nothing in them can be markup. */
+/** Creates elements. Texts become text nodes, so that they cannot contain markup. */
 
-/** Returns an HTML element; functions become listeners, and null leaves an attribute or a child out. */
+/** Returns an HTML element; functions become listeners, and attributes or children that are null are omitted. */
 export function html(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
@@ -20,12 +20,12 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** Returns a paragraph that a screen reader announces at once. */
+/** Returns a paragraph that screen readers announce immediately. */
 export function alertOf(message) {
   return html("p", { role: "alert", class: "error" }, message);
 }
 
-/** Returns a box in which wide content scrolls, with the keyboard, too. */
+/** Returns a box in which wide content scrolls, also with the keyboard. */
 export function scrolling(label, ...children) {
   return html("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, ...children);
 }

@@ -1,4 +1,4 @@
-/** The attention explorer: kind, layer, heads, lines or heat maps; tokens under the pointer or the focus show their edges. */
+/** The attention explorer: choices of kind, layer, heads and view. The token under the pointer or focus shows its edges. */
 
 import { AttentionLines } from "./attention_lines.js";
 import { downloads } from "./download.js";
@@ -8,7 +8,7 @@ import { cellNote, heatMaps } from "./heat_maps.js";
 import { drawable } from "./labels.js";
 
 export class Explorer {
-  /** `attention`: the API's answer; `set`: function of changes of the page's state. */
+  /** `attention`: the API's answer; `set`: function of changes to the page's state. */
   constructor(attention, set) {
     Object.assign(this, { attention, set, heads: new Set(), pinned: null });
     const kinds = Object.keys(attention).map((kind) => html("option", { value: kind }, TITLES[kind]));
@@ -54,7 +54,7 @@ export class Explorer {
     this.figure.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** Shows what the state says; only what has changed is drawn again. */
+  /** Shows the current state, and redraws only the parts that have changed. */
   update(state) {
     const kinds = Object.keys(this.attention);
     const kind = kinds.includes(state.kind) ? state.kind : kinds.at(-1);
@@ -81,7 +81,7 @@ export class Explorer {
     this.view.value = view === "lines" ? "lines" : "heat_maps";
     this.layer.replaceChildren(...range(layers).map((number) => html("option", { value: number }, String(number))));
     this.layer.value = layer;
-    if (this.buttons.children.length === heads) return; // a button must outlive its first click to get the second one
+    if (this.buttons.children.length === heads) return; // a button must survive the first click to receive a double click
     this.buttons.replaceChildren(...range(heads).map((head) => this.#button(head)));
   }
 
@@ -123,7 +123,7 @@ export class Explorer {
       const matrices = [...this.heads].map((head) => ({ head, name: `head ${head}`, rows: weights[layer - 1][head - 1] }));
       this.figure.replaceChildren(heatMaps({ ...shared, matrices }));
     }
-    this.note.style.setProperty("--lines", this.lines ? weights[layer - 1].length + 1 : 1); // what comes below stays put
+    this.note.style.setProperty("--lines", this.lines ? weights[layer - 1].length + 1 : 1); // the content below does not move
   }
 
   #tokenOf(event) {
@@ -139,7 +139,7 @@ export class Explorer {
     }
     this.lines.showToken(token, this.heads);
     if (!token) {
-      this.note.textContent = "Point at a token, or move to it with Tab and the arrow keys: its edges alone. A click keeps them.";
+      this.note.textContent = "Point at a token, or move to it with Tab and the arrow keys, to see only its edges. A click keeps them.";
       return;
     }
     const { side, at } = token;
@@ -169,7 +169,7 @@ export class Explorer {
     this.#showToken(this.pinned ?? token);
   }
 
-  /** One token of the picture is in the tab order; the arrow keys go on from there. */
+  /** One token of the picture is in the tab order; the arrow keys move to the other tokens. */
   #key(event) {
     const token = this.#tokenOf(event);
     if (!token) return;

@@ -1,10 +1,10 @@
-/** SVG pictures in the style of t2t_lite/visualization: the attributes are the light colours, style.css darkens them. */
+/** SVG pictures in the style of t2t_lite/visualization: the attributes have the light colours, and style.css has the dark ones. */
 
 import { svg } from "./elements.js";
 import { COLORS } from "./facts.js";
 import { drawable, FONT, isRightToLeft, textWidth } from "./labels.js";
 
-/** Returns an empty picture with white paper. */
+/** Returns an empty picture with a white background. */
 export function picture(width, height, attributes) {
   const size = { width: Math.ceil(width), height: Math.ceil(height) };
   return svg(
@@ -14,18 +14,18 @@ export function picture(width, height, attributes) {
   );
 }
 
-/** Returns the heading of a picture, and its width. */
+/** Returns the heading of a picture and the heading's width. */
 export function heading(x, y, text) {
   const look = { size: 14, "font-weight": "bold", most: Infinity };
   return [label(x, y, text, look), 1.15 * textWidth(text, look.size, Infinity)]; // bold
 }
 
-/** Returns a text; x is its left, middle or right end, y the middle of its height. */
+/** Returns a text element; x is its left, middle or right end, and y its vertical middle. */
 export function label(x, y, text, { size = 13, anchor = "start", color = "#222222", most = undefined, ...others } = {}) {
   const shown = drawable(text, most);
   const place = { x, y, dy: "0.35em", "font-size": size, fill: color, ...others };
   if (isRightToLeft(shown)) {
-    place.direction = "rtl"; // there, text starts at its right end
+    place.direction = "rtl"; // right-to-left text starts at its right end
     anchor = { start: "end", end: "start" }[anchor] ?? anchor;
   }
   return svg("text", { ...place, "text-anchor": anchor }, shown);

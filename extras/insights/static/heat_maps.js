@@ -1,4 +1,4 @@
-/** Weights as matrices: rows are queries, columns keys; the darker, the larger. */
+/** Draws attention weights as matrices: rows are queries, columns are keys, and darker cells have larger weights. */
 
 import { svg } from "./elements.js";
 import { AXES, SMALLEST } from "./facts.js";
@@ -7,14 +7,14 @@ import { isRightToLeft, textWidth } from "./labels.js";
 
 const MARGIN = 14, SPACE = 18, SLANT = -50;
 
-/** Returns a picture with a matrix for each of `matrices`, [{ head, name, rows: [queries][keys] }]. `kind`: of attention. */
+/** Returns a picture with a matrix for each of `matrices`, [{ head, name, rows: [queries][keys] }]. `kind`: the kind of attention. */
 export function heatMaps({ kind, queries, keys, matrices, title, room }) {
   const cell = Math.max(queries.length, keys.length) <= 60 ? 18 : 12;
   const size = cell * 0.7;
   const longest = Math.max(...keys.map((key) => textWidth(key, size)));
   const left = Math.max(...queries.map((query) => textWidth(query, size))) + 6;
-  const above = longest * 0.77 + 30; // the sine of the slant
-  const width = left + cell * keys.length + longest * 0.65 + SPACE; // its cosine
+  const above = longest * 0.77 + 30; // sine of the labels' slant
+  const width = left + cell * keys.length + longest * 0.65 + SPACE; // cosine of the labels' slant
   const height = above + cell * queries.length + SPACE;
   const columns = Math.max(1, Math.min(matrices.length, Math.floor((room - 2 * MARGIN) / width)));
   const top = MARGIN + 44;

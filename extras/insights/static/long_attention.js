@@ -1,10 +1,10 @@
-/** Pictures that the server draws once they are opened: the attention of a long row, and which positions see which. */
+/** Pictures that the server draws when they are opened: the attention of a long row, and the visible positions. */
 
 import { call } from "./api.js";
 import { alertOf, html } from "./elements.js";
 import { pictureOf } from "./media.js";
 
-/** A part of the page that asks for its content when it is opened. */
+/** A part of the page that requests its content when it is opened. */
 class Opened {
   constructor(title, words) {
     this.place = html("div");
@@ -17,7 +17,7 @@ class Opened {
     );
   }
 
-  /** Shows what `ask` returns; the message if it fails. */
+  /** Shows the result of `ask`, or the message if it fails. */
   async load(change = {}) {
     this.place.replaceChildren(html("p", { class: "muted" }, "Drawing …"));
     try {
@@ -28,13 +28,13 @@ class Opened {
   }
 }
 
-/** The attention of one layer in a whole row, as an image for each head. */
+/** Shows the attention of one layer for a whole row, with an image per head. */
 export class AttentionMap extends Opened {
   constructor(question, target) {
     super(
       "Attention as a map",
-      "An image for each head: a row for each step (the query), a column for each position that it has read (the key). The darker, " +
-        "the larger the weight; grey is not seen.",
+      "An image for each head, with a row per step (the query) and a column per position (the key). Darker cells have larger " +
+        "weights; grey positions are not visible.",
     );
     Object.assign(this, { question, target });
   }
@@ -48,10 +48,10 @@ export class AttentionMap extends Opened {
   }
 }
 
-/** The patterns of self-attention: what the settings of each layer let a position see. */
+/** Shows the self-attention patterns: the positions that each position can see by the settings. */
 export class Patterns extends Opened {
   constructor(model) {
-    super("Which positions see which", "What the settings let each position see, whatever the model has learned.");
+    super("Which positions see which", "The positions that each position can see by the settings, independent of training.");
     this.model = model;
   }
 

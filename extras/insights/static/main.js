@@ -8,12 +8,12 @@ import { Result } from "./result.js";
 import { hashOf, readState, useExample } from "./state.js";
 
 const part = (id) => document.getElementById(id);
-const QUESTION = ["text", "second", "target", "models", "beam", "seed", "prefix", "prefix_of"]; // changes of these ask the server again
+const QUESTION = ["text", "second", "target", "models", "beam", "seed", "prefix", "prefix_of"]; // changes to these fields send a new request
 
 let state = readState(location.hash);
 let models = [];
 let results = [];
-let file = null; // given in place of the text; an address cannot hold it
+let file = null; // a file instead of the text, which an address cannot contain
 
 const chosen = () => {
   const found = models.filter(({ name }) => state.models.includes(name));
@@ -41,7 +41,7 @@ function fillForm() {
   part("second-field").hidden = !chosen().some(({ inputs }) => inputs.length > 1);
 }
 
-/** Changes what is seen; the address follows. */
+/** Changes the page's state and its address. */
 function set(changes) {
   state = { ...state, ...changes };
   history.replaceState(null, "", hashOf(state));
@@ -49,7 +49,7 @@ function set(changes) {
   results.forEach((result) => result[apply](state));
 }
 
-/** Asks a new question, of a blank text where it is asked; the browser's back button returns to the one before. */
+/** Sends a new request; the browser's back button returns to the previous one. */
 async function ask(changes, isNew = true, isAsked = Boolean(file)) {
   state = { ...state, ...changes };
   if (isNew && hashOf(state) !== location.hash) history.pushState(null, "", hashOf(state));
@@ -63,7 +63,7 @@ async function ask(changes, isNew = true, isAsked = Boolean(file)) {
   part("results").append(...asked.map((result) => result.element));
   part("status").textContent = "Asking the model …";
   const { problem } = models.find(({ name }) => name === state.prefix_of) ?? {};
-  // Ids mean the same tokens in models of one problem alone.
+  // Ids only mean the same tokens in models of the same problem.
   const of = (result) => (result.model.problem === problem ? state : { ...state, prefix: [] });
   await Promise.all(asked.map((result) => result.load(of(result))));
   if (asked === results) part("status").textContent = "";

@@ -1,29 +1,29 @@
-/** Pictures, sounds and other files of outputs, as the model's writers make them; known by their media types alone. */
+/** Shows pictures, sounds and other files that the model's writers make of outputs, identified by media types. */
 
 import { call } from "./api.js";
 import { saveAs } from "./download.js";
 import { alertOf, html, scrolling } from "./elements.js";
 
-const LEAST_SIDE = 196; // pixels that a small picture is enlarged to
+const LEAST_SIDE = 196; // size in pixels to which a small picture is enlarged
 
 /** Returns the ending of the pictures that a model writes, or undefined. */
 export function pictureEnding({ writes }) {
   return Object.keys(writes).find((ending) => writes[ending].startsWith("image/"));
 }
 
-/** The files of one output. `question`: what was asked; `target`: the output's ids. */
+/** The files of one output. `question`: the request; `target`: the output's ids. */
 export class Output {
   constructor(writes, question, target) {
     Object.assign(this, { writes, question, target });
   }
 
-  /** Returns {files: [{name, blob}], given}: those with an ending, and the part of a picture that was given. */
+  /** Returns {files: [{name, blob}], given}: the files with an ending, and the given part of a picture. */
   async files(ending) {
     const { files, given } = await call("files", { ...this.question, target: this.target, ending });
     return { files: files.map(({ name, type, data }) => ({ name, blob: blobOf(type, data) })), given };
   }
 
-  /** Returns its picture as an element. */
+  /** Returns the output's picture as an element. */
   async picture(words) {
     const { files, given } = await this.files(pictureEnding(this));
     const frame = html("div", { class: "frame" }, ...(await Promise.all(files.map(({ blob }) => image(blob, words)))));
@@ -35,7 +35,7 @@ export class Output {
     return scrolling(words, frame);
   }
 
-  /** Returns buttons that play the sounds that the browser knows, and save all files; `name`: of the output. */
+  /** Returns buttons that play sounds if the browser supports them, and save all files; `name`: the output's name. */
   controls(name) {
     const endings = Object.keys(this.writes);
     const player = html("div");
@@ -69,7 +69,7 @@ export class Output {
   }
 }
 
-/** Returns a picture of the API, {name, type, data}, as an element with a button that saves it. */
+/** Returns a picture from the API, {name, type, data}, as an element with a download button. */
 export async function pictureOf({ name, type, data }, words) {
   const blob = blobOf(type, data);
   const save = html("button", { type: "button", click: () => saveAs(name, blob), "aria-label": `Download ${name}` }, "PNG");
@@ -81,7 +81,7 @@ export async function pictureOf({ name, type, data }, words) {
   );
 }
 
-/** Returns a file that was chosen as a request has it; throws an Error if it is longer than `most` bytes. */
+/** Returns a chosen file in the format of requests; throws an Error if it is longer than `most` bytes. */
 export async function fileOf(chosen, most) {
   if (chosen.size > most) {
     const [size, limit] = [chosen.size, most].map((bytes) => bytes.toLocaleString("en"));
@@ -95,7 +95,7 @@ function blobOf(type, data) {
   return new Blob([Uint8Array.from(atob(data), (character) => character.charCodeAt(0))], { type });
 }
 
-/** Returns an image; a "shot" that is small is enlarged by a whole number, so that each of its pixels is seen. */
+/** Returns an image. A small "shot" is enlarged by a whole factor, so that its pixels are visible. */
 async function image(blob, words, look = "shot") {
   const element = html("img", { alt: words, class: look });
   element.src = URL.createObjectURL(blob);

@@ -1,4 +1,4 @@
-/** In how many steps a model thought about each piece of a text and its translation, as bars. */
+/** Shows the number of ponder steps for each piece of a text and its translation, as bars. */
 
 import { call } from "./api.js";
 import { downloads } from "./download.js";
@@ -9,7 +9,7 @@ import { drawable, textWidth } from "./labels.js";
 const MARGIN = 14, ROW = 20, STEP = 24, PAD = 6; // as in ponder_pictures.py
 
 export class PonderBars {
-  /** `question`: what was asked; `tokens`: of a hypothesis. Asks the server when it is opened. */
+  /** `question`: the request; `tokens`: tokens of a hypothesis. Calls the server when it is opened. */
   constructor(question, tokens) {
     this.place = html("div");
     this.element = html("details", {}, html("summary", {}, "Steps of each piece"), this.place);
@@ -28,7 +28,7 @@ export class PonderBars {
   }
 }
 
-/** Returns a picture: a row for each piece, whose bar is as long as its steps; the source, then the output. */
+/** Returns a picture with a bar for the steps of each piece; first the source, then the output. */
 export function ponderBars({ source, output }) {
   const pieces = [...source, ...output];
   const most = Math.max(1, ...pieces.map(({ steps }) => steps));

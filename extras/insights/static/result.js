@@ -15,8 +15,8 @@ import { TokenStrip } from "./tokens.js";
 
 export class Result {
   /**
-   * `model`: one of those that the server lists; `set`: function of changes of the page's state; `force`: function of the
-   * ids with which an output has to begin, and the model whose ids they are; `file`: {name, data} in place of the text, or
+   * `model`: a model from the list of the server; `set`: function of changes to the page's state; `force`: function of the
+   * ids with which an output must begin, and the name of their model; `file`: {name, data} instead of the text, or
    * null.
    */
   constructor(model, { set, force, file }) {
@@ -27,7 +27,7 @@ export class Result {
     const about = [model.model, model.problem, model.step && `step ${model.step.toLocaleString("en")}`];
     this.element = html(
       "article",
-      { class: "result", "aria-label": name, "aria-busy": "true" }, // until everything is there
+      { class: "result", "aria-label": name, "aria-busy": "true" }, // until everything has loaded
       html("h2", {}, name),
       html("p", { class: "muted" }, [...about, `${parameters.toLocaleString("en")} parameters`].filter(Boolean).join(", ")),
       notice && html("p", { class: "warning" }, notice),
@@ -36,7 +36,7 @@ export class Result {
     );
   }
 
-  /** Asks the server, and shows what it answers. */
+  /** Sends the request and shows the answer. */
   async load(state) {
     const second = this.model.inputs.length > 1 ? { second: state.second } : {};
     this.question = { ...(this.file ? { file: this.file } : { text: state.text }), ...second, model: this.model.name };
@@ -57,7 +57,7 @@ export class Result {
     }
   }
 
-  /** Shows the answer; the chosen hypothesis in detail. */
+  /** Shows the answer, with details of the chosen hypothesis. */
   async show(state) {
     if (!this.answer) return;
     this.element.setAttribute("aria-busy", true);
@@ -89,7 +89,7 @@ export class Result {
     await this.#explain(state, chosen);
   }
 
-  /** Applies a change of what is seen of the attention. */
+  /** Applies a change to the attention's view. */
   update(state) {
     this.explorer?.update(state);
   }
@@ -98,7 +98,7 @@ export class Result {
     return new Output(this.model.writes, this.question, tokens.map(({ id }) => id));
   }
 
-  /** Makes the pictures of all outputs, and of what was given in a file. */
+  /** Creates the pictures of all outputs and of the input file. */
   async #draw() {
     if (this.pictures) return;
     const pictures = [];
@@ -153,7 +153,7 @@ export class Result {
         html("span", { class: "number" }, one.score.toFixed(4)),
       );
     });
-    const words = "A dashed frame or a line shows where it ends in the outputs.";
+    const words = "A dashed frame or a line shows where the given part ends in the outputs.";
     const given = this.given && html("div", {}, html("h3", {}, "Given"), html("p", { class: "muted" }, words), this.given);
     return html(
       "section",
@@ -170,21 +170,21 @@ export class Result {
     return html(
       "p",
       { class: "forced" },
-      "The output had to begin with ",
+      "The output was forced to begin with ",
       html("bdi", { class: "piece" }, tokens.join(" ")),
       " ",
-      html("button", { type: "button", click: () => this.force([]) }, "Let it begin freely"),
+      html("button", { type: "button", click: () => this.force([]) }, "Remove this prefix"),
     );
   }
 
-  /** Adds what shows how the model came to a hypothesis; of an encoder that is its attention alone. */
+  /** Adds explanations of a hypothesis; for an encoder, only its attention. */
   async #explain(state, chosen) {
     this.details.replaceChildren();
     if (chosen && !chosen.tokens.length) return;
     const place = html("div");
     this.details.append(place);
     const ids = chosen?.tokens.map(({ id }) => id);
-    const read = this.answer.prompt_tokens?.length ?? 0; // a language model's row is its prompt and its output
+    const read = this.answer.prompt_tokens?.length ?? 0; // a language model's row consists of prompt and output
     const asked = [];
     if (chosen) asked.push(this.#tokens(chosen, ids, place));
     if (this.model.attention && read + (ids?.length ?? 0) <= MOST_TOKENS) {
@@ -198,7 +198,7 @@ export class Result {
     if (this.search && !this.model.samples) place.append(new BeamTree(this.search, state.tree, this.set).element);
   }
 
-  /** The API scores so many tokens of an output; of a longer one, the first. */
+  /** Shows the tokens of an output. Of a long output, only the first tokens are shown, because the API scores no more. */
   async #tokens(chosen, ids, place) {
     const strip = new TokenStrip(chosen.tokens.slice(0, MOST_TOKENS), (prefix) => this.force(prefix, this.model.name));
     place.append(strip.element);
@@ -212,7 +212,7 @@ export class Result {
 
   async #attention(state, target, place) {
     const found = await call("attention", { ...this.question, ...target });
-    if (!place.isConnected) return; // another hypothesis has been chosen
+    if (!place.isConnected) return; // another hypothesis was chosen meanwhile
     this.explorer = new Explorer(found, this.set);
     const pictures = html("div", { class: "pictures" }, this.explorer.element);
     place.append(pictures);
@@ -220,7 +220,7 @@ export class Result {
     this.explorer.update(state);
   }
 
-  /** The mean over the heads of the last layer but one, which aligns best: decoding/alignment.py says why. */
+  /** The mean over the heads of the second to last layer, which aligns best (see decoding/alignment.py). */
   #alignment({ queries, keys, weights }) {
     const layer = Math.max(1, weights.length - 1);
     const heads = weights[layer - 1];

@@ -1,14 +1,14 @@
-/** What the page shows, kept in the address: a link shows the same again. */
+/** The state of the page, which is kept in its address so that a link restores it. */
 
 const DEFAULTS = {
   text: "", // see useExample
-  second: "", // of models that read two texts
+  second: "", // for models that read two texts
   target: "",
   models: [], // names; none: the first
   beam: 4,
   seed: 0, // of samples
-  prefix: [], // ids with which the output has to begin
-  prefix_of: "", // the name of the model whose ids they are
+  prefix: [], // ids with which the output must begin
+  prefix_of: "", // name of the model to which these ids belong
   hypothesis: 1,
   tree: 0, // 1: the beam's tree is open
   kind: "",
@@ -17,12 +17,12 @@ const DEFAULTS = {
   view: "lines",
 };
 
-/** Makes a text the one with which the page begins. */
+/** Sets the text that the page initially shows. */
 export function useExample(text) {
   DEFAULTS.text = text;
 }
 
-/** Returns the state that an address' hash describes; what is missing or wrong has its default. */
+/** Returns the state in an address's hash; missing or invalid values get their defaults. */
 export function readState(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   const state = { ...DEFAULTS };
@@ -37,7 +37,7 @@ export function readState(hash) {
   return state;
 }
 
-/** Returns the hash of a state, without what is at its default. */
+/** Returns the hash of a state, without values that equal their defaults. */
 export function hashOf(state) {
   const shown = new URLSearchParams();
   for (const [name, value] of Object.entries(state)) {

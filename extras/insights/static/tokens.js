@@ -1,12 +1,12 @@
-/** The tokens of an output, coloured by their probability; a click shows what else the model had in mind. */
+/** Shows the tokens of an output, coloured by probability; a click shows the alternatives. */
 
 import { html, scrolling } from "./elements.js";
 import { drawable, percent } from "./labels.js";
 
-const LEVELS = [0.1, 0.3, 0.5, 0.7, 0.9]; // of probability, between which the colour changes
+const LEVELS = [0.1, 0.3, 0.5, 0.7, 0.9]; // limits of probability between the colours
 
 export class TokenStrip {
-  /** `tokens`: of a hypothesis; `force`: function of the ids with which the output has to begin. */
+  /** `tokens`: tokens of a hypothesis; `force`: function of the ids with which the output must begin. */
   constructor(tokens, force) {
     Object.assign(this, { tokens, force, steps: null, chosen: null });
     this.buttons = tokens.map(({ token, log_prob }, at) =>
@@ -27,7 +27,7 @@ export class TokenStrip {
     );
   }
 
-  /** Takes the alternatives when they have come. */
+  /** Stores the alternatives once they are loaded. */
   setSteps(steps) {
     this.steps = steps;
     if (this.chosen !== null) this.#show();

@@ -14,7 +14,7 @@ from t2t_lite.text.vocabulary import EOS_ID
 
 
 class LabelledTextProblem(Text2TextProblem):
-    """Maps one or more texts to a label. Subclasses write `generate_samples` and `label_ids`.
+    """Maps one or more texts to a label. Subclasses define `generate_samples` and `label_ids`.
 
     Samples have "inputs", which is a str or a list of `num_texts` str. In a row, each text ends in 1. A row longer than
     the hyperparameter `max_length` is truncated, so that every text gets a label: see `cut_texts`.
@@ -31,7 +31,7 @@ class LabelledTextProblem(Text2TextProblem):
 
     def label_ids(self, data_dir):
         """Returns a picklable function that maps a sample to the id of its label."""
-        raise NotWritten(f"{type(self).__name__}: write label_ids.")
+        raise NotWritten(f"{type(self).__name__}: define label_ids.")
 
     def texts(self, sample):
         """See `Text2TextProblem.texts`."""
@@ -66,7 +66,7 @@ def _encode(encoder, prefix, num_texts, label_id, samples):
 
 
 class Text2ClassProblem(LabelledTextProblem):
-    """Classifies texts. Subclasses write `num_classes` and `generate_samples`, as in tensor2tensor.
+    """Classifies texts. Subclasses define `num_classes` and `generate_samples`, as in tensor2tensor.
 
     Samples are {"inputs": str, "label": int}, the label from 0 to num_classes - 1. Records and batches hold label + 1
     as `targets`, because id 0 is padding.
@@ -77,7 +77,7 @@ class Text2ClassProblem(LabelledTextProblem):
     @property
     def num_classes(self):
         """The number of classes."""
-        raise NotWritten(f"{type(self).__name__}: write num_classes.")
+        raise NotWritten(f"{type(self).__name__}: define num_classes.")
 
     def class_labels(self, data_dir):
         """Returns the names of the classes in order, by default ID_0, ID_1, …"""
@@ -110,7 +110,7 @@ def _class_id(name, num_classes, sample):
 
 
 class Text2RealProblem(LabelledTextProblem):
-    """Predicts a number from a text. Subclasses write `label_range` and `generate_samples`.
+    """Predicts a number from a text. Subclasses define `label_range` and `generate_samples`.
 
     Samples are {"inputs": str, "targets": float, or a list of one float, as in tensor2tensor}. Records and batches hold
     the number, scaled to the range, as an id: see `RealEncoder`.
@@ -120,7 +120,7 @@ class Text2RealProblem(LabelledTextProblem):
 
     def label_range(self, data_dir):
         """Returns the lowest and the highest number in all splits."""
-        raise NotWritten(f"{type(self).__name__}: write label_range.")
+        raise NotWritten(f"{type(self).__name__}: define label_range.")
 
     def feature_encoders(self, data_dir):
         """Returns the vocabulary of the inputs, and a `RealEncoder`."""

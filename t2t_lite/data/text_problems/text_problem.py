@@ -19,12 +19,12 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_bpe
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings that only its learner has
+_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings that only SentencePiece has
 _HALVES = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs, which UTF-8 cannot encode
 
 
 class Text2TextProblem(Problem):
-    """Maps a text to a text. Subclasses write `generate_samples` and `is_generate_per_split`.
+    """Maps a text to a text. Subclasses define `generate_samples` and `is_generate_per_split`.
 
     Attributes:
         text_features: names of the one or two features that are text in the samples and have a vocabulary.
@@ -80,7 +80,7 @@ class Text2TextProblem(Problem):
 
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
         """Yields {"inputs": str, "targets": str}."""
-        raise NotWritten(f"{type(self).__name__}: write generate_samples.")
+        raise NotWritten(f"{type(self).__name__}: define generate_samples.")
 
     @property
     def vocab_filename(self):
@@ -239,7 +239,7 @@ class Text2TextProblem(Problem):
                 yield from texts
 
     def samples_for_vocab(self, data_dir, tmp_dir):
-        """Returns the samples from which those for the vocabulary are selected; by default the training samples."""
+        """Returns the samples among which the vocabulary's samples are selected; by default the training samples."""
         return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
 
     @contextlib.contextmanager
@@ -305,7 +305,7 @@ class Text2TextProblem(Problem):
         return functools.partial(_encode, self.feature_encoders(data_dir), prefixes)
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabularies in `data_dir`; if both texts share one, it is returned twice.
+        """Returns the vocabularies in `data_dir`; a vocabulary that both texts share is returned twice.
 
         Raises:
             UserError: a vocabulary does not exist.
@@ -315,7 +315,7 @@ class Text2TextProblem(Problem):
         return dict.fromkeys(self.text_features, self.get_or_create_vocab(data_dir, None, force_get=True))
 
     def learned_files(self, data_dir):
-        """Returns the paths of this problem's own vocabularies, not those of the user or of another problem."""
+        """Returns the paths of the vocabularies that this problem learns, without existing vocabularies."""
         if self.vocab_type in (VocabType.CHARACTER, VocabType.TOKEN) or self.use_vocab_from_other_problem:
             return []
         paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())

@@ -18,10 +18,10 @@ _BETWEEN_WORDS = re.compile(r"(?<=\S) (?=\S)")
 
 
 class Text2SelfProblem(Text2TextProblem):
-    """Text for language modelling. Subclasses write `generate_samples`, as in tensor2tensor.
+    """Text for language modelling. Subclasses define `generate_samples`, as in tensor2tensor.
 
     Samples are {"targets": str}. Records and batches hold only `targets`, which end in 1. The manifest stores each
-    split's numbers of words, characters and bytes, by which evaluation reports the loss.
+    split's numbers of words, characters and bytes, so that evaluation can report the loss per unit.
     """
 
     features = types.MappingProxyType({"targets": 2})
@@ -46,7 +46,7 @@ class Text2SelfProblem(Text2TextProblem):
 
 
 class ChoppedTextProblem(Text2SelfProblem):
-    """Documents split into rows of `sequence_length` ids. Subclasses write this number and the paths of their files.
+    """Documents split into rows of `sequence_length` ids. Subclasses define this number and the paths of their files.
 
     The ids of each document end in 1, and the next document follows in the same row. Text is encoded in pieces of about
     1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The development and the test set keep
@@ -60,25 +60,25 @@ class ChoppedTextProblem(Text2SelfProblem):
     is_generate_per_split = True
     rows_are_windows = True
     ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
-    max_samples_for_vocab = 100_000  # counted in pieces of text
+    max_samples_for_vocab = 100_000  # a sample is a piece of text of about 1,000 characters
     remainder_policy = "pad"
 
     @property
     def sequence_length(self):
         """The number of ids in a row."""
-        raise NotWritten(f"{type(self).__name__}: write sequence_length.")
+        raise NotWritten(f"{type(self).__name__}: define sequence_length.")
 
     def train_text_filepaths(self, tmp_dir):
         """Returns the paths of the training files (UTF-8, optionally compressed); may download the files first."""
-        raise NotWritten(f"{type(self).__name__}: write train_text_filepaths, or generate_documents.")
+        raise NotWritten(f"{type(self).__name__}: define train_text_filepaths, or generate_documents.")
 
     def dev_text_filepaths(self, tmp_dir):
         """Returns the paths of the development files."""
-        raise NotWritten(f"{type(self).__name__}: write dev_text_filepaths, or generate_documents.")
+        raise NotWritten(f"{type(self).__name__}: define dev_text_filepaths, or generate_documents.")
 
     def test_text_filepaths(self, tmp_dir):
         """Returns the paths of the test files; called only if `dataset_splits` has a test set."""
-        raise NotWritten(f"{type(self).__name__}: write test_text_filepaths, or generate_documents.")
+        raise NotWritten(f"{type(self).__name__}: define test_text_filepaths, or generate_documents.")
 
     def filepath_to_unicode_strings(self, filepath):
         """Yields the text of a file in parts of any length."""
@@ -106,7 +106,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
             self.count_text(text, ends)
-            # a word that continues in this piece is counted once
+            # a word that continues from the previous piece must be counted once, not twice
             self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())
             last_character = " " if ends else text[-1]
             yield sample

@@ -42,19 +42,19 @@ class TranslateProblem(Text2TextProblem):
     def source_data_files(self, dataset_split):
         """Returns the corpora of a split, [[url, members], …], as in tensor2tensor.
 
-        The URL is that of a `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip` archive, the name of one in
-        `tmp_dir`, or the URL of a single file. Members are (inputs file, targets file), both `.sgm` or both plain text;
-        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), from which the segments in the
-        languages of `language_pair` are read, in any order. All files may be compressed (gzip, bzip2, xz).
+        The URL is the URL of an archive (`.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip`), the name of an
+        archive in `tmp_dir`, or the URL of a single file. Members are (inputs file, targets file), both `.sgm` or both
+        plain text; ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), from which the segments
+        in the languages of `language_pair` are read, in any order. All files may be compressed (gzip, bzip2, xz).
         """
-        raise NotWritten(f"{type(self).__name__}: write source_data_files, or generate_samples.")
+        raise NotWritten(f"{type(self).__name__}: define source_data_files, or generate_samples.")
 
     def vocab_data_files(self):
         """Returns the corpora from which the vocabulary is learned, by default the training corpora."""
         return self.source_data_files(DatasetSplit.TRAIN)
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads all corpora, reads the small ones once to check them, then makes the vocabulary."""
+        """Finds or downloads all corpora, checks the dev and test corpora, then makes the vocabulary."""
         if self.datatypes_to_clean:
             raise UserError(f"{self.name}: datatypes_to_clean is not available. Remove it, or clean the text first.")
         if self._reads_source_files:
@@ -65,7 +65,8 @@ class TranslateProblem(Text2TextProblem):
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):
-                if split != DatasetSplit.TRAIN:  # otherwise a mistake in these corpora would be found hours later
+                # dev and test sets are read now, because a mistake in them would otherwise be found hours later
+                if split != DatasetSplit.TRAIN:
                     for _ in self.generate_samples(data_dir, tmp_dir, split):
                         pass
         super().prepare_generation(data_dir, tmp_dir)
@@ -98,7 +99,7 @@ class TranslateProblem(Text2TextProblem):
         if folder := self._find_prepared(sources, tmp_dir):
             yield from downloads.read_prepared(folder, PREPARED[dataset_split], self.language_pair)
             return
-        if not downloads.are_there(sources, tmp_dir):  # not called via `prepare_generation`
+        if not downloads.are_there(sources, tmp_dir):  # true only if the method is not called via `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
             yield from source_files.read_members(

@@ -1,4 +1,4 @@
-"""Decodes a file, in chunks, so that a killed command can resume; standard input; and lines that a user types."""
+"""Decodes a file (in chunks, so that a killed command can resume), standard input, or typed lines."""
 
 import contextlib
 import dataclasses
@@ -26,16 +26,16 @@ from t2t_lite.tasks.task import unit_of
 
 _INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."
 _PREDICTING_HELP = "INTERACTIVE MODE: type a text, or two with a tab between them, or q (quit)."
-_MANY_BATCHES = 8  # the last batch is searched alone; it should be a small part
+_MANY_BATCHES = 8  # the last batch is searched alone, so it should be a small part
 
 
 @dataclasses.dataclass
 class FilePart:
-    """The lines of a file, or this command's part of them, with their prefixes and references.
+    """The lines of a file (or of this command's shard), with their prefixes and references.
 
     Attributes:
         name: str, the source of the lines, for messages.
-        lines: list of str, or of other lines that `LinePredictor` takes; None for an unreadable line.
+        lines: list of str, or of the other types that `LinePredictor` accepts; None for an unreadable line.
         first: int, the number of the first line.
         prefixes: list of str, or None.
         references: list of str, for BLEU at the end, or None.
@@ -48,13 +48,13 @@ class FilePart:
     references: list | None = None
 
     def lines_beside(self, flag, path, settings):
-        """Returns the lines of a parallel file. Raises `UserError` unless it has as many lines."""
+        """Returns the lines of a parallel file. Raises `UserError` if the number of lines differs."""
         side = wmt_files.REFERENCE if flag == "--decode_reference" else wmt_files.SOURCE
         other = part_of_file(path, settings, read=functools.partial(text_files.input_lines, side=side))
         if len(other.lines) != len(self.lines):
             raise UserError(
-                f"{flag}={path}: {other.name} has {counted(len(other.lines), 'line')}, {self.name} has "
-                f"{len(self.lines):,}. Expected as many."
+                f"{flag}={path}: {other.name} has {counted(len(other.lines), 'line')}, but {self.name} has "
+                f"{len(self.lines):,}. Expected the same number."
             )
         return other.lines
 
@@ -64,8 +64,8 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source, output: paths; the output "" gets tensor2tensor's name, in the folder of the source, or is standard
-            output for /dev/stdin and the like.
+        source, output: paths. If the output is "", it is written to the folder of the source under tensor2tensor's
+            name, or to standard output if the source is a device such as /dev/stdin.
         reference, prefixes: paths of files with as many lines, or "".
 
     Raises:
@@ -87,15 +87,15 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
 
 def _default_output(job, source):
-    """Returns a path in the folder of the source, or "-" for a source in the system's folders for devices."""
+    """Returns a path in the folder of the source, or "-" if the source is a device such as /dev/stdin."""
     is_of_system = is_device(source) and os.path.abspath(source).startswith(("/dev/", "/proc/"))
     return "-" if is_of_system else job.default_name(source)
 
 
 def searches_many_batches(job, num_lines):
-    """Returns whether a job mostly runs uncompiled searches side by side, which gain from one thread each.
+    """Returns whether a job mostly runs uncompiled searches in parallel, which are faster with one thread each.
 
-    Predictions need no search. Searches of single sentences and samples are compiled, and a compiled search uses all
+    Predictions do not search. Searches of single sentences, and sampling, are compiled, and a compiled search uses all
     threads.
     """
     options = job.settings.search
@@ -105,13 +105,13 @@ def searches_many_batches(job, num_lines):
 
 
 def translate_lines(job, part, path, write=None, convert=None):
-    """Answers the lines of a `FilePart`, and writes a file, or - for standard output; logs a summary.
+    """Answers the lines of a `FilePart`, writes them to a file (or - for standard output), and logs a summary.
 
     Args:
         job: DecodingJob.
         part: FilePart.
         path: str.
-        write: function of `Problem.writers`; None: lines of text are written.
+        write: function of `Problem.writers`, or None to write lines of text.
         convert: function of the lines of text that returns {path: bytes}, the files to write instead, or None.
     """
     as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
@@ -131,21 +131,21 @@ def translate_lines(job, part, path, write=None, convert=None):
 
     def converted(lines):
         contents = text_files.converted(write, path, part.lines, lines, job.translator.encoders)
-        job.check_files({"--decode_to_file": [*contents]})  # the problem may choose other names
+        job.check_files({"--decode_to_file": [*contents]})  # the problem may use other names
         return contents
 
     outputs = _write(job, paths, part, make, lines_of.title, converted if write else convert)
-    if part.references:  # an empty file has no score
-        # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
+    if part.references:  # the score of an empty file is undefined
+        # sacreBLEU's score with its signature, which differs from tensor2tensor's BLEU_cased: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
         found = corpus_scores(texts, part.references, ["bleu"], job.bleu_tokenization, where=path)
         print(f"{METRICS['bleu']} = {found['bleu']}", file=sys.stderr)
 
 
 def score_file(job, source, output="-"):
-    """Writes the mean loss per target piece of each line of a file: an input, a tab and a target.
+    """Writes the mean loss per target piece for each line of a file, which is an input, a tab and a target.
 
-    For a language model the lines are texts, and the loss is per piece of the text; an empty text has none.
+    For a language model the lines are texts, and the loss is per piece of the text. An empty text has no loss.
     """
     path = job.settings.shard_name(output)
     job.check_files({"--decode_to_file": path})
@@ -154,7 +154,7 @@ def score_file(job, source, output="-"):
         if line is not None and line.count("\t") != 1 and not job.generates:
             columns = counted(line.count("\t") + 1, "column")
             part.lines[number - part.first] = job.errors(
-                f"{part.name}, line {number}: {columns}, expected input<TAB>target."
+                f"{part.name}, line {number}: {columns}. Expected input<TAB>target."
             )
     lines_of = job.lines_of(part.name)
 
@@ -179,13 +179,13 @@ def part_of_file(path, settings, errors=None, read=text_files.input_lines):
 
 
 def made_from(job, part, title):
-    """Returns everything that the outputs depend on, by names for messages; `title` is the kind of job."""
+    """Returns everything on which the outputs depend, {name for messages: value}; `title` is the kind of job."""
     asked = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
     asked += ["tokenization"] if job.mbr == "bleu" else []
     return {
         "kind of job": title,
         "version": t2t_lite.__version__,
-        # an index has a checksum of every weight
+        # the index contains a checksum of every weight
         "checkpoint": [hashlib.sha256(files.read_bytes(f"{run.checkpoint}.index")).hexdigest() for run in job.runs],
         "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
         "flags": {name: getattr(job, name) for name in asked},
@@ -205,16 +205,17 @@ def _write(job, paths, part, make, title, convert=None):
         job: DecodingJob.
         paths: list of str.
         part: FilePart.
-        make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
-        title: str, the kind of job, such as "scoring": another kind does not resume an unfinished output of this one.
-        convert: function of the lines of the first file that returns {path: bytes}, the files to write instead; until
-            then the lines are in `<path>.ids`.
+        make: function of (lines, index of the first line, on_progress) that returns (a list of lines for each path,
+            tokens).
+        title: str, the kind of job, such as "scoring". A job of another kind does not resume an unfinished output.
+        convert: function of the first file's lines that returns {path: bytes}, files to write instead of the first
+            file. Until they are written, the lines are in `<path>.ids`.
 
     Returns:
-        Function that returns the lines of the first file as a list.
+        A function that returns the lines of the first file as a list.
     """
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
-    keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back
+    keeps = paths[0] == "-" or is_device(paths[0])  # standard output cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
     if "-" in paths:
         written = _ToStandardOutput(paths)
@@ -222,7 +223,7 @@ def _write(job, paths, part, make, title, convert=None):
         inputs = made_from(job, part, title)
         written = ResumableFiles(paths, inputs)
     chunk = job.chunk * getattr(translator, "count", 1)
-    if written.state is not None:  # determines what is compiled, which affects the last digits of scores
+    if written.state is not None:  # determines which batches are compiled, which affects the last digits of scores
         _restore_history(translator, written.state, paths[0])
     progress = Progress(title, f"{unit_of(job.runs[0].problem)}s", len(part.lines), written.done)
     try:
@@ -252,7 +253,7 @@ def _write(job, paths, part, make, title, convert=None):
 
 
 def _replaced(path, contents):
-    """Writes files {path: bytes}, removes the file that they replace, and returns their paths."""
+    """Writes files {path: bytes}, removes the file that they replace, and returns the written paths."""
     for name, content in contents.items():
         files.write_bytes(name, content)
     files.remove(path)
@@ -260,18 +261,18 @@ def _replaced(path, contents):
 
 
 def _restore_history(translator, history, path):
-    """Gives a translator the search history that was stored with the unfinished file; a pool has a list of them."""
+    """Restores the search history that was stored with an unfinished file; a pool has a list of histories."""
     count = getattr(translator, "count", None)
     if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
         translator.search_history = history
     else:
         raise UserError(
-            f"{path}: the record of its unfinished part is damaged. Delete {path}.t2t_lite_incomplete.json."
+            f"{path}: the record of the unfinished output is damaged. Delete {path}.t2t_lite_incomplete.json."
         )
 
 
 class _ToStandardOutput:
-    """Has the methods of ResumableFiles; one of the files is standard output, so it cannot be resumed."""
+    """Writes outputs that include standard output, with the methods of ResumableFiles but without resuming."""
 
     def __init__(self, paths):
         self.done, self.state = 0, None
@@ -291,7 +292,7 @@ class _ToStandardOutput:
 
 
 def _first_text(job, line):
-    """Returns the best output in a written line."""
+    """Returns the best of the outputs in a written line."""
     if job.n_best_format == "json":
         found = json.loads(line)["hypotheses"]
         return found[0]["text"] if found else ""
@@ -299,7 +300,7 @@ def _first_text(job, line):
 
 
 def translate_stdin(job, output="-"):
-    """Translates standard input to `output`; available lines are answered before more are read."""
+    """Translates standard input to `output`, answering available lines before reading more."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
     lines_of, delimiter = job.lines_of("standard input"), job.settings.delimiter
     with text_files.output_file(output) as write:
@@ -310,7 +311,7 @@ def translate_stdin(job, output="-"):
 
 
 def interact(job):
-    """Answers typed lines until q or the end of input. Only results go to stdout."""
+    """Answers typed lines until the user types q or the input ends. Only results are written to stdout."""
     job.translator  # noqa: B018  (load it before prompting the user)
     print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
     for line in console.typed_lines("> ", LONGEST_LINE):
@@ -325,13 +326,13 @@ def interact(job):
 
 
 def _changed(settings, line, mbr):
-    """Returns the settings changed by a line such as dl=20; None for a line to translate."""
+    """Returns the settings changed by a line such as dl=20, or None for a line to translate."""
     name, equals, value = line.partition("=")
     if not equals or name not in ("ns", "dl", "it"):
         return None
     if name == "it":
         if value != "text":
-            raise UserError(f"it={value}: inputs are text.")
+            raise UserError(f"it={value}: not supported, since inputs are always text.")
         return settings
     number = typed_value(name, value, int)
     if name == "dl":
@@ -345,7 +346,7 @@ def _changed(settings, line, mbr):
 
 def _answer(job, line):
     lines_of = job.lines_of("input")
-    lines_of.compile = False  # no pause for a compilation
+    lines_of.compile = False  # avoids pauses for compilation
     plain = not (job.n_best_format == "json" or job.settings.write_beam_scores or job.settings.identity_output)
     if plain and (parts := lines_of.stream(line)):
         for part in parts:

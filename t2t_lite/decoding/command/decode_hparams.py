@@ -15,22 +15,21 @@ _METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> S
 _SEARCH = settings_of(SearchOptions)
 _IN_SEARCH = {declared.flag or name: name for name, declared in _SEARCH.items() if declared.flag is not None}
 SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the inverse
-# Values of tensor2tensor -> those of `SearchOptions`.
+# {value in tensor2tensor: value in `SearchOptions`}.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _MBR_SAMPLES = 32
 
 EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
-DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # what t2t-decoder --tune tries
+DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # default grid of t2t-decoder --tune
 _DEFAULTS = ", ".join(f"{name}={_SEARCH[name].default}" for name in (*EVALUATION_SETTINGS, "ends"))
 HELP = (
-    f"name=value,… of {_DEFAULTS} (beam_size=1: greedy; extra_length: pieces that an output may have more than its "
-    "input; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, or [one,other], "
-    "at which an output ends), banned_texts (likewise, texts that no output contains), return_beams, n_best, "
-    "write_beam_scores, max_input_size, sampling_method=random, "
-    "sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, "
-    "num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
-    "identity_output, log_results. A problem may have its own defaults: a parsing problem has beam_size=21, alpha=0.3, "
-    "extra_length=300."
+    f"Decoding settings name=value,…: {_DEFAULTS} (beam_size=1: greedy search; extra_length: maximum number of pieces "
+    "of an output beyond its input's; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, "
+    "or [one,other], at which an output ends), banned_texts (a text, or [one,other], that outputs never contain), "
+    "return_beams, n_best, write_beam_scores, max_input_size, sampling_method=random, sampling_temp, "
+    "sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, num_decodes, replace_unknown, delimiter, "
+    "shards, shard_id, shards_start_offset, shard_google_format, identity_output, log_results. A problem may override "
+    "the defaults; for example, a parsing problem has beam_size=21, alpha=0.3, extra_length=300."
 )
 
 
@@ -39,19 +38,21 @@ class DecodeHParams:
     """The settings of `--decode_hparams` (tensor2tensor's utils/decoding.py).
 
     Attributes:
-        search: SearchOptions. On the command line these are beam_size, alpha, extra_length (tensor2tensor: 100),
-            length_penalty, ends, batch_size (0: the default), no_repeat_ngram_size, repetition_penalty, stop (one or
-            a list, see `unescaped`), banned_texts (likewise), sampling_method ("argmax" searches, "random" samples;
-            tensor2tensor's "random_per_example" means the same), sampling_temp, sampling_keep_top_k (-1: all),
-            sampling_keep_top_p and sampling_seed. In tensor2tensor sampling_method and sampling_temp are
-            hyperparameters of the model.
-        return_beams: write all beam_size outputs of a line, separated by tabs, best first (after the problem's choice).
-        n_best: number of outputs to write per line; 0: one, or beam_size with return_beams.
+        search: SearchOptions. On the command line the search settings are beam_size, alpha, extra_length (100 in
+            tensor2tensor), length_penalty, ends, batch_size (0: the default), no_repeat_ngram_size, repetition_penalty,
+            stop (a text or a list of texts, see `unescaped`), banned_texts (a text or a list), sampling_method
+            ("argmax" searches; "random" samples, as does tensor2tensor's "random_per_example"), sampling_temp,
+            sampling_keep_top_k (-1: all), sampling_keep_top_p and sampling_seed. In tensor2tensor sampling_method and
+            sampling_temp are hyperparameters of the model.
+        return_beams: write all beam_size outputs of a line, separated by tabs, best first. If the problem reranks
+            outputs, the selected output comes first.
+        n_best: number of outputs to write per line; 0 means one, or beam_size with return_beams.
         write_beam_scores: write each output's score after it.
-        max_input_size: the longest input in ids, EOS included; -1: the model's own maximum.
-        num_samples: outputs sampled per line; for a problem's records, their number, as in tensor2tensor.
-        num_decodes: passes over a problem's records, each into its own folder; for sampling.
-        replace_unknown: replace an output's unknown pieces by the input word that they attend to most.
+        max_input_size: the longest input in ids, EOS included; -1 means the model's maximum.
+        num_samples: number of outputs sampled per line, or, when a problem's records are decoded, the number of
+            records, as in tensor2tensor.
+        num_decodes: for sampling: number of passes over a problem's records, each written to its own folder.
+        replace_unknown: replace an output's unknown pieces by the input words to which they attend most.
         identity_output: write ids instead of text.
         delimiter: the text that ends a record in input and output files.
         shards, shard_id, shards_start_offset, shard_google_format: this command's shard, see `t2t_decoder`.
@@ -81,12 +82,12 @@ class DecodeHParams:
         Args:
             text: str.
             where: str, the flag's name in messages.
-            defaults: dict, the problem's own defaults (`Problem.decode_defaults`).
-            mbr: bool, whether outputs are not those of a beam, as in minimum Bayes risk decoding.
+            defaults: dict, the problem's defaults (`Problem.decode_defaults`).
+            mbr: bool, whether outputs are selected by minimum Bayes risk decoding instead of a beam search.
 
         Raises:
-            UserError: an unknown name (with the nearest ones), a value of the wrong type or out of range, or a
-                setting of tensor2tensor that has no meaning here.
+            UserError: an unknown name (the message has the nearest names), a value of the wrong type or out of range,
+                or a setting of tensor2tensor that has no meaning here.
         """
         made, search, kinds = cls(), dict(defaults), decode_settings()
         for name, value in parse_assignments(text, where).items():
@@ -115,13 +116,13 @@ class DecodeHParams:
         return made
 
     def check(self, mbr=False):
-        """Raises `UserError` for values out of range; num_samples may also be a number of records."""
+        """Raises `UserError` for values out of range; num_samples may also be the number of records."""
         check_settings(self, limited_only=True)
         if not mbr:
             (dataclasses.replace(self, num_samples=-1) if self.search.sampling else self).search_options()
         if not 0 <= self.shard_id < self.shards:
             raise UserError(
-                f"shard_id={self.shard_id}: expected from 0 to {self.shards - 1}, with shards={self.shards}."
+                f"shard_id={self.shard_id}: with shards={self.shards}, expected a number from 0 to {self.shards - 1}."
             )
         if not self.delimiter:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
@@ -142,12 +143,12 @@ class DecodeHParams:
         return getattr(self.search, _IN_SEARCH[name]) if name in _IN_SEARCH else getattr(self, name)
 
     def changed(self, names):
-        """Returns those of the settings' names, as `parse` takes them, whose values are not the defaults."""
+        """Returns the names of the settings whose values are not the defaults, with their names in --decode_hparams."""
         declared, usual = decode_settings(), DecodeHParams()
         return [name for name in names if name in declared and self.value(name) != usual.value(name)]
 
     def searching(self, **options):
-        """Returns these settings with other `SearchOptions`."""
+        """Returns a copy of these settings with other `SearchOptions`."""
         return dataclasses.replace(self, search=dataclasses.replace(self.search, **options))
 
     @property
@@ -163,10 +164,10 @@ class DecodeHParams:
         return _MBR_SAMPLES if self.num_samples == -1 else self.num_samples
 
     def search_options(self, mbr=False):
-        """Returns `search` with `n_best` set, but unchanged with `mbr`, since all samples are compared.
+        """Returns `search` with `n_best` set. With `mbr` it is unchanged, since all samples are compared.
 
         Raises:
-            UserError: a value is out of range, such as too many samples, or more outputs than samples or beams.
+            UserError: a value is out of range, for example too many samples, or more outputs than samples or beams.
         """
         if self.search.sampling or mbr:
             drawn = self.mbr_samples if mbr else self.num_outputs
@@ -179,7 +180,7 @@ class DecodeHParams:
 
 
 def evaluation_search(text, where="--decode_hparams"):
-    """Parses the search settings of evaluations, `name=value,…`; returns a dict, or None.
+    """Parses the search settings for evaluations, `name=value,…`; returns a dict, or None without settings.
 
     Raises:
         UserError: a setting that evaluations do not use, or a value out of range.
@@ -187,8 +188,8 @@ def evaluation_search(text, where="--decode_hparams"):
     given, search = parse_assignments(text, where), DecodeHParams.parse(text, where).search
     if other := [name for name in given if name not in EVALUATION_SETTINGS]:
         raise UserError(
-            f"{where}: {other[0]} has no effect in evaluations. Expected {', '.join(EVALUATION_SETTINGS)}; t2t-decoder "
-            "has the others."
+            f"{where}: {other[0]} has no effect in evaluations. Expected {', '.join(EVALUATION_SETTINGS)}; other "
+            "settings are for t2t-decoder."
         )
     return {name: getattr(search, name) for name in given} or None
 
@@ -202,52 +203,52 @@ def decode_settings():
 
 
 def unescaped(text):
-    r"""Returns a text with \n, \t, \s (a space) and \0 replaced by what they stand for."""
+    r"""Returns a text in which \n, \t, \s (a space) and \0 are replaced by the characters that they stand for."""
     return re.sub(r"\\[nts0]", lambda found: {"n": "\n", "t": "\t", "s": " ", "0": "\0"}[found[0][1]], text)
 
 
 def _instead(name, kinds):
-    """Returns a sentence on what to use instead of an unknown name."""
+    """Returns advice, a sentence, on what to use instead of an unknown name."""
     if name in ("decode_reference", "decode_to_file", "long_input", "split_sentences"):
         return f"It is a flag: --{name}{'=FILE' * name.startswith('decode_')}."
     if (short := name.removeprefix("decode_")) in kinds and short != name:
-        return f"Here it is {short}."
+        return f"Use {short} instead."
     if name in _LENGTHS:
-        return f"{_LENGTHS[name]} (--hparams={name} is about training examples.)"
+        return f"{_LENGTHS[name]} (--hparams={name} applies to training examples.)"
     if name in _ELSEWHERE:
-        return f"Here it is {_ELSEWHERE[name]}."
+        return f"Use {_ELSEWHERE[name]} instead."
     if name in HParams():
-        return f"It is a hyperparameter of the model: --hparams={name}=VALUE, when it is trained."
-    return hparam_answer(name) or f"{nearest(name, kinds, end=' ')}All: {', '.join(kinds)}."
+        return f"It is a hyperparameter of the model: use --hparams={name}=VALUE when you train the model."
+    return hparam_answer(name) or f"{nearest(name, kinds, end=' ')}All settings: {', '.join(kinds)}."
 
 
-# Names in Hugging Face's generation and in other toolkits.
+# {name in Hugging Face's `generate` or another toolkit: replacement}.
 _LENGTHS = {
-    "min_length": "Outputs have no shortest length; a larger alpha prefers longer ones.",
-    "max_length": "An output may have extra_length more pieces than its input.",
+    "min_length": "A minimum length of outputs is not supported; a larger alpha prefers longer outputs.",
+    "max_length": "An output may have up to extra_length more pieces than its input.",
 }
 _ELSEWHERE = {
     "num_beams": "beam_size",
-    "num_return_sequences": "n_best, or num_samples where sampling_method=random",
+    "num_return_sequences": "n_best, or num_samples with sampling_method=random",
     "do_sample": "sampling_method=random",
     "temperature": "sampling_temp",
     "top_k": "sampling_keep_top_k",
     "top_p": "sampling_keep_top_p",
     "seed": "sampling_seed",
     "max_new_tokens": "extra_length",
-    "bad_words_ids": "banned_texts, which are texts",
+    "bad_words_ids": "banned_texts, a list of texts,",
 }
 
-# tensor2tensor's settings for which only the default makes sense here, and why.
+# {setting of tensor2tensor that must have its default here: reason}.
 _REFUSED = {
     "export_extra_infer_outputs": ("", "t2t-exporter defines the outputs of an export"),
-    "force_decode_length": ("False", "an output ends where the model ends it"),
+    "force_decode_length": ("False", "the model determines the end of an output"),
     "multiproblem_task_id": ("-1", "multi-problems do not exist here"),
 }
-_UNREAD = "tensor2tensor does not read it for text either"
+_UNREAD = "tensor2tensor does not use it for text either"
 _NO_EFFECT = {
-    "decode_in_memory": "outputs go to a file or to standard output, and in Python they are returned",
-    "skip_eos_postprocess": "nothing comes after the end of an output",
+    "decode_in_memory": "outputs are written to a file or to standard output, and in Python they are returned",
+    "skip_eos_postprocess": "an output contains nothing after its end",
 } | dict.fromkeys((
     "border_percent", "block_size", "decode_timeout_mins", "display_decoded_images", "eos_penalty",
     "frames_per_second", "guess_and_check_epsilon", "guess_and_check_top_k", "insertion_parallel",

@@ -12,12 +12,12 @@ from t2t_lite.errors import UserError
 
 
 def translate_records(job, split, output=""):
-    """Writes `<output>.<model>….decodes`, and the same with `.inputs` and `.targets`; shows BLEU.
+    """Writes `<output>.<model>….decodes` and the corresponding `.inputs` and `.targets`, and shows BLEU.
 
     Args:
         job: DecodingJob.
         split: DatasetSplit.
-        output: path; "": in the checkpoint's folder.
+        output: path, or "" for files in the checkpoint's folder.
     """
     base = output or os.path.join(os.path.dirname(job.runs[0].checkpoint), FILE_TAGS[split])
     paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]
@@ -33,10 +33,10 @@ def translate_records(job, split, output=""):
     print(f"decoding {len(inputs):,} {FILE_TAGS[split]} examples of {full_name}", file=sys.stderr)
     for number, path in enumerate(paths):
         files.make_folder(os.path.dirname(path) or ".")
-        # With records, num_samples is their number.
+        # For records, num_samples is the number of records.
         once = dataclasses.replace(job.settings, num_samples=-1)
         once = once.searching(seed=once.search.seed + number)
-        has_texts = job.n_best_format == "json" or not job.settings.identity_output  # BLEU needs texts
+        has_texts = job.n_best_format == "json" or not job.settings.identity_output  # BLEU cannot be computed from ids
         part = FilePart("examples", inputs, references=references if has_texts else None)
         translate_lines(job.with_settings(once), part, path)
         for other, lines in zip(_beside(path), (inputs, references), strict=True):
@@ -53,8 +53,8 @@ def read_records(job, split):
     for side, encoder in translator.problem.get_feature_encoders(job.data_dir).items():
         if encoder.fingerprint != translator.encoders[side].fingerprint:
             raise UserError(
-                f"--data_dir={job.data_dir}: its vocabulary of the {side} is not the one that the model was trained "
-                "with. Name the folder that the model was trained on."
+                f"--data_dir={job.data_dir}: its vocabulary for the {side} differs from the model's. Expected the "
+                "folder with which the model was trained."
             )
     records = Records(translator.problem, job.data_dir, split)
     wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
@@ -78,7 +78,7 @@ def _text(translator, side, ids):
 
 
 def _output_path(job, base, number):
-    """Returns the output path of one pass over the records; each of several passes has its own folder."""
+    """Returns the output path of a pass over the records; if there are several passes, each has its own folder."""
     if job.settings.num_decodes > 1:
         base = os.path.join(os.path.dirname(base), f"decode_{number:05d}", os.path.basename(base))
     suffix = job.default_name("")

@@ -1,4 +1,4 @@
-"""t2t-decoder's --features_file: an encoder's hidden states of the lines of a file, as NumPy's .npz."""
+"""Implements --features_file of t2t-decoder: writes an encoder's hidden states for the lines of a file as .npz."""
 
 import functools
 import sys
@@ -18,14 +18,15 @@ from t2t_lite.tasks.encoder_task import Reading
 from t2t_lite.tasks.task import unit_of
 from t2t_lite.text.vocabulary import EOS_ID
 
-_POSITIONS = 2**14  # computed before they are written: 200 MB for four layers of 768
+_POSITIONS = 2**14  # positions kept in memory before writing: 200 MB for four layers of size 768
 
 
 def write_features(job, source, path, pooling=None, **options):
     """Writes the hidden states of the lines of a file.
 
-    The arrays are "features", float32 [lines, n] with `pooling`, else [positions of all lines, n] and "lengths", int64
-    [lines], the number of positions of each line. A skipped line has no positions, or NaN with `pooling`.
+    With `pooling`, the file has one array, "features" float32 [lines, n], which is NaN for skipped lines. Otherwise it
+    has "features" float32 [positions of all lines, n], and "lengths" int64 [lines], the number of positions of each
+    line, which is 0 for skipped lines.
 
     Args:
         job: DecodingJob.

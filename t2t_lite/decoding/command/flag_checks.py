@@ -1,4 +1,4 @@
-"""Judges what t2t-decoder is asked for: its mode, and whether its flags and settings fit it, the model and each other.
+"""Checks the flags and decoding settings of t2t-decoder against its mode, the model and one another.
 
 A flag (`_FLAGS`) and a setting (`setting(…, needs=, excludes=)`) declare which facts they need or exclude; `check` is
 the one function that reads these declarations.
@@ -19,7 +19,7 @@ from t2t_lite.tasks.task import check_answered_by
 _LOGGER = logging.getLogger("t2t_lite")
 TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # see `Teller`
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
-LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs with one line per input line
+LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs of one line per input line
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 _LONG = ("long_input", "split_sentences")
 _SEARCH = (*_LONG, "mbr", "n_best_format")
@@ -39,13 +39,15 @@ MODES = {
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What t2t-decoder is asked for. Facts about a model or settings that are not known yet hold.
+    """The flags given to t2t-decoder, with its model and settings.
+
+    While the model or the settings are unknown, facts about them are assumed to hold.
 
     Attributes:
-        flags: {name: value} of the given flags; `asked[name]` is "" for others.
-        runs: list of `runs.locating.LocatedRun` of one task: the model, or those of an ensemble.
+        flags: {name: value} of the given flags; `asked[name]` is "" for all other flags.
+        runs: list of `runs.locating.LocatedRun` of one task: the model, or the models of an ensemble.
         settings: DecodeHParams, or None.
-        text: str, from which the settings were parsed.
+        text: str, the text from which the settings were parsed.
     """
 
     flags: dict = dataclasses.field(default_factory=dict)
@@ -57,11 +59,11 @@ class Asked:
         return self.flags.get(name, "")
 
     def given(self, *names):
-        """Returns {name: value} of some flags, only of those that are given."""
+        """Returns {name: value} of the flags in `names` that are given."""
         return {name: self.flags[name] for name in names if name in self.flags}
 
     def of_model(self, runs):
-        """Returns the same with the model and the settings of --decode_hparams.
+        """Returns a checked copy that includes the model and the settings of --decode_hparams.
 
         Raises:
             UserError: see `check`.
@@ -77,7 +79,7 @@ class Asked:
 
     @property
     def mode(self):
-        """The key in `MODES` of the mode that the flags choose."""
+        """The key in `MODES` of the mode that the flags select."""
         if names := [name for name in MODES if self[name]]:
             return "stream" if names[0] == "decode_from_file" and self[names[0]] == "-" else names[0]
         of_records = self["eval_use_test_set"] or (self["problem"] and self["data_dir"])
@@ -105,21 +107,21 @@ class Asked:
 
     @property
     def answered_by(self):
-        """The name of the class that answers, or None."""
+        """The name of the class that answers for the model, or None."""
         return self.task and self.task.answered_by
 
     @property
     def models(self):
-        """The classes of the models, whose import takes seconds."""
+        """The classes of the models; importing them takes seconds."""
         return [registry.model(run.config["model"]) for run in self.runs]
 
     @property
     def writes_lines(self):
-        """Whether the output is lines of text, not files that the problem writes, such as images."""
+        """Whether the output is lines of text instead of files that the problem writes, such as images."""
         return not (self.runs and writer(self["decode_to_file"], self.runs[0].problem))
 
     def words(self):
-        """Returns {field of a message: value}."""
+        """Returns {field of a message template: value}."""
         words = {"shards": self.shards, "output": self["decode_to_file"]}
         if not self.runs:
             return words
@@ -148,20 +150,22 @@ def _ranks(asked):
     return is_search or asked["mbr"] or n_best in (0, asked.settings.num_outputs)
 
 
-# {fact: (function of an `Asked` that says whether it holds, message about the names, or values, that need it)}
+# {fact: (function of an `Asked` that returns whether the fact holds, message about the flags that need it)}
 _FACTS = {
     "input_file": (lambda asked: asked.shards == 1 or asked.mode not in ("stream", "decode_interactive"),
-                   "{names}: needs --decode_from_file, a file."),
+                   "{names}: needs an input file, --decode_from_file."),
     "dev_set": (_has_dev_set, "{names}: needs a dev set: --decode_from_file and --decode_reference, or --data_dir."),
     "output_file": (lambda asked: asked.mode != "score_file" or asked["decode_to_file"] not in ("", "-"),
-                    "{names}: standard output has no time. Name a file, --decode_to_file, or remove {it}."),
+                    "{names}: standard output has no modification time. Name a file in --decode_to_file, or remove "
+                    "{it}."),
     "no_records": (lambda asked: asked.mode != "records",
-                   "{names}: outputs of records are written to files. Name one, or remove {it}."),
+                   "{names}: outputs of records are written to files. Name a file, or remove {it}."),
     "array_file": (lambda asked: "-" not in (asked["decode_from_file"], asked["features_file"]),
-                   "{names}=-: arrays are written to a file, such as features.npz, and the text is read from a file."),
+                   "{names}=-: expected files, since features are written to a file, such as features.npz, and texts "
+                   "read from a file."),
     "part": (lambda asked: asked["worker_id"] < asked.shards,
              "{values}: expected less than --decode_shards={shards}."),
-    "bleu": (_has_bleu, "{names}: belongs to BLEU, which needs --decode_reference, --tune or --mbr=bleu. Remove {it}."),
+    "bleu": (_has_bleu, "{names}: only for BLEU, which needs --decode_reference, --tune or --mbr=bleu. Remove {it}."),
     "encoder": (lambda asked: asked.answered_by in (None, "Predictor"),
                 "{names}: needs an encoder; {checkpoint} is {kind}. Remove {it}."),
     "translation": (lambda asked: asked.answered_by not in ("Predictor", "Generator"),
@@ -169,29 +173,29 @@ _FACTS = {
     "text": (lambda asked: asked.answered_by != "Predictor",
              "{names}: needs a model that writes text; {checkpoint} is {kind}. Remove {it}."),
     "decoded_records": (lambda asked: asked.mode != "records" or asked.answered_by not in ("Predictor", "Generator"),
-                        "{names}: {checkpoint} is {kind}, whose records are evaluated by t2t-eval, not decoded. Name a "
-                        "file of texts, --decode_from_file (- is standard input)."),
+                        "{names}: {checkpoint} is {kind}, whose records can be evaluated by t2t-eval but not decoded. "
+                        "Name a file of texts in --decode_from_file (- is standard input)."),
     "attention": (lambda asked: all(hasattr(model, "attention_weights") for model in asked.models),
-                  "{names}: {checkpoint} is a {model}, which does not show what it attends to. Remove {it}."),
+                  "{names}: {checkpoint} is a {model}, which does not expose its attention. Remove {it}."),
     "stepwise": (lambda asked: not any(callable(getattr(model, "search", None)) for model in asked.models[:1]),
-                 "{names}: needs a model that predicts one id after the other; {checkpoint} is a {model}, whose own "
-                 "search finds one output. Remove {it}."),
-    "text_output": (_writes_text, "{names}: identity_output=true writes ids, which have no BLEU with a text. Remove "
-                    "one of them, or add --n_best_format=json, which writes the texts."),
-    "lines": (lambda asked: asked.writes_lines, "{names}: needs lines of text; --decode_to_file={output} is another "
-              "kind of file. Remove {it}."),
+                 "{names}: needs a model that predicts one id after the other, but {checkpoint} is a {model}, whose "
+                 "own search returns one output. Remove {it}."),
+    "text_output": (_writes_text, "{names}: BLEU needs texts, but identity_output=true writes ids. Remove one of the "
+                    "two, or add --n_best_format=json, which writes texts as well."),
+    "lines": (lambda asked: asked.writes_lines, "{names}: needs lines of text, but --decode_to_file={output} is "
+              "another kind of file. Remove {it}."),
     "lines_or_file": (lambda asked: asked.mode != "stream" or asked.writes_lines,
-                      "{values}: standard input gives lines. Name a file, --decode_from_file."),
-    "ranked": (_ranks, "{values}: belongs to a search. num_samples is the number of samples."),
+                      "{values}: this kind of file cannot be written from standard input. Name an input file in "
+                      "--decode_from_file."),
+    "ranked": (_ranks, "{values}: only affects a search. Set num_samples to change the number of samples."),
     "may_sample": (lambda asked: asked.samples or asked.mode == "decode_interactive",
                    "{names}: needs sampling. Add sampling_method=random, or remove {it}."),
     "samples_or_records": (lambda asked: asked.samples or asked.has_records,
-                           "{values} samples of a line need sampling_method=random."),
+                           "{values}: several samples per line need sampling_method=random."),
     "sampled_records": (lambda asked: asked.has_records and asked.settings.search.sampling,
-                        "{values} needs a problem's records and sampling_method=random; for a file there is "
-                        "num_samples."),
+                        "{values}: needs a problem's records and sampling_method=random. For a file, use num_samples."),
 }  # fmt: skip
-_FLAGS = {  # {flag, or flag=value: facts that it needs in addition to its mode}
+_FLAGS = {  # {flag, or flag=value: facts that the flag needs in addition to its mode}
     "tune": ("dev_set", "translation", "stepwise"),
     "keep_timestamp": ("output_file",),
     "decode_to_file=-": ("no_records",),
@@ -220,20 +224,20 @@ for _name, _teller in TOLD.items():
         lambda asked, name=_name: all(hasattr(model, name) for model in asked.models),
         f"{{names}}: {{checkpoint}} is a {{model}}, which {_teller.without}. Remove {{it}}.",
     )
-_EXCLUDED = {  # {fact: (whether it holds, what settings that exclude it have no effect on)}
+_EXCLUDED = {  # {fact: (function of an `Asked`, object on which settings are ineffective)}
     "targets": (lambda asked: asked.mode == "score_file", "given targets, which are only scored"),
-    "samples": (lambda asked: asked.samples, "samples, which are drawn without a beam"),
+    "samples": (lambda asked: asked.samples, "samples, which do not use a beam"),
 }
 
 
 def asked(flags):
-    """Returns the `Asked` of absl's flags. Raises `UserError` for what can be seen of them alone."""
+    """Returns the `Asked` of absl's flags. Raises `UserError` for mistakes that the flags alone reveal."""
     flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
     found = Asked({name: flags[name].value for name in flags if flags[name].present})
     if found.mode == "stream" and not found["decode_from_file"] and console.is_terminal():
         raise UserError(
-            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
-            "--data_dir, whose records are decoded."
+            "missing input: expected --decode_from_file (a text file, or - for standard input), --decode_interactive, "
+            "or --problem and --data_dir to decode records."
         )
     check_mode(flags, MODES[found.mode], MODES)
     check(found)
@@ -241,14 +245,14 @@ def asked(flags):
 
 
 def check(asked, where="--decode_hparams"):
-    """Refuses flags and settings that lack what they need; warns of settings that have no effect.
+    """Raises `UserError` for flags and settings whose requirements are not met; warns about settings without effect.
 
     Args:
         asked: Asked.
         where: str, the name of the settings' flag in messages.
 
     Raises:
-        UserError: there are such, or no class of this package answers with the model.
+        UserError: there are such flags or settings, or no class of this package supports the model.
     """
     if asked.runs and asked.answered_by not in ("Predictor", "Generator"):
         check_answered_by(asked.runs[0].problem, "Translator", asked.runs[0].checkpoint)
@@ -282,7 +286,7 @@ def _check_settings(asked, where):
 
 
 def _require(asked, needs, where=""):
-    """Raises `UserError` for the first fact that does not hold, of {name: (facts that it needs, its value)}."""
+    """Raises `UserError` for the first fact that does not hold; `needs` is {name: (facts needed, value)}."""
     for fact, (holds, message) in _FACTS.items():
         lacking = {name: value for name, (facts, value) in needs.items() if fact in facts}
         if lacking and not holds(asked):

@@ -1,4 +1,4 @@
-"""The job of t2t-decoder: the model on its devices, the settings, and the files."""
+"""DecodingJob: the model, devices, settings and files of a run of t2t-decoder."""
 
 import concurrent.futures
 import dataclasses
@@ -36,16 +36,16 @@ class LineErrors:
         self.count = 0
 
     def __call__(self, message):
-        """Raises `UserError`, or warns."""
+        """Handles a line: raises `UserError`, or warns and counts the line."""
         if not self._skip:
-            raise UserError(f"{message} (--on_error=skip leaves its output empty.)")
+            raise UserError(f"{message} (--on_error=skip leaves the line's output empty.)")
         self.count += 1
         _LOGGER.warning(f"{message} Skipped.")
 
     def done(self):
         """Logs how many lines were skipped."""
         if self.count:
-            _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
+            _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped, so their outputs are empty.")
 
 
 @dataclasses.dataclass
@@ -55,20 +55,20 @@ class DecodingJob:
     Attributes:
         runs: list of `runs.locating.LocatedRun`: the model's checkpoint, or several for an ensemble.
         settings: DecodeHParams.
-        data_dir: path of the vocabulary, if it is not in the checkpoint's folder; for records, their folder.
-        devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
-        inputs: {name in messages: path}, files that no output may overwrite.
+        data_dir: folder of the vocabulary, if it is not in the checkpoint's folder, or of the records to decode.
+        devices: names of devices that share the lines. With fewer than two, TensorFlow selects the device.
+        inputs: {name in messages: path}, files that outputs must not overwrite.
         long_input, split_sentences: see `LineTranslator`.
         on_error: "stop" or "skip", the treatment of a line that cannot be translated.
         n_best_format: "text" or "json".
-        mbr: None, or the utility function that selects outputs among samples.
-        tokenization: the tokenization for BLEU; None: see `bleu_tokenization`.
-        alignments_file: path of the word alignments; "": none are written.
+        mbr: None, or the utility function by which outputs are selected from samples.
+        tokenization: the tokenization for BLEU, or None: see `bleu_tokenization`.
+        alignments_file: path for word alignments, or "".
         told_files: {name of a `Teller`: path of its values}.
-        keep_timestamp: bool, whether outputs get the checkpoint's time.
+        keep_timestamp: bool, whether outputs get the checkpoint's modification time.
         compute_dtype: see `Translator.load`.
-        chunk: int, class attribute: lines per device that are translated before they are written. It is large enough
-            for sorting by length, and small enough that little work is lost when the process is killed.
+        chunk: int, class attribute: number of lines per device that are translated before they are written. It is large
+            enough for sorting by length, and small enough to lose little work when the process is killed.
     """
 
     runs: list
@@ -90,7 +90,7 @@ class DecodingJob:
 
     @functools.cached_property
     def translator(self):
-        """The Translator, Generator or Predictor, or a TranslatorPool over the devices; loaded on first use."""
+        """The Translator, Generator or Predictor, or a TranslatorPool of them, which is loaded at the first use."""
         load = (Predictor if self.predicts else Generator if self.generates else Translator).load
         if len(self.devices) > 1:
             load = functools.partial(TranslatorPool.load, self.devices, load)
@@ -108,19 +108,19 @@ class DecodingJob:
 
     @property
     def config(self):
-        """The contents of the (first) model's `hparams.json`."""
+        """The contents of the first model's `hparams.json`."""
         return self.runs[0].config
 
     @property
     def bleu_tokenization(self):
-        """The tokenization for BLEU: the given one, or that of evaluations, by default the target language's."""
+        """The tokenization for BLEU: `tokenization`, or else as in evaluations, by default by the target language."""
         return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
 
     def check_files(self, outputs, inputs=None):
         """Raises `UserError` if an output would overwrite an input, a file of the model or another output.
 
         Args:
-            outputs: {flag: path, or list of paths}, the files to write; "-" is standard output.
+            outputs: {flag: path, or list of paths}, the files to write, where "-" is standard output.
             inputs: further inputs, {name in messages: path, or list of paths}.
         """
         parts = {
@@ -136,13 +136,13 @@ class DecodingJob:
         files.check_outputs(parts | {"the model's": model_files} | (inputs or {}), outputs)
 
     def files_beside(self):
-        """Returns {name in `LineAnswer.beside`: (flag, path)} of the further outputs with one line per input line."""
+        """Returns additional outputs with one line per input line: {name in `LineAnswer.beside`: (flag, path)}."""
         paths = {"alignment": ("--alignments_file", self.alignments_file)} if self.alignments_file else {}
         paths |= {name: (f"--{registry.teller(name).flag}", path) for name, path in self.told_files.items()}
         return {name: (flag, self.settings.shard_name(path)) for name, (flag, path) in paths.items()}
 
     def with_settings(self, settings):
-        """Returns the same job, with the loaded translator, with other settings."""
+        """Returns a job that differs only in its settings and shares the loaded translator."""
         job = dataclasses.replace(self, settings=settings)
         job.translator = self.translator
         return job
@@ -159,11 +159,11 @@ class DecodingJob:
 
     @functools.cached_property
     def errors(self):
-        """The LineErrors of this job's lines."""
+        """The handler of this job's lines that cannot be translated."""
         return LineErrors(self.on_error)
 
     def lines_of(self, name, **options):
-        """Returns the `Lines` that answer lines; `name` is their source, and options are arguments of `Lines`."""
+        """Returns the `Lines` that answer lines of the source `name`; options are arguments of `Lines`."""
         lines_class = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
         options |= {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
         if lines_class is LineTranslator:
@@ -174,31 +174,33 @@ class DecodingJob:
     def default_name(self, path):
         """Returns tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
 
-        Predictions use no beam and have none in their name.
+        The name of predictions has no beam size, since they are made without a beam.
         """
         names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
         beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
         return ".".join([path.rstrip("/"), *filter(None, names), *beam, "decodes"])
 
     def take_time(self, path):
-        """Gives a file the time of the checkpoint, or of the newest of several."""
+        """Sets a file's modification time to that of the checkpoint, or of the newest checkpoint of an ensemble."""
         paths = [f"{run.checkpoint}.index" for run in self.runs]
         times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
         if times and os.path.isfile(path):
             os.utime(path, (max(times), max(times)))
 
 
-# Shared among the devices; `answer` runs on the pool itself and calls these, so the parts of long texts are shared.
+# Methods whose work is distributed over the devices. `answer` runs on the pool itself and calls these methods, so that
+# the parts of long texts are distributed as well.
 _SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
 
 
 class TranslatorPool:
-    """Has the attributes of a `Translator`, `Generator` or `Predictor`, and those of their methods that take texts.
+    """Copies of a `Translator`, `Generator` or `Predictor` on several devices, with their methods for texts.
 
-    Texts are distributed by length, so that all devices get about the same work, whatever their speed.
+    Texts are distributed by length, so that all devices get about the same amount of work, regardless of their speed.
 
     Args:
-        translators: list of (device name, Translator, Generator or Predictor with its weights on that device).
+        translators: list of pairs (name of a device, Translator, Generator or Predictor with its weights on this
+            device).
     """
 
     def __init__(self, translators):
@@ -206,7 +208,7 @@ class TranslatorPool:
 
     @classmethod
     def load(cls, devices, load, *args):
-        """Loads the same model once for each device, by `load(*args)`."""
+        """Loads the same model by `load(*args)` once for each device."""
         return cls([(device, _on(device, load, *args)) for device in devices])
 
     @property
@@ -232,7 +234,7 @@ class TranslatorPool:
         return getattr(self._translators[0], name)
 
     def _deal(self, method, texts, **options):
-        """Calls the method of each translator with its share of the texts and of the options that are lists."""
+        """Calls a method of each translator with its share of the texts, and of those options that are lists."""
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
         shares = [order[start :: self.count] for start in range(self.count)]
         answers = [None] * len(texts)
@@ -249,5 +251,5 @@ class TranslatorPool:
 
 
 def _on(device, function, *args, **options):
-    with tf.device(device):  # for this thread only
+    with tf.device(device):  # in effect for this thread only
         return function(*args, **options)

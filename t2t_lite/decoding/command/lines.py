@@ -1,4 +1,4 @@
-"""Answers lines with one set of settings: reads each, answers all together, and formats the outputs."""
+"""Answers lines of text with a trained model: reads every line, answers all in batches, and formats the outputs."""
 
 import dataclasses
 import logging
@@ -13,8 +13,8 @@ from t2t_lite.decoding.texts import prefix_ids, valid_unicode
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY = 10  # line numbers in one message
-_N_BEST = 5  # answers of an encoder per line
+_MANY = 10  # maximum number of line numbers in a message
+_N_BEST = 5  # hypotheses of an encoder per line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,14 +22,15 @@ class LineAnswer:
     """The answer to one line.
 
     Attributes:
-        answer: `Translation`, `Generation`, or a result of `Predictor.predict` or `fill_mask`; None for a skipped line,
-            and for a blank one to predict.
+        answer: `Translation`, `Generation`, or a result of `Predictor.predict` or `fill_mask`. None for a skipped line,
+            and for a blank line if a Predictor answers.
         truncated: bool, whether part of the line was dropped.
-        parts: int, the number of parts in which it was read; 0: none.
-        tokens: int, the ids of the output, its end counted; for predictions those that were read.
-        is_long: bool, whether it was split or truncated because it is longer than the limit.
-        beside: {name: str}, the line's text in further files: for "alignment" "0-0 1-2", pairs of a word in the line
-            and one in the first hypothesis, from 0; for others `Teller.text` of the first hypothesis.
+        parts: int, the number of parts in which the line was read, possibly 0.
+        tokens: int, the number of ids of the output, EOS included; for predictions, the number of ids that were read.
+        is_long: bool, whether the line was split or truncated because it is longer than the limit.
+        beside: {name: str}, the line's text in additional output files: for "alignment" pairs such as "0-0 1-2" of a
+            word in the line and a word in the first hypothesis, numbered from 0; for a `Teller`, its `text` of the
+            first hypothesis.
     """
 
     answer: object = None
@@ -46,21 +47,21 @@ class LineAnswer:
 
 
 class Lines:
-    """Answers lines with one set of settings. Subclasses define how lines are read, answered and formatted.
+    """Answers lines of text with fixed settings. Subclasses define how lines are read, answered and formatted.
 
     Args:
         answerer: Translator, Generator or Predictor, or a TranslatorPool of them.
         settings: DecodeHParams.
         name: str, the source of the lines in messages: a file, standard input.
-        long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`; None: the default
-            of `Answerer.reader`.
-        on_error: function that takes a message for each line that cannot be answered; it raises, or the line is
-            skipped. None: it raises.
+        long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`, or None for the
+            default of `Answerer.reader`.
+        on_error: function that takes a message for each line that cannot be answered. It raises an error, or the
+            line is skipped. If None, an error is raised.
         as_json: bool, whether outputs are lines of JSON, for which hypotheses get token scores.
-        **reader_options: further arguments of `Answerer.reader`.
+        **reader_options: additional arguments of `Answerer.reader`.
 
     Attributes:
-        limit: int, the most ids of a line that is not split or truncated, or None.
+        limit: int, the number of ids above which a line is split or truncated, or None.
         compile: see `SearchOptions`.
     """
 
@@ -77,11 +78,11 @@ class Lines:
         self._on_error = on_error or _raise
 
     def read(self, line, prefix=""):
-        """Reads a line for `Answerer.answer`; returns None if it is blank and needs no answer.
+        """Reads a line for `Answerer.answer`. Returns None if the line is blank and does not need an answer.
 
         Args:
             line: an item of the list that a reader of files returns, not None.
-            prefix: str, the forced beginning of its output.
+            prefix: str, the forced beginning of the line's output.
 
         Raises:
             UserError: the line cannot be read, or is refused as too long.
@@ -93,17 +94,17 @@ class Lines:
         raise NotImplementedError
 
     def answered(self, reading, found):
-        """Returns the LineAnswer of a reading and its answer, a `Translation` or a `Generation`."""
+        """Makes a LineAnswer from a reading and its answer, a `Translation` or a `Generation`."""
         return LineAnswer(found, found.truncated, 1, len(found.hypotheses[0].ids) + 1 if found.text else 0)
 
     def stream(self, line):
-        """Returns an iterator of the parts of a line's output; None if they are not known before its end."""
+        """Returns an iterator of the parts of a line's output, or None if the output cannot be streamed."""
 
     def readings(self, lines, first=1, prefixes=None, read=None):
-        """Yields the reading of each line; None for one to skip, a blank one, and one that was reported to `on_error`.
+        """Yields the reading of each line, or None for a line that is skipped, blank or reported to `on_error`.
 
         Args:
-            lines: list of lines; None is one to skip.
+            lines: list of lines, in which None is a line to skip.
             first: int, the number of the first line, for messages.
             prefixes: None, or one str per line.
             read: function of a line and its prefix; None: `self.read`.
@@ -119,11 +120,11 @@ class Lines:
             yield reading
 
     def answer(self, lines, first=1, prefixes=None, on_progress=None):
-        """Returns the LineAnswer of each line. For lines that cannot be read see `readings`.
+        """Returns the LineAnswer of each line. Lines that cannot be read are handled as in `readings`.
 
         Args:
             lines, first, prefixes: see `readings`.
-            on_progress: None, or a function called with the number of lines done.
+            on_progress: None, or a function called with the number of finished lines.
         """
 
         def answers(some):
@@ -133,22 +134,22 @@ class Lines:
         return applied(answers, self.readings(lines, first, prefixes), LineAnswer())
 
     def score(self, lines, first=1):
-        """Returns the TargetScore of each line, see `read_target`; None for one that cannot be scored."""
+        """Returns the TargetScore of each line (see `read_target`), or None for a line that cannot be scored."""
         return applied(self.scores, self.readings(lines, first, read=self.read_target), None)
 
     def check_lengths(self, lines, first=1):
-        """Reports lines to be refused to `on_error`; returns the lines with None in their place."""
+        """Reports each line that must be refused to `on_error` and replaces it by None."""
         if self.long_input != "refuse":
             return lines
         every = zip(self.readings(lines, first), lines, strict=True)
         return [None if reading is None and not is_blank(line) else line for reading, line in every]
 
     def outputs(self, lines, first=1, prefixes=None, on_progress=None, inputs=None):
-        """Answers lines, and warns about truncated or split ones.
+        """Answers lines, and warns about lines that were truncated or split.
 
         Args:
             lines, first, prefixes, on_progress: see `answer`.
-            inputs: list of the lines as they were read, if refused ones are None in `lines`; None: `lines`.
+            inputs: list of the original lines, if refused lines are None in `lines`; None: `lines`.
 
         Returns:
             (output lines, a list of str without line ends; list of LineAnswer).
@@ -160,12 +161,12 @@ class Lines:
         self.warn_of_long("split, being longer than", split)
         if count := sum(found.parts > 1 and not found.is_long for found in answers):
             _LOGGER.info(
-                f"{self.name}: {counted(count, 'line')} of several sentences, which were translated one by one "
+                f"{self.name}: {counted(count, 'line')} with several sentences, which were translated one by one "
                 "(--split_sentences=never translates lines as a whole)"
             )
         lost = [f"{number} ({', '.join(found.lost)})" for number, found in numbered if found.lost]
         self.warn("protected texts that the model did not write were appended to the output", lost)
-        short = "the output has less than a third of the line's pieces, so some of it may not be translated"
+        short = "the output has less than a third of the line's pieces, so a part of the line may not be translated"
         self.warn(short, [number for number, found in numbered if found.is_short])
         texts = []
         for (number, found), line in zip(numbered, lines if inputs is None else inputs, strict=True):
@@ -178,8 +179,8 @@ class Lines:
         """Returns the output of a line, without its end.
 
         Args:
-            number: int, from 1.
-            line: the line; None if it is not UTF-8.
+            number: int, the number of the line, from 1.
+            line: the line, or None if it is not UTF-8.
             answered: LineAnswer.
         """
         if self.as_json:
@@ -187,7 +188,7 @@ class Lines:
         return text_files.output_line(answered, self.settings)
 
     def warn(self, what, numbers):
-        """Logs a warning about the lines with some numbers, if any."""
+        """Logs a warning about the lines with the given numbers, if any."""
         if numbers:
             more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
             _LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
@@ -199,14 +200,14 @@ class Lines:
 
 
 def applied(function, readings, nothing):
-    """Applies a function of a list to the readings that are not None; the others get `nothing`."""
+    """Applies a function of a list to the readings that are not None; the results for None are `nothing`."""
     readings = list(readings)
     found = iter(function([one for one in readings if one is not None]))
     return [nothing if one is None else next(found) for one in readings]
 
 
 def is_blank(line):
-    """Whether a line, which may also be a list of words, a dict, or None, is empty or only spaces."""
+    """Returns whether a line (a str, a list of words, a dict or None) is empty or consists of spaces."""
     return not (line.strip() if isinstance(line, str) else line)
 
 
@@ -215,19 +216,21 @@ def _raise(message):
 
 
 class LineTranslator(Lines):
-    """Translates lists of lines: long ones, and several sentences, in parts; blank lines stay blank.
+    """Translates lines. Long lines, and lines with several sentences, are translated in parts; blank lines stay blank.
 
     Args:
-        translator: Translator, or an object that has its `reader`, `answer`, `encoders`, `problem` and `searcher`.
+        translator: Translator, or an object with the attributes `reader`, `answer`, `encoders`, `problem` and
+            `searcher`.
         settings, name, **options: see `Lines`.
-        long_input: see `Lines`. None: split, but truncate if `max_input_size` is set, as in tensor2tensor, or if the
-            problem's texts are not natural language.
-        split_sentences: one of `SPLIT_SENTENCES`, see `Translator.translate`; None: "auto" if long lines are split,
-            else "never".
-        utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
+        long_input: see `Lines`. The default is to split, but to truncate if `max_input_size` is set, as in
+            tensor2tensor, or if the problem's texts are not natural language.
+        split_sentences: one of `SPLIT_SENTENCES`, see `Translator.translate`. Default: "auto" if long lines are split,
+            or else "never".
+        utility: "chrf" or "bleu" for minimum Bayes risk decoding, which samples num_samples outputs and sorts them by
+            risk; None to search.
         tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
         alignments: bool, whether to return word alignments.
-        told: names of `Teller`s whose texts are returned.
+        told: names of the `Teller`s whose texts are returned.
     """
 
     def __init__(self, translator, settings, name, *, long_input=None, split_sentences=None, utility=None,
@@ -278,15 +281,16 @@ class LineTranslator(Lines):
 
 
 class LineGenerator(Lines):
-    """Continues lists of lines; an empty line is an empty prompt. A line may also be a list of ids (`Problem.readers`).
+    """Continues lines, which are prompts and may be empty. A line may also be a list of ids (`Problem.readers`).
 
     Args:
         generator: Generator.
-        settings: DecodeHParams; extra_length is the most ids of a continuation, max_input_size of a prompt.
+        settings: DecodeHParams, in which extra_length is the most ids of a continuation, and max_input_size of a
+            prompt.
         name, **options: see `Lines`.
     """
 
-    cut = "read only from its end, being longer than"
+    cut = "only its end was read, because it is longer than"
     title = "generating"
 
     def __init__(self, generator, settings, name, **options):
@@ -308,7 +312,7 @@ class LineGenerator(Lines):
         """Reads a line for `scores`. Raises `UserError` if it is too long."""
         ids, longest = self.answerer.ids_of(line), self.answerer.max_length
         if len(ids) > (longest or len(ids)):
-            raise UserError(f"{len(ids):,} pieces, more than {longest:,}. Split it.")
+            raise UserError(f"{len(ids):,} pieces, more than {longest:,}. Split the line.")
         return ids
 
     def scores(self, readings):
@@ -322,9 +326,9 @@ class LineGenerator(Lines):
 
 
 class LinePredictor(Lines):
-    """Predicts labels, numbers, tags, answers and masked words for lists of lines.
+    """Predicts labels, numbers, tags, answers or masked words for lines.
 
-    A line is a str, with a tab between the texts of a row of two; or a list of words; or a dict of an "id", a
+    A line is a str (in which a tab separates the texts of a pair), a list of words, or a dict with an "id", a
     "question" and its "context". The outputs for dicts form one JSON object, {id: answer}.
 
     Args:
@@ -339,7 +343,7 @@ class LinePredictor(Lines):
         super().__init__(predictor, settings, name, **options)
         self._task = predictor.task
         self._n_best = settings.n_best or _N_BEST
-        self._ends = ()  # the numbers of an output's first and last line
+        self._ends = ()  # numbers of the first and the last output line
 
     def read(self, line, prefix=""):
         """See `Lines`."""
@@ -355,7 +359,7 @@ class LinePredictor(Lines):
         return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
 
     def check_lengths(self, lines, first=1):
-        """See `Lines`. The lines are those of a whole output, whose first and last one may be formatted differently."""
+        """See `Lines`. Formats the lines of a whole output, whose first and last line may be formatted differently."""
         self._ends = first, first + len(lines) - 1
         return super().check_lengths(lines, first)
 
@@ -381,12 +385,12 @@ class LinePredictor(Lines):
         if (count := self.answerer.num_texts) == 1:
             return valid_unicode(line)
         if len(columns) != count:
-            raise UserError(f"{counted(len(columns), 'column')}. Expected {count} texts with a tab between them.")
+            raise UserError(f"{counted(len(columns), 'column')}. Expected {count} texts separated by a tab.")
         return columns
 
 
 def _asked(line, answer):
-    """Returns the JSON fields of the input, None if it is not UTF-8; {} for words that the answer contains."""
+    """Returns the JSON fields of an input (None if not UTF-8), or {} if the answer contains its words."""
     match line:
         case dict():
             return {"id": line["id"]}

@@ -15,7 +15,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, open_device, written_path
 
-# Characters that JSON does not escape, but some programs treat as line ends.
+# Characters that JSON does not escape but that some programs treat as line ends.
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_AHEAD = 256
@@ -23,19 +23,21 @@ _BLOCK = 2**20  # bytes per read
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
-    """Returns the lines of a file as a list of str; [] for an empty file. WMT's test sets have segments for lines.
+    """Reads the lines of a file as a list of str, which is [] for an empty file.
 
-    Lines end only at LF or CR LF. With another delimiter, records end there, and a last empty one is dropped. All lines
-    are checked before any is translated.
+    In WMT's test sets, lines are the segments. In text files, lines end only at LF or CR LF. If another delimiter is
+    given, records end at the delimiter, and an empty record at the end is dropped. All lines are checked before any
+    line is translated.
 
     Args:
         path: str.
         delimiter: str.
         on_bad_line: None, or a function that takes a message for each line that is not UTF-8; such a line becomes None.
-        side: str, the side to read of a test set, see `wmt_files`.
+        side: str, the side of a test set to read, see `wmt_files`.
 
     Raises:
-        UserError: the file is missing, unreadable or damaged, or a line is not UTF-8; the message has its number.
+        UserError: the file is missing, unreadable or damaged, or a line is not UTF-8 (the message has the line's
+            number).
     """
     if is_device(path):
         with open_device(path, "rb") as file:
@@ -82,11 +84,11 @@ def described(hypothesis):
 
 
 def json_line(number, line, translation, describe=described):
-    """Returns one line of JSON: the line's number, its text, and all hypotheses with their tokens and scores.
+    """Formats the line's number, its text, and all hypotheses with their tokens and scores as one line of JSON.
 
     Args:
         number: int, from 1.
-        line: str, the input; None if it is not UTF-8.
+        line: str, the input, or None if it is not UTF-8.
         translation: LineAnswer.
         describe: function that returns a hypothesis as a JSON object.
     """
@@ -100,7 +102,7 @@ def json_line(number, line, translation, describe=described):
 
 
 def json_text(value):
-    """Returns a value as JSON without any character that a program may take for a line end."""
+    """Returns a value as JSON without characters that a program may treat as a line end."""
     return _NOT_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
@@ -118,22 +120,23 @@ def rounded(value):
 
 @contextlib.contextmanager
 def output_file(path):
-    """Opens a file for writing text. The file appears only when it is complete, not after an error.
+    """Opens a file for writing text. The file appears only when it is complete, and never after an error.
 
     Args:
-        path: str; - is standard output, which is flushed after every text. For a link its target is written.
+        path: str, where - is standard output, which is flushed after every text. If the path is a link, its target is
+            written.
 
     Yields:
-        function that writes a text.
+        A function that writes a text.
 
     Raises:
-        UserError: the file cannot be written; raised on entry.
+        UserError: the file cannot be written (raised on entry).
     """
     if path == "-":
         yield _print
         return
     path = written_path(path)
-    is_open_device = is_device(path)  # renaming a file would replace it
+    is_open_device = is_device(path)  # renaming a file would replace the link or device
     with contextlib.nullcontext() if is_open_device else files.replacing(path) as temporary:
         with translated(path, "write"):
             if os.path.isdir(path):
@@ -144,7 +147,7 @@ def output_file(path):
             data = text.encode("utf-8")
             with translated(path, "write"):
                 file.write(data)
-                if is_open_device:  # a reader is waiting
+                if is_open_device:  # a reader may be waiting
                     file.flush()
 
         try:
@@ -152,7 +155,7 @@ def output_file(path):
             with translated(path, "write"):
                 file.close()
         finally:
-            with contextlib.suppress(OSError):  # a full disk fails a second time
+            with contextlib.suppress(OSError):  # if the disk is full, this fails again
                 file.close()
 
 
@@ -162,9 +165,9 @@ def _print(text):
 
 
 def stdin_lines(delimiter="\n", on_bad_line=None):
-    """Yields (number of the first, lines) of standard input: the available lines, at most 256 at a time.
+    """Yields (number of the first line, lines) from standard input: all available lines, at most 256 at a time.
 
-    These are enough for full batches, and few enough for a short wait. For arguments and errors see `stream_lines`.
+    This number fills batches but keeps waiting times short. For arguments and errors see `stream_lines`.
     """
     first = 1
     for lines in stream_lines(console.descriptor(), "standard input", delimiter, on_bad_line):
@@ -178,12 +181,12 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
 
     Args:
         descriptor: int, the file descriptor to read from.
-        name: str, its name in error messages.
+        name: str, the name of the input in error messages.
         delimiter: str, the end of a line; a CR before LF is removed with it.
         on_bad_line: see `input_lines`.
 
     Raises:
-        UserError: a line is not UTF-8; the lines before it have been yielded.
+        UserError: a line is not UTF-8; all lines before it have been yielded.
     """
 
     def read():
@@ -197,7 +200,7 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
 
 
 def _records(blocks, name, delimiter, on_bad_line):
-    """Yields the list of records that end in each block of bytes, if any does; see `stream_lines`."""
+    """Yields a list of records for each block of bytes in which a record ends: see `stream_lines`."""
     number = bad = 0
     blocks = blocks if "\r" in delimiter else _with_lf(blocks)
     for complete in _complete(blocks, name, delimiter.encode()):
@@ -226,7 +229,7 @@ def _records(blocks, name, delimiter, on_bad_line):
 
 
 def _with_lf(blocks):
-    """Yields blocks of bytes with CR LF as LF, without a CR at their very end."""
+    """Yields blocks of bytes in which CR LF is replaced by LF, and no block ends in CR."""
     held = b""
     for block in blocks:
         block = held + block
@@ -235,10 +238,10 @@ def _with_lf(blocks):
 
 
 def _complete(blocks, name, end):
-    """Yields the list of records, bytes, that end in each block. Each byte of a long record is searched once."""
+    """Yields a list of the records (bytes) that end in each block. Each byte of a long record is searched only once."""
     number, rest = 0, bytearray()
     for block in blocks:
-        seen = max(0, len(rest) - len(end) + 1)  # an end may begin in one block and end in the next
+        seen = max(0, len(rest) - len(end) + 1)  # a delimiter may begin in one block and end in the next
         rest += block
         complete = []
         if rest.find(end, seen) >= 0:
@@ -250,20 +253,20 @@ def _complete(blocks, name, end):
         if complete:
             yield complete
     if rest.strip() if end != b"\n" else rest:
-        yield [bytes(rest).removesuffix(b"\n")]  # the file's own end, if it is not the delimiter's
+        yield [bytes(rest).removesuffix(b"\n")]  # the last record, if it does not end in the delimiter
 
 
 def reader(path, problem, folder, encoders):
-    """Returns the function that reads a file, or a shard of it, as a list of lines for `Lines`.
+    """Returns a function that reads a file, or a shard of it, as a list of lines for `Lines`.
 
-    It takes a path, a delimiter and a callback for bad lines, like `input_lines`.
+    The function takes a path, a delimiter and a callback for bad lines, like `input_lines`.
 
     Args:
-        path: str, the path of the whole file, which is chosen by its extension (without .gz and the like); or of a
-            folder of files for one of `Problem.readers`.
+        path: str, the path of the whole file, whose extension (ignoring .gz and the like) selects the function; or the
+            path of a folder of files that one of `Problem.readers` can read.
         problem: Problem.
         folder: str, the folder of the problem's configuration.
-        encoders: function that returns {feature: encoder}; only called for `Problem.readers`.
+        encoders: function that returns {feature: encoder}, which is only called for `Problem.readers`.
     """
     ending = _ending(path)
     if files.is_folder(path):
@@ -276,7 +279,7 @@ def reader(path, problem, folder, encoders):
 
 
 def writer(path, problem):
-    """Returns the function of `Problem.writers` for a path's extension; None: lines of text are written."""
+    """Returns the function of `Problem.writers` for a path's extension, or None if lines of text are to be written."""
     return problem.writers.get(_ending(path)) if path else None
 
 
@@ -287,7 +290,7 @@ def converted(write, path, inputs, lines, encoders):
         write: function of `Problem.writers`.
         path: str.
         inputs: list of the inputs that were read.
-        lines: list of str: for each input the ids of its outputs, with spaces between ids and tabs between outputs.
+        lines: list of str, one per input: the ids of its outputs, with spaces between ids and tabs between outputs.
         encoders: {feature: encoder}.
     """
     answers = [[[int(i) for i in ids.split()] for ids in line.split("\t")] for line in lines]
@@ -299,10 +302,12 @@ def _ending(path):
 
 
 def _ending_inside(folder, problem):
-    """Returns the extension of the files in a folder. Raises `UserError` unless it is one of `Problem.readers`."""
+    """Returns the extension of the files in a folder. Raises `UserError` unless `Problem.readers` has it."""
     found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
     if len(found) != 1:
         endings = ", ".join(f".{ending}" for ending in problem.readers)
-        what = f"Expected files that all end in one of {endings}." if endings else "Expected a file."
+        what = (
+            f"Expected a folder of files with the same extension, one of {endings}." if endings else "Expected a file."
+        )
         raise UserError(f"--decode_from_file={folder}: is a folder. {what}")
     return found.pop()

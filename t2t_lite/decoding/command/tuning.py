@@ -18,13 +18,13 @@ from t2t_lite.settings.ranges import settings_of
 from t2t_lite.settings.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
-_METRICS = ("bleu", "chrf", "ter")  # the first one selects the best combination
+_METRICS = ("bleu", "chrf", "ter")  # the first metric selects the best combination
 _NAMES = ("beam_size", "alpha", "extra_length", "length_penalty")
 
 
 @dataclasses.dataclass(frozen=True)
 class GridTrial:
-    """One row of the table.
+    """The result of one combination of settings, a row of the table.
 
     Attributes:
         settings: dict, the `SearchOptions` that were tried.
@@ -38,26 +38,27 @@ class GridTrial:
 
 
 def parse_grid(text, where="--tune"):
-    """Parses `beam_size=1,4;alpha=0,0.6` (or spaces for semicolons) into a list of dicts, one per combination.
+    """Parses `beam_size=1,4;alpha=0,0.6` (or with spaces for semicolons) into a list of dicts, one per combination.
 
     Alpha and the length penalty have no effect with a beam size of 1, so such combinations occur only once.
 
     Raises:
-        UserError: wrong syntax, an unknown name, a value of the wrong type or out of range, or a repetition.
+        UserError: wrong syntax, an unknown name, a repeated name, or a value of the wrong type or out of range.
     """
     axes, kinds = {}, settings_of(SearchOptions)
     for part in text.replace(";", " ").split():
         name, equals, values = part.partition("=")
         if not equals or name not in _NAMES:
             raise UserError(
-                f"{where}: {part!r}: expected name=value,value of {', '.join(_NAMES)}; such as {DEFAULT_GRID}"
+                f"{where}: {part!r}: expected name=value,value for names from {', '.join(_NAMES)}, such as "
+                f"{DEFAULT_GRID}"
             )
         if name in axes:
             raise UserError(f"{where}: {name} is given twice.")
         with located(where):
             axes[name] = list(dict.fromkeys(kinds[name].typed(value) for value in values.split(",")))
     if not axes:
-        raise UserError(f"{where}: nothing to try. Expected such as {DEFAULT_GRID}")
+        raise UserError(f"{where}: the grid is empty. Expected a grid such as {DEFAULT_GRID}")
     combinations = []
     for values in itertools.product(*axes.values()):
         settings = dict(zip(axes, values, strict=True))
@@ -75,9 +76,9 @@ def tune(translate, score, combinations, warm_up=None):
     """Yields the `GridTrial` of each combination as soon as it is known.
 
     Args:
-        translate: function of the settings, a dict; returns the argument of `score`.
-        score: function that returns a dict of floats.
-        combinations: as `parse_grid` returns them.
+        translate: function of the settings, a dict, that returns the argument of `score`.
+        score: function that returns the scores, a dict of floats.
+        combinations: the result of `parse_grid`.
         warm_up: None, or a function of the settings for one-time work, which is not timed.
     """
     for settings in combinations:
@@ -90,25 +91,25 @@ def tune(translate, score, combinations, warm_up=None):
 
 
 def tune_search(job, grid, split, source="", reference=""):
-    """Translates a dev set with each combination of a grid; logs each, and returns the lines to print.
+    """Translates a dev set with each combination of a grid, logs the scores, and returns the lines to print.
 
     Args:
         job: DecodingJob.
-        grid: str, as `parse_grid` takes it.
+        grid: str, see `parse_grid`.
         split: DatasetSplit of the records, if no file is given.
         source, reference: paths of the dev set's two sides.
 
     Raises:
-        UserError: an invalid grid, a missing dev set, or settings that do not belong to a search.
+        UserError: an invalid grid, a missing dev set, or settings that are not for a search.
     """
     combinations = parse_grid(grid)
     for combination in combinations:
         job.settings.searching(**combination).check()
     if job.settings.search.sampling or job.mbr:
-        raise UserError("--tune: tries settings of the search. Leave sampling_method and --mbr out.")
+        raise UserError("--tune: only settings of a search can be tried. Remove sampling_method and --mbr.")
     lines, references, name = _dev_set(job, split, source, reference)
     if not lines:
-        raise UserError(f"{name}: no sentences to translate.")
+        raise UserError(f"{name}: contains no sentences to translate.")
     _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
     def translate(combination, some=lines):
@@ -119,7 +120,7 @@ def tune_search(job, grid, split, source="", reference=""):
     ter = ter_options_of(target_language(job.translator.problem))
 
     def score(outputs):
-        # Warnings are mostly about the references, which are always the same.
+        # Show warnings only once, since most of them are about the references, which do not change.
         found = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if signatures else name)
         signatures[:] = scores.signature_lines(found)
         points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
@@ -144,7 +145,7 @@ def _dev_set(job, split, source, reference):
 
 
 def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"])):
-    """Returns the trial with the highest BLEU; on a tie that with the highest chrF, then with the smallest beam.
+    """Returns the trial with the highest BLEU. Ties are broken by the highest chrF, then by the smallest beam.
 
     Args:
         trials: list of GridTrial.
@@ -159,7 +160,7 @@ def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"]))
 
 
 def table(trials):
-    """Returns the trials as lines of text, aligned in columns."""
+    """Formats the trials as a table, and returns its lines."""
     names = list(dict.fromkeys(name for trial in trials for name in trial.settings))
     metrics = list(trials[0].scores)
     rows = [[*names, *metrics, "seconds"]]

@@ -1,4 +1,4 @@
-"""Adapts models to the decoding interface of `decoding.search.beam_search`, and runs models that define a `search`."""
+"""Adapts models to the decoding interface of `decoding.search.beam_search`, and calls a model's own `search`."""
 
 import logging
 
@@ -20,8 +20,8 @@ def decodable(model):
     if not missing:
         return model
     _LOGGER.warning(
-        "%s has no method %s: decoding runs the whole model at every step, which is slow. "
-        "The interface is described in t2t_lite.decoding.search.beam_search.",
+        "%s has no method %s, so decoding slowly runs the whole model at every step. For the interface see "
+        "t2t_lite.decoding.search.beam_search.",
         type(model).__name__,
         ", ".join(missing),
     )
@@ -31,8 +31,8 @@ def decodable(model):
 class FullPass:
     """Adapts a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, to the interface of `beam_search`.
 
-    If a model predicts several features, "targets" is decoded. The model shifts targets right itself, as in training:
-    logits at position i depend only on the targets before i.
+    If the model predicts several features, "targets" is decoded. The model must shift targets right itself, as in
+    training: logits at position i depend only on the targets before i.
     """
 
     def __init__(self, model):
@@ -40,11 +40,11 @@ class FullPass:
         self.max_length = getattr(model, "max_length", None)
 
     def encode(self, inputs):
-        """Returns int32 [B, S] unchanged: nothing can be computed once."""
+        """Returns int32 [B, S] unchanged, since nothing can be computed in advance."""
         return inputs
 
     def init_cache(self, memory, max_length, beam_size):
-        """Returns zeros for the ids given to each step, [B, K, T]; those given to step 0 are ignored."""
+        """Returns zeros, [B, K, T], for the ids given to each step. The ids given to step 0 are ignored."""
         batch = shape_of(memory)[0]
         return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 
@@ -53,9 +53,9 @@ class FullPass:
         given = cache["beams"]
         ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
         given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
-        # Later positions have no effect; they are dropped unless shapes are static.
+        # Later positions have no effect, so they are dropped unless shapes are static.
         known = given if given.shape[2] else given[:, :, : position + 1]
-        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
+        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i receives target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
         inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
         logits, _ = named_outputs(self.model({"inputs": inputs, "targets": targets}, training=False))
@@ -63,16 +63,16 @@ class FullPass:
 
 
 class Ensemble:
-    """Several models behind one decoding interface: it predicts the mean of their probabilities.
+    """An ensemble of models with one decoding interface, which predicts the mean of their probabilities.
 
     See Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment use it like a single model.
-    Time and memory are the sums over its models.
+    Time and memory are the sums over the models.
 
     Args:
         models: list of models with the same vocabularies, with or without the decoding interface of `beam_search`.
 
     Raises:
-        UserError: a model uses its own search, which has no next-id probabilities.
+        UserError: a model uses its own search, which does not predict probabilities of the next id.
     """
 
     def __init__(self, models):
@@ -85,7 +85,7 @@ class Ensemble:
         self.joins_inputs = any(getattr(model, "joins_inputs", False) for model in models)
 
     def __call__(self, features, training=False):
-        """Returns the mean's logits of the targets: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V].
+        """Returns logits of the mean distribution of targets: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V].
 
         Other features and the models' own costs are dropped.
         """
@@ -93,7 +93,7 @@ class Ensemble:
         return _log_mean([logits["targets"] for logits, _ in outputs])
 
     def attention_weights(self, features):
-        """Returns the mean of the models' weights: see `t2t_lite.models.outputs`.
+        """Returns the mean of the models' attention weights: see `t2t_lite.models.outputs`.
 
         Raises:
             ValueError: the models have different numbers of layers or heads.
@@ -102,16 +102,16 @@ class Ensemble:
         return tf.nest.map_structure(lambda *leaves: tf.add_n(leaves) / len(leaves), *weights)
 
     def encode(self, inputs):
-        """int32 [B, S] -> each model's memory."""
+        """Returns each model's memory for inputs int32 [B, S]."""
         return [model.encode(inputs) for model in self._steppers]
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Joins the models' caches to one; the leaves that the search reorders are under "beams", as in every cache."""
+        """Joins the models' caches into one, with the leaves that a search reorders under "beams"."""
         parts = zip(self._steppers, memory, strict=True)
         return _joined([model.init_cache(part, max_length, beam_size) for model, part in parts])
 
     def decode_step(self, ids, position, cache):
-        """Decodes one position of every beam: float32 log-probabilities [B * K, V], and the new cache."""
+        """Decodes one position of every beam; returns log-probabilities float32 [B * K, V] and the new cache."""
         parts = zip(self._steppers, cache["beams"], cache["shared"], cache["fixed"], strict=True)
         results = [
             model.decode_step(ids, position, {**fixed, "beams": beams, "shared": shared})
@@ -121,26 +121,26 @@ class Ensemble:
 
 
 def _joined(caches):
-    """Joins caches of models: "beams", "shared" and "fixed" (everything else), each a list with one part per model."""
+    """Joins caches to {"beams", "shared", "fixed" (everything else)}, each a list with one part per model."""
     fixed = [{name: part for name, part in cache.items() if name not in ("beams", "shared")} for cache in caches]
     shared = [cache.get("shared", ()) for cache in caches]
     return {"beams": [cache["beams"] for cache in caches], "shared": shared, "fixed": fixed}
 
 
 def _log_mean(logits):
-    """Logits of several models, each [..., V] -> log of the mean of their probabilities, float32 [..., V]."""
+    """Converts logits of several models, each [..., V], to the log of their mean probabilities, float32 [..., V]."""
     log_probs = tf.stack([tf.nn.log_softmax(tf.cast(each, tf.float32)) for each in logits])
     return tf.reduce_logsumexp(log_probs, 0) - tf.math.log(float(len(logits)))
 
 
 def check_ensemble(runs):
-    """Refuses runs that cannot be one ensemble.
+    """Raises `UserError` for runs that cannot form an ensemble.
 
     Args:
         runs: list of `t2t_lite.runs.opening.Run`.
 
     Raises:
-        UserError: their problems or vocabularies differ.
+        UserError: the problems or vocabularies of the runs differ.
     """
     first = runs[0]
     for run in runs[1:]:
@@ -150,7 +150,7 @@ def check_ensemble(runs):
                 what = {"problem": "its problem", "vocabulary_sha256": "its vocabulary (SHA-256)"}.get(name, name)
                 raise UserError(
                     f"{run.path}: {what} is {_shown(other)}, but that of {first.path} is {_shown(one)}. The models of "
-                    "an ensemble have to share the problem and the vocabulary."
+                    "an ensemble must have the same problem and vocabulary."
                 )
 
 
@@ -160,7 +160,7 @@ def _shown(value):
     return value
 
 
-# Settings that change which outputs are found. A beam of 4 is the default, so it is not refused.
+# Settings that change which outputs a search finds. A beam of 4 is the default, so it is not refused.
 _MEANINGLESS = ("sampling", "n_best", "no_repeat_ngram_size", "repetition_penalty", "stop", "banned_texts")
 _DEFAULTS = SearchOptions()
 
@@ -171,7 +171,7 @@ def searches(model):
 
 
 def own_search(model, inputs, limit, options, *, max_length=None, **settings):
-    """Returns the SearchResult of a model's own search, which ignores options and settings. See `beam_search`."""
+    """Runs a model's own search, ignoring options and settings; returns a SearchResult. See `beam_search`."""
     return SearchResult(*model.search(inputs, limit, max_length=max_length)[:3])
 
 
@@ -191,8 +191,8 @@ def check_own_search(model, options, prefixes=()):
 
 
 def refuse(model, what, instead="Remove it."):
-    """Raises a `UserError` that a model with its own search does not support `what`; `instead` says what to do."""
+    """Raises `UserError`: a model with its own search does not support `what`. `instead` is advice."""
     raise UserError(
-        f"{type(model).__name__}: {what} needs a model that predicts one id after the other; this one uses its own "
-        f"search, which returns one output. {instead}"
+        f"{type(model).__name__}: {what} needs a model that predicts one id after the other, but this model uses its "
+        f"own search, which returns one output. {instead}"
     )

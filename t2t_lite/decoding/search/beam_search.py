@@ -1,22 +1,24 @@
 """Beam search with the semantics of tensor2tensor's utils/beam_search.py, for any model with three methods.
 
-The Transformer has these methods; `adapters.FullPass` adds them to other models. B sentences, K beams, V ids:
+The Transformer has these methods, and `adapters.FullPass` adds them to other models. B sentences, K beams, V ids:
 
     memory = model.encode(inputs)                             int32 [B, S], 0 pads -> pytree of [B, ...]
     cache = model.init_cache(memory, max_length, beam_size)   int T, int K -> {"beams": pytree, ...}
     logits, cache = model.decode_step(ids, position, cache)   int32 [B*K], int32 [] -> float32 [B*K, V]
 
-The first two start a search, the third is its step. The task determines the inputs (a source with EOS, a prompt), the
-longest output (`limit`), the id that ends an output (`end_id`) and its forced beginning (`prefix`).
+The first two methods start a search, and the third is called at each step. The task determines the inputs (a source
+with EOS, or a prompt), the longest output (`limit`), the id that ends an output (`end_id`) and an output's forced
+beginning (`prefix`).
 
-* `position` counts outputs from 0. `ids` is the output of the previous step; at position 0 it is ignored: the model
-  knows what comes first (the Transformer's decoder gets the zero vector, a language model the last id of its prompt).
-* A language model reads its prompts once, in `encode`, padded on the right as any inputs. Their keys and values
-  get separate slots in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
+* `position` counts outputs from 0. `ids` are the outputs of the previous step; at position 0 they are ignored, since
+  the model supplies its first input (the zero vector in the Transformer's decoder, the last id of the prompt in a
+  language model).
+* A language model reads its prompts once, in `encode`, padded on the right like all inputs. Their keys and values get
+  separate slots in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
 * Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Leaves under "shared"
-  are optional. They are computed once per search and belong to all sentences. All other leaves are [B, ...] and stay
-  where they were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of
-  them belong to a beam).
+  are optional; they are computed once per search for all sentences. All other leaves are [B, ...] and stay where they
+  were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of them belong
+  to a beam).
 * The cache has room for T positions. The cache for a larger T is the one for the smaller T, padded with zeros at the
   end of axes whose size does not depend on the inputs' width; the search pads it when it is full. With static shapes
   (for XLA) the cache is static as well. Otherwise the growing axes have unknown size in the loop, and T usually lies
@@ -39,8 +41,9 @@ class SearchResult(typing.NamedTuple):
     Attributes:
         ids: int32 [B, K, T], each hypothesis up to and including its EOS, or the piece that ends a stop string, then 0.
         scores: float32 [B, K], log-probability (nats) / length penalty; -inf for missing hypotheses.
-        ended: bool [B, K], whether the hypothesis was ended, not truncated at the limit. If any hypothesis of a
-            sentence was, the unfinished ones are dropped (score -inf); otherwise the K live ones are returned.
+        ended: bool [B, K], whether the hypothesis was ended instead of truncated at the limit. If any hypothesis of a
+            sentence was ended, unfinished hypotheses are dropped (score -inf); otherwise the K live hypotheses are
+            returned.
     """
 
     ids: tf.Tensor
@@ -49,9 +52,9 @@ class SearchResult(typing.NamedTuple):
 
 
 class BeamState(typing.NamedTuple):
-    """The loop's variables.
+    """The variables of the search loop.
 
-    Arrays of integers are int64, since TensorFlow keeps int32 in host memory: a GPU would copy them at every step.
+    Integer arrays are int64, since TensorFlow keeps int32 in host memory and a GPU would copy them at every step.
     """
 
     position: tf.Tensor  # int32 []
@@ -62,18 +65,18 @@ class BeamState(typing.NamedTuple):
     finished: tf.Tensor  # int64 [B, K, T]
     scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf: none yet
     cache: dict
-    rules: tuple  # for each rule the states of the live hypotheses, int64 [B, K], or ()
+    rules: tuple  # per rule, the states of the live hypotheses, int64 [B, K], or ()
 
 
 def beam_search(model, inputs, limit, options, *, max_length=None, search_class=None, **settings) -> SearchResult:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
-    Each step takes the 2K best continuations of the K live hypotheses. Those that end in EOS compete for K finished
-    places; the best K others stay alive. A sentence is decided when it reaches its limit, or when no live hypothesis
-    can still become one of its `n_best` finished ones (log-probabilities only fall, and the penalty is largest at the
-    limit). The result of a sentence does not depend on the rest of the batch.
+    Each step takes the 2K best continuations of the K live hypotheses. Continuations that end in EOS compete for K
+    finished places; the best K of the others stay alive. A sentence is decided when it reaches its limit, or when no
+    live hypothesis can still become one of its `n_best` finished hypotheses (log-probabilities only decrease, and the
+    penalty is largest at the limit). The result of a sentence does not depend on the rest of the batch.
 
-    `beam_size=1` is greedy search: it stops at the first step where EOS is the most probable id.
+    `beam_size=1` is greedy search, which stops at the first step where EOS is the most probable id.
 
     Args:
         model: see the module's docstring.
@@ -92,23 +95,22 @@ def beam_search(model, inputs, limit, options, *, max_length=None, search_class=
 
 
 class BeamSearch:
-    """One search: its settings, and the step that `tf.while_loop` repeats.
+    """A single beam search: its settings, and the step that `tf.while_loop` repeats.
 
     Args:
         model: see the module's docstring.
         limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row, which costs
             no steps.
-        options: SearchOptions: `beam_size` K, `length_penalty`, `ends`, `alpha`, and `n_best`, how many of the best
-            hypotheses have to be final. A larger number makes the search longer.
-        alpha: float or float32 tensor [] or [B], >= 0, in place of that option.
-        prefix: int32 [B, P], ids that each output has to begin with, padded with 0. Scores include them. None: no
-            prefixes.
-        max_length: Python int >= max(limit): all shapes are static, for XLA (`jit_compile=True`).
-            None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
-        end_id: Python int, the id that ends an output (EOS in this text); None: outputs end at their limit.
-        rules: list of `Rule`, see `rules.rules_of`. As in Hugging Face, beams of several hypotheses compare
-            log-probabilities changed by `Repetition`, and a score is their sum; greedy search changes logits, and a
-            score is the model's log-probability, as in sampling.
+        options: SearchOptions: `beam_size` K, `length_penalty`, `ends`, `alpha`, and `n_best`, the number of best
+            hypotheses that must be final. A larger `n_best` makes the search longer.
+        alpha: float or float32 tensor [] or [B], >= 0, which replaces the option `alpha`.
+        prefix: int32 [B, P], ids with which each output must begin, padded with 0, or None. Scores include these ids.
+        max_length: Python int >= max(limit), for which all shapes are static, as needed for XLA (`jit_compile=True`).
+            If None, shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
+        end_id: Python int, the id that ends an output (called EOS here), or None if outputs end only at their limit.
+        rules: list of `Rule`, see `rules.rules_of`. As in Hugging Face, a beam search with several hypotheses ranks
+            them by log-probabilities changed by `Repetition`, whose sum is the score. Greedy search, like sampling,
+            changes logits, and the score is the model's log-probability.
     """
 
     def __init__(self, model, limit, options, *, alpha=None, prefix=None, max_length=None, end_id=EOS_ID, rules=()):
@@ -122,7 +124,7 @@ class BeamSearch:
         self.end_id = -1 if end_id is None else end_id
         self.rules = rules
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
-        self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
+        self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest possible penalty
 
     def run(self, cache):
         """Returns the SearchResult of all sentences, without static shapes.
@@ -133,16 +135,16 @@ class BeamSearch:
         return run_dropping(self, cache)
 
     def penalty(self, length, alpha):
-        """int32 and float32 of shapes that broadcast -> float32."""
+        """Returns the length penalty, float32, of lengths int32 and exponents float32 that broadcast."""
         length = tf.cast(length, tf.float32)
         return length**alpha if self.options.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
 
     def alpha_of(self, rows):
-        """The exponent, float32 [], or [R, 1] for the given rows if each sentence has its own."""
+        """The exponent, float32 [], or [R, 1] for the given rows if each sentence has its own exponent."""
         return tf.gather(self.alpha, rows)[:, None] if self.alpha.shape.rank else self.alpha
 
     def start(self, cache):
-        """Returns the state before the first step; only beam 0 counts, since all K beams are equal."""
+        """Returns the state before the first step, in which only beam 0 is alive, since all K beams are equal."""
         batch = shape_of(self.limit)[0]
         first = tf.constant([[0.0] + [-float("inf")] * (self.beam_size - 1)])
         nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int64)
@@ -160,7 +162,7 @@ class BeamSearch:
         )
 
     def open(self, state):
-        """bool [B]: whether another step may change the sentence's `n_best` best hypotheses."""
+        """Returns bool [B], whether another step may change the `n_best` best hypotheses of a sentence."""
         if self.beam_size == 1:
             undecided = state.scores[:, 0] == -float("inf")
         else:
@@ -200,11 +202,11 @@ class BeamSearch:
         )
 
     def ending(self, state, parents, ids):
-        """Returns whether continuations end an output, bool [B, 2K], and their `BeamState.rules`."""
+        """Returns whether continuations end their output, bool [B, 2K], and the continuations' `BeamState.rules`."""
         return advance(self.rules, _picked(state.rules, parents), ids, self.end_id)
 
     def finishes(self, log_probs, ends):
-        """float32 and bool [B, 2K], of a step's continuations -> bool [B, 2K], whether they may finish."""
+        """Returns whether a step's continuations may finish, bool [B, 2K]; arguments are float32 and bool [B, 2K]."""
         # A finished output must extend a real hypothesis, not an empty beam.
         may_end = tf.range(2 * self.beam_size) < self.end_ranks
         return ends & (log_probs > -float("inf")) & may_end
@@ -220,7 +222,7 @@ class BeamSearch:
             log-probabilities float32, parents int64 and ids int64, all [B, 2K], best first.
         """
         beam = self.beam_size
-        each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted, since padding is dropped
+        each = min(2 * beam + 1, logits.shape[-1])  # one extra, since padding is dropped
         allowed = logits
         has_rules = any(rule.changes_scores for rule in self.rules)
         if has_rules:
@@ -230,22 +232,22 @@ class BeamSearch:
         values, ids = block_top_k(allowed, each)  # [B*K, each]
         if has_rules:
             log_sum = 0.0
-        else:  # from the probability of the best id: a softmax is one kernel, a log-sum-exp would be three
+        else:  # from the probability of the best id, since softmax is one kernel and log-sum-exp would be three
             log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(allowed), ids[:, :1]))
         if self.prefix is not None:
-            values, ids = self.forced(logits, values, ids, state)  # with the model's own probability
-        # A constant does not change the order of a row, so add it to the survivors, not to all V values.
+            values, ids = self.forced(logits, values, ids, state)  # has the model's probability
+        # A constant does not change the order of a row, so add it only to the selected values, not to all V values.
         values += tf.reshape(state.log_probs, (-1, 1)) - log_sum
         values = tf.where(ids == PAD_ID, -float("inf"), values)
         best, at = top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
         ids = pick(tf.reshape(ids, (-1, beam * each)), at)
-        if has_rules and beam == 1:  # the rules choose, and the model itself says how probable it was
+        if has_rules and beam == 1:  # the rules select the id; its probability is the model's
             own = state.log_probs + pick(logits, ids)
             best = tf.where((best > -float("inf")) & (tf.range(2) == 0), own, -float("inf"))
         return best, at // each, ids
 
     def forced(self, logits, values, ids, state):
-        """Leaves only the prefix's id as a continuation where a sentence has one at this position."""
+        """Excludes all continuations but the prefix's id, for sentences whose prefix covers this position."""
         prefix = tf.gather(self.prefix, state.rows)
         wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(prefix)[1]) == state.position, prefix, 0), 1)  # [B]
         wanted = tf.repeat(wanted, self.beam_size)[:, None]  # [B*K, 1]
@@ -254,7 +256,7 @@ class BeamSearch:
         return tf.where(wanted != 0, forced_values, values), tf.where(wanted != 0, wanted, ids)
 
     def result(self, state):
-        """Returns each sentence's finished hypotheses, or its live ones if none has finished."""
+        """Returns each sentence's finished hypotheses, or else its live hypotheses."""
         any_ended = state.scores[:, :1] > -float("inf")  # [B, 1]
         return SearchResult(
             ids=tf.cast(tf.where(any_ended[..., None], state.finished, state.live), tf.int32),
@@ -266,7 +268,7 @@ class BeamSearch:
 
 
 def block_top_k(values, k, block=128):
-    """Exact `tf.math.top_k` of the last axis, several times faster on CPUs for many columns.
+    """Computes `tf.math.top_k` of the last axis exactly, but several times faster on CPUs for many columns.
 
     The k largest values are in the k blocks with the largest maxima, so only the values of those blocks are compared.
     Ties are resolved as in `top_k`.
@@ -280,7 +282,7 @@ def block_top_k(values, k, block=128):
         Values float32 and indices int64, both [N, k], largest first.
     """
     size = values.shape[-1]
-    if size < 4 * k * block:  # hardly anything would be left out
+    if size < 4 * k * block:  # almost no values would be skipped
         return top_k(values, k)
     rows = shape_of(values)[0]
     divisors = [n for n in range(block // 2, 2 * block + 1) if size % n == 0]
@@ -296,7 +298,7 @@ def block_top_k(values, k, block=128):
 
 
 def top_k(values, k):
-    """`tf.math.top_k`, with indices int64, which a GPU computes with; int32 would be copied to the host for it."""
+    """Returns `tf.math.top_k` with int64 indices, which stay on a GPU, unlike int32."""
     found, at = tf.math.top_k(values, k)
     return found, tf.cast(at, tf.int64)
 
@@ -307,5 +309,5 @@ def _picked(values, at):
 
 
 def pick(values, at):
-    """[B, N, ...], int [B, M] -> [B, M, ...]: row b of the result is values[b, at[b]]."""
+    """Gathers along axis 1: values [B, N, ...] and `at` int [B, M] -> [B, M, ...], whose row b is values[b, at[b]]."""
     return tf.gather(values, at, axis=1, batch_dims=1)

@@ -1,4 +1,4 @@
-"""Loops over a search's steps with a growing cache (a few static sizes for XLA, or doubling), two at once on CPUs."""
+"""Loops that repeat a search's step with a growing cache: a few static sizes for XLA, or else doubling."""
 
 import concurrent.futures
 import contextlib
@@ -6,24 +6,24 @@ import os
 
 import tensorflow as tf
 
-# Three phases of static cache compile quickly and read few empty positions (measured on base: 1.2x).
+# With three phases, a static cache compiles quickly and few empty positions are read (measured on base: 1.2x).
 _NUM_PHASES = 3
 _PHASE_GROWTH = 1.7
 
 # Initial positions of a growing cache, which doubles when it is full. A cache that grew by one position would be copied
-# at every step, and TensorFlow's allocator hardly reuses memory when sizes keep changing (measured: the process used
-# 2.0 times the memory of weights and cache; 1.6 times when growing by 16 positions, 1.3 times when doubling).
+# at every step, and TensorFlow's allocator rarely reuses memory when sizes keep changing. Measured memory of the
+# process, relative to weights and cache: 2.0 when growing by 1 position, 1.6 by 16 positions, 1.3 when doubling.
 _FIRST_LENGTH = 8
 
 
 def run_steps(steps, model, memory, beam_size, max_length):
-    """Repeats a step until nothing is open; used by sampling as well.
+    """Repeats the step of a beam search or of sampling until no row is open.
 
     Args:
-        steps: has `start(cache)`, which returns the first state; `open(state)`, bool; and `step(state)`, the next one.
-            A state is a named tuple with `position` and `cache`.
+        steps: object with the methods `start(cache)`, which returns the first state, `open(state)`, bool, and
+            `step(state)`, which returns the next state. A state is a named tuple with `position` and `cache`.
         model, beam_size, max_length: see `beam_search`.
-        memory: from `model.encode`.
+        memory: the result of `model.encode`.
 
     Returns:
         The last state, without its cache if `max_length` is given.
@@ -36,7 +36,7 @@ def run_steps(steps, model, memory, beam_size, max_length):
 
 
 def run_phases(steps, model, memory, beam_size, max_length):
-    """`run_steps` with a `max_length`."""
+    """Does the work of `run_steps` with a `max_length`, in phases with static caches."""
     lengths = phase_lengths(max_length)
     shapes = [cache_shapes(model, memory, length, beam_size) for length in lengths[1:]]
     state = steps.start(model.init_cache(memory, lengths[0], beam_size))
@@ -83,7 +83,7 @@ def _run_phases(search, state, lengths, shapes):
 
 
 class GrowingCache:
-    """The cache of a search without static shapes.
+    """A growing cache, for a search without static shapes.
 
     Args:
         limit: int32 [], the number of positions of the longest output.
@@ -96,21 +96,21 @@ class GrowingCache:
         self.limit = limit
         self.first = model.init_cache(memory, _FIRST_LENGTH, beam_size)
         longer = cache_shapes(model, memory, _FIRST_LENGTH + 1, beam_size)
-        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # of each axis, per position
+        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # growth of each axis per position
 
     def run(self, search, body, state, *others):
-        """Repeats `body` until nothing is open: a loop over the cache's lengths, with a loop over the steps inside.
+        """Repeats `body` until no row is open, in a loop over the cache's lengths with an inner loop over the steps.
 
         A single loop that checks for room at each step was 4 % slower per step of one sentence.
 
         Args:
-            search: has `open(state)`, bool.
-            body: function from (state, *others) to a tuple of the next ones.
+            search: object with a method `open(state)`, bool.
+            body: function from (state, *others) to the tuple of their next values.
             state: named tuple with `position` and `cache`, which is `first`.
             others: pytrees of tensors [B, …] whose batch does not shrink.
 
         Returns:
-            The last (state, *others).
+            The final (state, *others).
         """
         shapes = (self._state_shapes(state), *tf.nest.map_structure(_any_batch, others))
 
@@ -133,7 +133,7 @@ class GrowingCache:
         return tf.while_loop(is_open, lengthen_and_run, (state, *others), shape_invariants=shapes)
 
     def _lengthened(self, cache, position):
-        """Returns the full cache with twice the room; before the first step it is unchanged."""
+        """Doubles the size of a full cache; before the first step the cache is returned unchanged."""
         more = tf.minimum(position, tf.maximum(self.limit - position, 0))
 
         def grow(leaf, growth):
@@ -142,7 +142,7 @@ class GrowingCache:
         return tf.nest.map_structure(grow, cache, self._growth)
 
     def _state_shapes(self, state):
-        """Returns the shapes of a loop's state, whose batch may shrink and whose cache grows."""
+        """Returns the shapes of a loop's state, in which the batch may shrink and the cache grows."""
 
         def shape(leaf, growth):
             axes = enumerate(zip(leaf.shape, growth, strict=True))
@@ -166,7 +166,7 @@ def run_dropping(search, cache):
         SearchResult of all sentences.
     """
     state = search.start(cache.first)
-    found = search.result(state)  # of the right shapes; rows are filled in when sentences are dropped
+    found = search.result(state)  # only the shapes matter; rows are filled in when sentences are dropped
 
     def store(found, state):
         at = state.rows[:, None]
@@ -185,7 +185,7 @@ def run_dropping(search, cache):
 
 
 def take(state, at):
-    """Returns the state of the rows `at`, int [N]: all leaves but scalars and shared ones are [B, …]."""
+    """Returns the state of the rows `at`, int [N]. All leaves except scalars and shared leaves are [B, …]."""
 
     def rows(part):
         return tf.nest.map_structure(lambda leaf: tf.gather(leaf, at) if leaf.shape.rank else leaf, part)
@@ -217,7 +217,7 @@ def cache_shapes(model, memory, length, beam_size):
 
 
 class Shape:
-    """A shape as one leaf of a pytree, where a tuple would be a branch."""
+    """A shape that is one leaf of a pytree, in which a tuple would be a branch."""
 
     def __init__(self, shape):
         self.sizes = tuple(shape)
@@ -231,7 +231,8 @@ def use_a_thread_per_search():
 
     Call it before TensorFlow's first operation. Two searches then keep two cores busy without waiting for each other's
     threads (measured, only on two cores: 1.1 times as fast in float32, 1.25 in bfloat16). A single batch is slower.
-    It has no effect with more cores, with a GPU, if the user has set a number of threads, or once TensorFlow runs.
+    It has no effect with more than two cores, with a GPU, if the user has set a number of threads, or once TensorFlow
+    runs.
     """
     chosen = os.environ.get("TF_NUM_INTRAOP_THREADS") or tf.config.threading.get_intra_op_parallelism_threads()
     if os.cpu_count() == 2 and not chosen and not tf.config.list_physical_devices("GPU"):
@@ -240,11 +241,11 @@ def use_a_thread_per_search():
 
 
 def side_by_side(run, *arguments):
-    """`map(run, *arguments)`, with two calls at once on a CPU.
+    """Returns `map(run, *arguments)`, with two calls in parallel on a CPU.
 
     A search step is a chain of small operations that do not keep two cores busy (measured: 1.6 of two).
     """
-    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # each of several devices has its own thread
+    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # several devices have a thread each
         yield from map(run, *arguments)
         return
     with concurrent.futures.ThreadPoolExecutor(2) as threads:

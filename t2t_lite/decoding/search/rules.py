@@ -1,8 +1,8 @@
 """Rules of a search: stop strings, banned texts, and penalties for repetition.
 
-A piece may contain the end of a text and more, and different pieces may spell the same text. Stop strings and banned
-texts are therefore texts, not sequences of ids as in Hugging Face's `bad_words_ids`: each hypothesis has a state, the
-progress in those texts, and a table has the next state for every piece (Aho and Corasick 1975).
+A piece may extend beyond the end of a text, and different pieces may spell the same text. Therefore stop strings and
+banned texts are matched as texts, not as sequences of ids as in Hugging Face's `bad_words_ids`. Each hypothesis has a
+state, its progress in these texts, and a table contains the next state for every piece (Aho and Corasick 1975).
 """
 
 import collections
@@ -19,12 +19,13 @@ CONTINUES = 1  # the first state of an output that continues a text
 
 
 class Rule:
-    """Constrains the outputs of a search. Each hypothesis has a state, which the search keeps.
+    """Constrains the outputs of a search.
 
-    This base class allows everything and has no states. R is the number of rows of a search, K of hypotheses per row.
+    Each hypothesis has a state, which is stored by the search. This base class allows all outputs and has no states. R
+    is the number of rows of a search, and K the number of hypotheses per row.
     """
 
-    changes_scores = True  # whether a call changes scores
+    changes_scores = True  # whether calling the rule changes scores
 
     def first(self, rows, count):
         """Returns the states of outputs before their first piece, int64 [R, K], or ().
@@ -40,23 +41,23 @@ class Rule:
 
         Args:
             scores: float32 [R*K, V], logits or log-probabilities.
-            states: of the outputs so far, int64 [R, K], or ().
+            states: states of the outputs so far, int64 [R, K], or ().
             outputs: int64 [R, K, T], 0 from `position` on.
-            position: int32 [], how many ids each output has.
+            position: int32 [], the number of ids in each output.
             rows: see `first`.
         """
         return scores
 
     def next(self, states, ids):
-        """Returns the states after ids, both int64 of equal shapes."""
+        """Returns the next states after adding ids; states and ids are int64 of equal shapes."""
         return states
 
     def ended(self, states):
-        """Returns whether outputs end, bool of the states' shape; None: this rule ends no output."""
+        """Returns whether outputs end, bool of the states' shape, or None if this rule never ends an output."""
 
 
 class TextRule(Rule):
-    """A rule of texts.
+    """Base of the rules that match texts.
 
     Args:
         table: int32 [S, V], of `stop_table` or `banned_table`.
@@ -93,7 +94,7 @@ class BannedTexts(TextRule):
 
     def __init__(self, table, states=None):
         super().__init__(table, states)
-        self._completes = tf.equal(table, tf.shape(table)[0] - 1)  # bool, since a GPU can gather it
+        self._completes = tf.equal(table, tf.shape(table)[0] - 1)  # bool, which a GPU can gather
 
     def __call__(self, scores, states, outputs, position, rows):
         """See `Rule`."""
@@ -103,13 +104,14 @@ class BannedTexts(TextRule):
 class Repetition(Rule):
     """The rules of Hugging Face's NoRepeatNGramLogitsProcessor and RepetitionPenaltyLogitsProcessor.
 
-    Both read the prompt, if any, and the output so far. First the penalty: the score of each id that occurs there is
-    divided by it if positive, otherwise multiplied. Then every id that would repeat an n-gram gets the score -inf.
+    Both rules read the prompt, if any, and the output so far. First the penalty is applied to each id that occurs
+    there: a positive score is divided by the penalty, and a negative score multiplied by it. Then every id that would
+    repeat an n-gram gets the score -inf.
 
     Args:
-        ngram_size: Python int n; 0: n-grams may be repeated.
+        ngram_size: Python int n, or 0 to allow repeated n-grams.
         penalty: float or float32 scalar tensor > 0 (Keskar et al. 2019, "CTRL", section 4.1), or None.
-        prompts: int32 [B, P], each row ends in 0s; or None.
+        prompts: int32 [B, P], in which each row ends in 0s, or None.
     """
 
     def __init__(self, ngram_size, penalty, prompts=None):
@@ -128,14 +130,14 @@ class Repetition(Rule):
         width = tf.shape(history)[1]
         at = tf.cast(tf.range(tf.shape(history)[0]), tf.int64)
         at = tf.broadcast_to(at[:, None], tf.shape(history))
-        at = tf.stack([at, history], -1)  # [R*K, W, 2], the place of each earlier id among the scores
+        at = tf.stack([at, history], -1)  # [R*K, W, 2], the index of each earlier id in the scores
         if self.penalty is not None:
             found = tf.gather(scores, history, axis=1, batch_dims=1)
             changed = tf.where(found < 0, found * self.penalty, found / self.penalty)
             scores = tf.tensor_scatter_nd_update(scores, at, tf.where(history == PAD_ID, found, changed))
         if self.ngram_size:
             first = self.ngram_size - 1
-            repeats = history[:, first:] != PAD_ID  # whether the n - 1 ids before this id are those before the next one
+            repeats = history[:, first:] != PAD_ID  # whether the last n - 1 ids precede each id
             for back in range(1, self.ngram_size):
                 last = tf.gather(history, known - back, axis=1)[:, None]
                 repeats &= history[:, first - back : width - back] == last
@@ -156,7 +158,7 @@ class Repetition(Rule):
 
 
 def _flushed_right(ids):
-    """[B, P], moves the 0s at the end of each row to its beginning."""
+    """Moves the 0s at the end of each row of [B, P] to the row's beginning."""
     width = tf.shape(ids)[1]
     length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), 1, keepdims=True)
     at = tf.range(width) - (width - length)
@@ -164,14 +166,14 @@ def _flushed_right(ids):
 
 
 def change(rules, scores, states, outputs, position, rows):
-    """Applies all rules to scores, one after the other: see `Rule`; `states` is a tuple with the states of each."""
+    """Applies all rules to scores, one after the other: see `Rule`. `states` has the states of each rule."""
     for rule, own in zip(rules, states, strict=True):
         scores = rule(scores, own, outputs, position, rows)
     return scores
 
 
 def advance(rules, states, ids, end_id):
-    """Returns whether ids, int64 [R, K], end outputs, by a rule or as `end_id`, and the next states."""
+    """Returns whether ids, int64 [R, K], end outputs (by a rule, or because they are `end_id`), and the next states."""
     states = tuple(rule.next(own, ids) for rule, own in zip(rules, states, strict=True))
     ended = [rule.ended(own) for rule, own in zip(rules, states, strict=True)]
     return functools.reduce(tf.logical_or, [one for one in ended if one is not None], ids == end_id), states
@@ -182,7 +184,7 @@ def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=N
 
     Args:
         options: SearchOptions; only `no_repeat_ngram_size` is used.
-        stops, banned: tables of `text_tables`; tensors or arrays.
+        stops, banned: tables of `text_tables`, which are tensors or arrays.
         states: int32 [B], see `TextRule`.
         repetition_penalty: float or float32 scalar tensor; None: off.
         prompts: int32 [B, P], see `Repetition`.
@@ -196,7 +198,7 @@ def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=N
 
 
 def text_tables(encoder, options):
-    """Returns {"stops": table, "banned": table} for `rules_of`, only those that have texts and a table.
+    """Returns {"stops": table, "banned": table} for `rules_of`, omitting a table without texts.
 
     Args:
         encoder: TextEncoder of the outputs.
@@ -212,7 +214,7 @@ def text_tables(encoder, options):
 
 @functools.lru_cache(maxsize=8)
 def stop_table(encoder, stops):
-    """Returns the table of next states; None if a piece's text depends on the pieces around it.
+    """Returns the table of next states, or None if a piece's text depends on the pieces around it.
 
     Args:
         encoder: TextEncoder of the outputs.
@@ -220,7 +222,7 @@ def stop_table(encoder, stops):
 
     Returns:
         int32 [S, V]. An output begins in state 0, in which a space before the first word is not part of the text, or in
-        state `CONTINUES` if it continues a text. It contains one of the strings when it reaches state S - 1.
+        state `CONTINUES` if it continues a text. When it reaches state S - 1, it contains one of the strings.
     """
     return None if encoder.piece_bytes is None else _table(encoder, stops)
 
@@ -236,27 +238,27 @@ def banned_table(encoder, texts):
     """
     if encoder.piece_bytes is None:
         raise UserError(
-            f"banned_texts: the vocabulary is a {type(encoder).__name__}, whose pieces are spelled by their neighbors. "
-            "Expected one of SentencePiece, byte-level BPE, bytes or words. Remove banned_texts."
+            f"banned_texts: the vocabulary is a {type(encoder).__name__}, in which the text of a piece depends on its "
+            "neighbors. Expected SentencePiece, byte-level BPE, bytes or words. Remove banned_texts."
         )
     return _table(encoder, texts, space_begins=True)
 
 
 def _table(encoder, texts, space_begins=False):
-    """Returns the table of `stop_table`; `space_begins`: outputs begin as after a space, unless a space is a text."""
+    """Returns the table of `stop_table`; with `space_begins`, outputs begin in the state after a space, if any."""
     pieces = encoder.piece_bytes
     states = automaton([text.encode("utf-8", "surrogatepass") for text in texts])
     table = read_pieces(states, range(len(states)), pieces)
     bare = first_pieces(encoder)
     start = states[0, ord(" ")] if space_begins else 0
     first = read_pieces(states, [0 if start == len(states) - 1 else start], bare)
-    first[:, [not piece for piece in bare]] = -1  # still before the first word
+    first[:, [not piece for piece in bare]] = -1  # the output is still before its first word
     return np.concatenate([first, table]) + CONTINUES
 
 
-@functools.lru_cache(maxsize=8)  # decodes every piece that begins with a space, while stop strings change often
+@functools.lru_cache(maxsize=8)  # cached, since every piece is decoded, whereas stop strings change often
 def first_pieces(encoder):
-    """Returns the bytes of each piece at the beginning of a text, a list."""
+    """Returns a list with the bytes of each piece as they are at the beginning of a text."""
     bare = list(encoder.piece_bytes)
     for i, piece in enumerate(bare):
         if piece.startswith(b" ") and not (text := encoder.decode([i])).startswith(" "):
@@ -266,7 +268,7 @@ def first_pieces(encoder):
 
 def automaton(strings):
     """Returns the next state for every state and byte, int32 [S, 256]; the last state accepts and is final."""
-    # A string that contains another one is redundant: the other one accepts first, or at the same byte.
+    # A string that contains another string is redundant, since the other string accepts first or at the same byte.
     strings = [one for one in strings if not any(other in one and other != one for other in strings)]
     children, ends = [{}], set()
     for string in strings:
@@ -279,7 +281,7 @@ def automaton(strings):
         ends.add(state)
     accepts = len(children)
     table = np.full((accepts + 1, 256), accepts, "int32")
-    # Breadth first: `fallback`, the longest proper suffix that is a state, has its row already.
+    # Breadth first, so that the row of `fallback`, the longest proper suffix that is a state, is already known.
     waiting = collections.deque([(0, None)])
     while waiting:
         state, fallback = waiting.popleft()
@@ -289,13 +291,13 @@ def automaton(strings):
             table[state, byte] = child
         if state in ends:
             table[state] = accepts
-    for state in sorted(ends):  # the end of a string accepts
+    for state in sorted(ends):  # the end of a string is the accepting state
         table[table == state] = accepts
     return table
 
 
 def read_pieces(automaton, states, pieces):
-    """Returns the states after each piece, bytes, from each of some states, int32 [states, V]."""
+    """Returns the state after each piece (bytes), starting from each of some states, int32 [states, V]."""
     lengths = np.array([len(piece) for piece in pieces])
     table = np.repeat(np.array(states, "int32")[:, None], len(pieces), axis=1)
     for at in range(lengths.max(initial=0)):
@@ -305,12 +307,12 @@ def read_pieces(automaton, states, pieces):
 
 
 def before_stop(text, stops):
-    """Returns the part of a text before the first of the strings in it."""
+    """Cuts a text before the first occurrence of any of the strings."""
     return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 
 
 def check_prefixes(encoder, prefixes, texts):
-    """Raises `UserError` for a prefix, a list of ids, whose text contains a banned text: outputs could not avoid it."""
+    """Raises `UserError` for a prefix, a list of ids, whose text contains a banned text."""
     for prefix in filter(None, prefixes):
         text = encoder.decode(prefix)
         for banned in texts:

@@ -14,8 +14,9 @@ from t2t_lite.decoding.search.loops import run_steps
 from t2t_lite.decoding.search.rules import advance, change
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Samples of a sentence that share a cache. A larger group shares the memory's keys and values, but each sample attends
-# to the slots of all (measured, 32 samples of 29 ids, hidden size 256: 1.1x as fast as one group, 1.3x under XLA).
+# Number of samples of a sentence that share a cache. In a larger group more samples share the memory's keys and values,
+# but each sample attends to the slots of the whole group. Measured with 32 samples of 29 ids and hidden size 256:
+# groups of this size are 1.1x as fast as one group, 1.3x under XLA.
 _TOGETHER = 4
 _BLOCK = 128  # ids per block of running sums
 
@@ -25,7 +26,7 @@ def sample(model, inputs, limit, options, **settings) -> SearchResult:
 
     Args:
         model, limit, options, **settings: see `Sampling`.
-        inputs: int32 [B, S], each row ends in EOS, then 0.
+        inputs: int32 [B, S]; each row ends in EOS, then 0.
 
     Returns:
         SearchResult in the order of sampling, not by score. A score is the model's log-probability (nats) of the whole
@@ -47,11 +48,11 @@ def sample_step(model, inputs, limit, options, *, state=None, **settings):
     """Adds the next id to one sample of one input.
 
     Args:
-        model, inputs, limit, options, **settings: see `sample`; with `max_length`.
-        state: the state returned by the last call; None at first.
+        model, inputs, limit, options, **settings: see `sample`; `max_length` is required.
+        state: the state returned by the last call, or None at the first call.
 
     Returns:
-        SamplingState, of a batch of one; whether the sample is unfinished, bool [].
+        SamplingState of a batch of one; whether the sample is unfinished, bool [].
     """
     steps = Sampling(model, limit, options, **settings)
     if state is None:
@@ -61,7 +62,7 @@ def sample_step(model, inputs, limit, options, *, state=None, **settings):
 
 
 class SamplingState(typing.NamedTuple):
-    """The loop's variables, R = B * groups rows of K samples; int64 as in `beam_search.BeamState`."""
+    """The variables of the sampling loop, for R = B * groups rows of K samples; int64 as in `beam_search.BeamState`."""
 
     position: tf.Tensor  # int32 []
     ids: tf.Tensor  # int64 [R, K], output of the previous step
@@ -69,24 +70,24 @@ class SamplingState(typing.NamedTuple):
     live: tf.Tensor  # int64 [R, K, T]
     ended: tf.Tensor  # bool [R, K]
     cache: dict
-    rules: tuple  # the states of each rule, int64 [R, K], or ()
+    rules: tuple  # per rule, the states of the samples, int64 [R, K], or ()
 
 
 class Sampling:
-    """One run of sampling: its settings, and the step that `tf.while_loop` repeats.
+    """A single run of sampling: its settings, and the step that `tf.while_loop` repeats.
 
     The model's distribution is changed in the order of Hugging Face's `generate`. The rules change the logits, which
-    are then divided by `temperature`. Only the `top_k` largest are kept, and ties of the last. After renormalization
-    the most probable ids are kept until their sum reaches `top_p`, including the id that reaches it (and its ties,
-    which Hugging Face may drop). Padding is never sampled.
+    are then divided by `temperature`. Only the `top_k` largest logits, and ties of the last one, are kept. After
+    renormalization the most probable ids are kept until the sum of their probabilities reaches `top_p`, including the
+    id that reaches `top_p` (and its ties, which Hugging Face may drop). Padding is never sampled.
 
     Args:
         model: see `t2t_lite.decoding.search.beam_search`.
         limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row.
         options: SearchOptions: `n_best`, the number of samples, `top_k`, `temperature` and `top_p`.
         seeds: int32 [B, 2], the seed of each sentence: equal seeds and equal sentences give equal samples.
-        temperature, top_p: float or float32 scalar tensor, in place of these options.
-        prefix: int32 [B, P], ids that each output has to begin with, padded with 0; or None.
+        temperature, top_p: float or float32 scalar tensor, which replaces the option.
+        prefix: int32 [B, P], ids with which each output must begin, padded with 0, or None.
         max_length, end_id, rules: see `BeamSearch`.
     """
 
@@ -138,7 +139,7 @@ class Sampling:
         )
 
     def open(self, state):
-        """bool [R, K]: whether the sample is unfinished."""
+        """Returns bool [R, K], whether each sample is unfinished."""
         return (tf.cast(state.position, tf.int64) < self.limit) & ~state.ended
 
     def step(self, state):
@@ -166,7 +167,7 @@ class Sampling:
         )
 
     def forced(self, ids, position):
-        """Replaces ids [R, K] by the prefix's id if there is one at this position."""
+        """Replaces ids [R, K] by the prefix's id at this position, if any."""
         if self.prefix is None:
             return ids
         wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(self.prefix)[1]) == position, self.prefix, 0), 1)[:, None]
@@ -183,25 +184,27 @@ def truncated(logits, temperature, top_k=0, top_p=None):
         top_p: float, float32 scalar tensor or None.
 
     Returns:
-        float32 [N, V], >= 0. The largest in a row is 1; excluded ids have 0. Divide by the sum for probabilities.
+        float32 [N, V], >= 0. The largest weight in a row is 1, and excluded ids have weight 0. Dividing by the sum
+        gives probabilities.
     """
     size = logits.shape[-1]
     logits = tf.where(tf.range(size) == PAD_ID, -float("inf"), logits)
-    # Relative to the largest logit: a temperature of nearly 0 gives 0 and -inf, but no NaN.
+    # Subtract the largest logit, so that a temperature of nearly 0 gives 0 and -inf, but no NaN.
     logits = (logits - tf.reduce_max(logits, -1, keepdims=True)) / tf.maximum(temperature, 1e-30)
     if 0 < top_k < size:
         largest, _ = tf.math.top_k(logits, top_k)
-        # The minimum, not the last element: a slice at the end makes XLA sort all ids (ten times as slow).
+        # Use the minimum instead of the last element, since a slice at the end makes XLA sort all ids (ten times as
+        # slow).
         logits = tf.where(logits < tf.reduce_min(largest, -1, keepdims=True), -float("inf"), logits)
     weights = tf.exp(logits)
     return weights if top_p is None else tf.where(weights < _least_of_nucleus(weights, top_p), 0.0, weights)
 
 
 def _least_of_nucleus(weights, top_p):
-    """Returns the smallest weight [N, 1] in the smallest set of most probable ids whose share is at least `top_p`.
+    """Returns the smallest weight [N, 1] in the smallest set of most probable ids that has a share of at least `top_p`.
 
     Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1. The weight is found bit by bit,
-    since floats from 0 to 1 are ordered like their bits: 30 sums cost less than sorting, and much less under XLA.
+    because floats from 0 to 1 are ordered like their bits. The 30 sums cost less than sorting, and much less under XLA.
     """
     enough = top_p * tf.reduce_sum(weights, -1, keepdims=True)
 
@@ -215,7 +218,7 @@ def _least_of_nucleus(weights, top_p):
 
 
 def draw(weights, uniform):
-    """Samples one id per row by running sums: first a block of ids, then an id of the block.
+    """Samples one id per row by running sums: first selects a block of ids, then an id of that block.
 
     Args:
         weights: float32 [N, V], >= 0; an id of weight 0 is never sampled.
@@ -233,9 +236,9 @@ def draw(weights, uniform):
 
 
 def _first_beyond(weights, uniform):
-    """[N, M], [N] -> int64 [N], the first index whose running sum exceeds that share of the total."""
+    """Returns the first index per row whose running sum exceeds a share of the total: [N, M], [N] -> int64 [N]."""
     sums = tf.cumsum(weights, -1)
-    # XLA sums in another order, so running sums may differ by rounding even where a weight is 0.
+    # XLA sums in another order, so that running sums may differ by rounding even where a weight is 0.
     beyond = (sums > uniform[:, None] * sums[:, -1:]) & (weights > 0)
     first = tf.argmax(tf.cast(beyond, tf.float32), -1)
     found = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1))

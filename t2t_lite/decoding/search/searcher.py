@@ -1,4 +1,4 @@
-"""Searches many sentences: forms batches, chooses their shapes, and decides when to compile by XLA."""
+"""Searcher: runs searches of many sentences in batches, chooses the batch shapes, and decides when to use XLA."""
 
 import collections
 import dataclasses
@@ -22,12 +22,12 @@ from t2t_lite.decoding.texts import in_batches
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
+# Batches of sentences with more ids than this are proportionally smaller, since the cache grows with both numbers.
 _LONG = 128
 
 
 def longest_translation(length, options):
-    """Returns the length of the longest translation as in tensor2tensor: that of the input plus `extra_length`."""
+    """Returns the length of the longest translation as in tensor2tensor: the input's length plus `extra_length`."""
     return length + options.extra_length
 
 
@@ -35,20 +35,20 @@ class Searcher:
     """Runs `beam_search`, `sample` or the model's own search on lists of ids.
 
     Create it once, since it keeps traced and compiled functions. The weights are read at every call, so the model may
-    be in training.
+    still be training.
 
     Args:
-        model: a model with the decoding interface, or a plain model (then every step is a full pass). Its attribute
-            `max_length`, if not None, is the most positions of inputs and of outputs, or of both together if it
-            `joins_inputs`.
-        longest_output: function of an input's length and SearchOptions that returns the length of the longest output,
-            monotonic in the input's length.
-        end_id: int, the id that ends an output; None: outputs end at their limit.
-        continues_inputs: bool, whether outputs continue their inputs, as in a language model; rules against repetition
-            then include the ids of the inputs.
+        model: a model with the decoding interface, or a plain model, for which every step is a full pass. The model's
+            attribute `max_length`, if not None, is the maximum number of positions of inputs and of outputs, or of both
+            together if it `joins_inputs`.
+        longest_output: function of an input's length and SearchOptions that returns the length of the longest output.
+            It must be monotonic in the input's length.
+        end_id: int, the id that ends an output, or None if outputs end only at their limit.
+        continues_inputs: bool, whether outputs continue their inputs, as in a language model, so that rules against
+            repetition include the ids of the inputs.
         encoder: TextEncoder of the outputs, needed for `SearchOptions.stop` and `banned_texts`; or None.
-        batches_to_pay: int, the number of batches of one shape after which that shape is compiled; compilation takes
-            about the time that it saves on so many batches.
+        batches_to_pay: int, the number of batches of one shape after which that shape is compiled. Compiling takes
+            about as long as it saves on this number of batches.
     """
 
     def __init__(
@@ -73,13 +73,15 @@ class Searcher:
         self._graphs = {}  # (method, its options, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
         self._making = threading.Lock()  # two batches may need the same function
-        self._seen = collections.Counter()  # batches of each shape so far, by its name
+        self._seen = collections.Counter()  # number of batches so far, by the name of the shape
 
     @property
     def history(self):
-        """The batches so far, a JSON value. It determines what is compiled, which affects the last digits of scores.
+        """The numbers of batches so far, a JSON value.
 
-        A searcher with the history of another one continues exactly like that one.
+        They determine which batches are compiled, which affects the last digits of scores.
+
+        A searcher that is given the history of another searcher continues exactly like it.
         """
         return dict(self._seen)
 
@@ -91,15 +93,16 @@ class Searcher:
         """Searches every source.
 
         Args:
-            sources: list of lists of ids: a translation model's inputs end in EOS, a language model's prompts need not.
+            sources: list of lists of ids. A translation model's inputs must end in EOS; a language model's prompts need
+                not.
             options: SearchOptions.
-            prefixes: None, or a list of ids for each source, the forced beginning of its output, shorter than its
-                longest output.
+            prefixes: None, or a list with the ids of the forced beginning of each source's output, which must be
+                shorter than the longest output.
             on_progress: None, or a function called with the number of sentences in each finished batch.
 
         Returns:
-            A list of at most n_best `Hypothesis` for each source, best first; fewer if fewer finished within the limit.
-            With `options.sampling` all n_best samples, in the order of sampling.
+            A list of at most n_best `Hypothesis` for each source, best first. There are fewer if fewer finished within
+            the limit. With `options.sampling` all n_best samples, in the order of sampling.
 
         Raises:
             UserError: the model's own search does not support the options.
@@ -133,16 +136,16 @@ class Searcher:
         return found
 
     def search_by(self, method, source, options, prefix=()):
-        """Searches one source by another function than `beam_search`, without XLA.
+        """Searches one source by a function other than `beam_search`, without XLA.
 
         Args:
-            method: function with the arguments of `beam_search` that returns (SearchResult, any tensors).
+            method: function with the arguments of `beam_search` that returns (SearchResult, additional tensors).
             source: list of ids, see `search`.
             options: SearchOptions, without sampling.
             prefix: list of ids, see `search`.
 
         Returns:
-            (list of `Hypothesis`, see `search`; the tensors).
+            (list of `Hypothesis`, see `search`; the additional tensors).
         """
         key = dataclasses.replace(self._key([len(source)], [len(prefix)], options), method=method)
         tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
@@ -157,13 +160,13 @@ class Searcher:
             options: SearchOptions; without sampling the search is greedy.
 
         Yields:
-            int, the ids that `search` returns, each as soon as it is known.
+            int, one by one, the ids that `search` would return.
 
         Raises:
             UserError: the model uses its own search.
         """
         if self._searches:
-            refuse(self.model, "output step by step")
+            refuse(self.model, "streaming an output")
         if not options.sampling:
             options = dataclasses.replace(options, sampling=True, temperature=0.0, top_k=0, top_p=1.0)
         options = dataclasses.replace(options, n_best=1)
@@ -172,7 +175,7 @@ class Searcher:
         function, state, is_open = self._compiled_function(key), None, True
         for num_steps in itertools.count():
             arguments = {**tensors, "state": state}
-            if num_steps < 2:  # the first step has no state yet, and all later ones have states of one shape
+            if num_steps < 2:  # the first step has no state yet; the states of all later steps have the same shape
                 step = _traced(function, arguments)
             state, is_open = step(arguments)
             if (i := int(state.ids[0, 0])) != self._end_id:
@@ -183,7 +186,7 @@ class Searcher:
     def _tensors(self, batch, rows, width, prefix_width, options):
         """Returns {name: tensor}, the arguments of a search for pairs of a source and its prefix."""
         inputs = np.full((rows, width), PAD_ID, "int32")
-        inputs[len(batch) :, 0] = EOS_ID  # padding rows: limit 0, no steps
+        inputs[len(batch) :, 0] = EOS_ID  # padding rows have limit 0 and take no steps
         limit = np.zeros(rows, "int32")
         prefixes = np.full((rows, prefix_width), PAD_ID, "int32")
         for row, (source, prefix) in enumerate(batch):
@@ -205,12 +208,12 @@ class Searcher:
         return tf.nest.map_structure(tf.constant, arrays)
 
     def longest_output(self, length, options):
-        """Returns the most ids of the output of a source of `length` ids, EOS counted on both sides."""
+        """Returns the most ids of an output for a source of `length` ids, counting EOS on both sides."""
         longest = self._longest_output(length, options)
         return longest if self.max_length is None else min(longest, self.max_length - length * self.joins_inputs)
 
     def _key(self, lengths, prefix_lengths, options):
-        """Returns the shape in which a batch of sentences with these lengths, longest first, is compiled."""
+        """Returns the shape for compiling a batch of sentences with these lengths, longest first."""
         width = bucket_width(lengths[0])
         longest = max(self._longest_output(length, options) for length in (0, width))
         if self.max_length is not None:
@@ -233,8 +236,8 @@ class Searcher:
         return key in self._compiled or (self._gains(key) and self._seen[key.name] >= self._batches_to_pay)
 
     def _gains(self, key):
-        """Whether a search of this shape is faster when compiled, the compilation not counted."""
-        # On a CPU the uncompiled search of several sentences is faster, since it drops decided ones.
+        """Returns whether a search of this shape is faster when compiled, not counting the compilation."""
+        # On a CPU the uncompiled search of several sentences is faster, since it drops decided sentences.
         return key.rows == 1 or key.method is sample or bool(tf.config.list_logical_devices("GPU"))
 
     def _graph_function(self, key, tensors):
@@ -258,7 +261,7 @@ class Searcher:
             return self._compiled[key]
 
     def _search_function(self, key, max_length):
-        # A partial: TensorFlow identifies functions by their code, and warns about repeated tracing.
+        # Use a partial, since TensorFlow identifies functions by their code and would warn about repeated tracing.
         return functools.partial(self._search, key, max_length)
 
     def _search(self, key, max_length, tensors):
@@ -270,39 +273,39 @@ class Searcher:
 def _traced(function, *arguments):
     """Returns a tf.function's trace for some arguments, or the function itself if functions run eagerly.
 
-    TensorFlow would otherwise warn of retracing in threads that call the tf.function while it is traced. The trace is
-    also faster to call: a step of a small model took 4.5 ms instead of 7.9.
+    Otherwise TensorFlow would warn about retracing in threads that call the tf.function while it is being traced.
+    Calling the trace is also faster: a step of a small model took 4.5 ms instead of 7.9 ms.
     """
     return function if tf.config.functions_run_eagerly() else function.get_concrete_function(*arguments)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """Everything that is static in a compiled search."""
+    """The static properties of a compiled search."""
 
     rows: int
     width: int
     max_length: int
     prefix_width: int
     method: typing.Callable  # beam_search, sample or own_search
-    options: SearchOptions  # the options that are Python values in the graph
-    numbers: tuple  # names of the options that are scalar tensors
-    texts: tuple  # the stop strings and the banned texts
+    options: SearchOptions  # options that are constants in the graph
+    numbers: tuple  # names of options that are scalar tensors
+    texts: tuple  # stop strings and banned texts
 
     @property
     def name(self):
-        """A description that is the same in every process."""
+        """A description of the shape that is the same in every process."""
         return str({**vars(self), "method": self.method.__name__, "options": self.options.changes()})
 
 
 def _sentences_a_batch(options):
-    """Returns `batch_size`, or less for more than 4 samples or 32 beams per sentence: the cache grows with them."""
+    """Returns `batch_size`, reduced for more than 4 samples or 32 beams per sentence, which enlarge the cache."""
     rows, usual = (options.n_best, 4) if options.sampling else (options.beam_size, 32)
     return max(1, options.batch_size * usual // max(rows, usual))
 
 
 def _seeds(sources, rows, seed):
-    """int32 [rows, 2]: the option `seed`, and a hash of the sentence."""
+    """Returns seeds int32 [rows, 2]: the option `seed`, and a hash of the sentence."""
     seeds = np.zeros((rows, 2), "uint32")
     for row, source in enumerate(sources):
         seeds[row] = seed, zlib.crc32(np.array(source, "int32").tobytes())
@@ -310,11 +313,11 @@ def _seeds(sources, rows, seed):
 
 
 def plan_batches(lengths, batch_size):
-    """Forms batches of sentences of similar length, the longest first, so that too large batches fail at once.
+    """Forms batches of sentences of similar length, longest first, so that batches that are too large fail immediately.
 
     Args:
         lengths: list of int, ids per sentence.
-        batch_size: int, sentences per batch; fewer if they are longer than 128 ids.
+        batch_size: int, number of sentences per batch; it is reduced if they are longer than 128 ids.
 
     Returns:
         list of lists of indices of `lengths`; each list begins with its longest sentence.
@@ -328,18 +331,18 @@ def rows_of(width, batch_size):
 
 
 def bucket_rows(count, most):
-    """Returns the number of rows that `count` sentences are padded to: 1, 4, 8, 16, 32… but at most `most`."""
+    """Returns the number of rows to which `count` sentences are padded: 1, 4, 8, 16, 32…, but at most `most`."""
     rows = 1 if count == 1 else max(4, 2 ** math.ceil(math.log2(count)))
     return min(rows, most)
 
 
 def bucket_width(length):
-    """Returns the width that `length` ids are padded to: 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, …
+    """Returns the width to which `length` ids are padded: 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, …
 
-    Each width is compiled separately, so there are only twelve up to 512. Padding costs little: only the
+    Each width is compiled separately, so there are only twelve widths up to 512. Padding costs little, because only the
     encoder reads it.
     """
-    length = max(length, 1)  # an empty prompt
+    length = max(length, 1)  # for an empty prompt
     step = max(8, 2 ** math.ceil(math.log2(length)) // 4)
     return -(-length // step) * step
 
@@ -355,7 +358,7 @@ def _results(result, n_best, end_id):
                 stopped=bool(end) and end_id not in row,
             )
             for rank, (row, score, end) in enumerate(zip(ids, scores, ended, strict=True))
-            if score > -np.inf or rank == 0  # also the NaN of a broken model
+            if score > -np.inf or rank == 0  # also excludes NaN from a broken model
         ]
         for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in result), strict=True)
     ]

@@ -18,7 +18,7 @@ from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 WORD_END = "</w>"
-NEWLINE = "\n</w>"  # in GPT's vocabulary; neither Transformers' tokenizer nor ours uses it for text
+NEWLINE = "\n</w>"  # a token of GPT's vocabulary that neither Transformers' tokenizer nor ours uses for text
 ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # Hugging Face's file names, then OpenAI's
 # Names of tokens that no merge forms. fairseq pads its vocabularies with madeupword0000 and so on.
 _SPECIAL = re.compile(rf"<.+>|\[.+\]|madeupword[0-9]{{4}}|{NEWLINE}", re.DOTALL)
@@ -143,7 +143,7 @@ class Merges:
                 return True
             if of_left > of_right:
                 limit, left = of_left, self._halves[left][1]
-            else:  # since this merge applies from left to right, it would already have joined them
+            else:  # merges apply from left to right, so this merge would already have joined the two tokens
                 limit, right = of_right + 1, self._halves[right][0]
 
 

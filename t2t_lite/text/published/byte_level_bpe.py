@@ -95,16 +95,10 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
         vocab_size = choose_size(vocab_size, len(counts))
     with subwords.trainer_errors(vocab_size, path, sensible_size(len(counts)), added):
         model = subwords.train_bpe(
-            counts,
-            vocab_size=max(4, vocab_size - added),
-            character_coverage=1.0,
-            max_sentencepiece_length=_LONGEST_TOKEN,
-            normalization_rule_name="identity",
-            add_dummy_prefix=False,
-            remove_extra_whitespaces=False,
-            split_by_unicode_script=False,
-            split_by_number=False,
-        )
+            counts, vocab_size=max(4, vocab_size - added), character_coverage=1.0,
+            max_sentencepiece_length=_LONGEST_TOKEN, normalization_rule_name="identity", add_dummy_prefix=False,
+            remove_extra_whitespaces=False, split_by_unicode_script=False, split_by_number=False,
+        )  # fmt: skip
     proto = subwords.parse_sentencepiece(model, path)
     joined = [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
     tokens = [*(CHARACTERS[byte] for byte in BYTE_ORDER), *joined, END_TOKEN]

@@ -24,7 +24,7 @@ def encode(strings, tokenizer):
     rows = tf.boolean_mask(tf.boolean_mask(row_ids(codes), is_real), begins)  # int64 [words]
     codes_of_bytes = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
     codes_of_bytes = tf.cast(codes_of_bytes, tf.int32)  # [bytes]
-    is_first = tf.bitwise.bitwise_and(codes_of_bytes, 0xC0) != 0x80  # of the character
+    is_first = tf.bitwise.bitwise_and(codes_of_bytes, 0xC0) != 0x80  # whether a byte is the first byte of its character
     begins = is_first & tf.gather(begins, tf.cumsum(tf.cast(is_first, tf.int32)) - 1)
     spelled = tf.gather(tf.constant([ord(character) for character in CHARACTERS]), codes_of_bytes)
     words = tf.RaggedTensor.from_value_rowids(spelled, tf.cumsum(tf.cast(begins, tf.int64)) - 1)

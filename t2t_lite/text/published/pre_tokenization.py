@@ -98,13 +98,13 @@ class _Normalization(dict):
 
 
 _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
-# in which the tokens of bytes are ordered
+# The order of the byte tokens in GPT-2's vocabulary.
 BYTE_ORDER = [*_PRINTABLE, *(byte for byte in range(256) if byte not in _PRINTABLE)]
 _CHARACTER_OF = {byte: chr(byte) for byte in _PRINTABLE}
 _CHARACTER_OF |= {byte: chr(256 + n) for n, byte in enumerate(BYTE_ORDER[len(_PRINTABLE) :])}
 CHARACTERS = "".join(_CHARACTER_OF[byte] for byte in range(256))  # the character that represents each byte
 _SPELLING = dict(enumerate(CHARACTERS))
-CONTRACTIONS = ("s", "t", "re", "ve", "m", "ll", "d")  # after an apostrophe
+CONTRACTIONS = ("s", "t", "re", "ve", "m", "ll", "d")  # the endings of contractions, which follow an apostrophe
 
 
 def spelled(word):

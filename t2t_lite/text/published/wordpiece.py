@@ -18,9 +18,9 @@ from t2t_lite.text.vocabulary import tf_joined
 
 ENDING = "vocab.txt"
 _SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
-LONGEST_WORD = 100  # in characters; longer words are unknown
+LONGEST_WORD = 100  # number of characters above which a word is unknown
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # for padding, end and unknown
+_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # the tokens for padding, end and unknown
 
 
 class WordPieceEncoder(PublishedEncoder):

@@ -52,13 +52,9 @@ def _spelled(words, tokens, longest_word):
     import tensorflow_text
 
     pieces = tensorflow_text.FastWordpieceTokenizer(
-        tokens,
-        token_out_type=tf.int32,
-        unknown_token=tokens[UNK_ID],
-        no_pretokenization=True,
-        max_bytes_per_word=4 * longest_word,
-        support_detokenization=False,
-    )
+        tokens, token_out_type=tf.int32, unknown_token=tokens[UNK_ID], no_pretokenization=True,
+        max_bytes_per_word=4 * longest_word, support_detokenization=False,
+    )  # fmt: skip
     lengths = tf.strings.length(words.flat_values, unit="UTF8_CHAR")
     ids = pieces.tokenize(tf.where(lengths > longest_word, tokens[UNK_ID], words.flat_values))  # [words, (pieces)]
     sizes = tf.gather(tf.constant([len(token.removeprefix("##")) for token in tokens]), ids.values)

@@ -1,4 +1,4 @@
-"""The optimizers that hyperparameters name (mirrors tensor2tensor's utils/optimize.py and utils/adafactor.py)."""
+"""The optimizers, by hyperparameter (mirrors tensor2tensor's utils/optimize.py and utils/adafactor.py)."""
 
 import re
 from types import SimpleNamespace
@@ -10,27 +10,26 @@ from t2t_lite.errors import UserError
 from t2t_lite.models.fine_tuning import is_embedding, parameters
 from t2t_lite.training.optimization.schedules import ProductSchedule
 
-_LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # such as transformer/encoder/encoder_3/…
+_LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # matches transformer/encoder/encoder_3/…
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Adam(keras.optimizers.Adam):
-    """`keras.optimizers.Adam` in one pass over each variable and its moments instead of ten.
+    """A faster `keras.optimizers.Adam`, with one pass over each variable and its moments instead of ten.
 
-    The formula is the same (Kingma and Ba, 2015; paper, section 5.3).
-
-    This applies to TensorFlow; other backends use Keras' update. Everything but the update is Keras' own.
+    The formula is the same (Kingma and Ba, 2015; paper, section 5.3). Only the update with TensorFlow differs from
+    Keras; other backends use Keras' update.
     """
 
     def apply(self, grads, trainable_variables=None):
-        """Updates all variables by their gradients: see `keras.optimizers.Optimizer.apply`."""
-        self._shared = SimpleNamespace(by_dtype={})  # TensorFlow would track, and save, a plain dict
+        """Updates all variables with their gradients: see `keras.optimizers.Optimizer.apply`."""
+        self._shared = SimpleNamespace(by_dtype={})  # TensorFlow would track and save a plain dict
         iterations = super().apply(grads, trainable_variables)
         self._shared = None  # otherwise its tensors would keep a traced graph alive
         return iterations
 
     def update_step(self, gradient, variable, learning_rate):
-        """Updates one variable by TensorFlow's own kernel."""
+        """Updates one variable with TensorFlow's kernel for Adam."""
         if self.amsgrad or keras.backend.backend() != "tensorflow":
             return super().update_step(gradient, variable, learning_rate)
         import tensorflow as tf
@@ -48,7 +47,7 @@ class Adam(keras.optimizers.Adam):
         )
 
     def _coefficients(self, dtype):
-        """Returns the coefficients that all updates of a step share; one copy per variable was a tenth of the graph."""
+        """Returns the coefficients that all updates of a step share, which keeps the graph a tenth smaller."""
         import tensorflow as tf
 
         step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # a tensor if gradients are accumulated
@@ -90,15 +89,15 @@ OPTIMIZERS = {
 
 
 def make_optimizer(hparams, train_steps, model=None):
-    """Returns the Keras optimizer of a hyperparameter set; the paper's is Adam (section 5.3).
+    """Creates the Keras optimizer set by hyperparameters, such as Adam (paper, section 5.3).
 
     Args:
-        hparams: HParams, as `without_multistep` returns them.
-        train_steps: int, the end of schedules with a fixed length.
-        model: the built keras.Model that it trains, whose layers may be frozen; None: no layer is frozen.
+        hparams: HParams, as returned by `without_multistep`.
+        train_steps: int, the last step of schedules with a fixed length.
+        model: the built keras.Model to train, whose layers may be frozen, or None if no layer is frozen.
 
     Raises:
-        UserError: the schedule is invalid, or rates by layer are set for a model whose layers are not in a stack.
+        UserError: if the schedule is invalid, or rates by layer are set for a model whose layers are not in a stack.
     """
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     rate = ProductSchedule(hparams, train_steps)
@@ -110,21 +109,21 @@ def make_optimizer(hparams, train_steps, model=None):
         asked = [name for name, usual in by_layer.items() if getattr(hparams, name) != usual]
         if asked and paths and not any(map(_LAYER.search, paths)):
             raise UserError(
-                f"{asked[0]}: the layers of the model {type(model).__name__} are not in a stack, which would order "
-                "them. Remove it; frozen=… freezes parts of any model."
+                f"{asked[0]}: the model {type(model).__name__} has no stack of layers, so its layers have no "
+                "order. Remove the setting; frozen=… can freeze parts of any model."
             )
         set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps, paths)
     return optimizer
 
 
 def layer_depths(paths):
-    """Returns the depth of each weight in a model, a list of int.
+    """Returns the depth of each weight below the top of a model, a list of int.
 
-    The depth is 0 above the layers, 1 in the top layer of a stack, and increases by 1 per layer; embeddings are below
-    the deepest stack.
+    The depth is 0 above the layers, 1 in the top layer of a stack, and increases by 1 per layer. Embeddings are one
+    below the lowest layer of the deepest stack.
 
     Args:
-        paths: list of str, the weights' paths in the model. The model's name, with which they begin, is ignored.
+        paths: list of str, the paths of the weights in the model. The name of the model at the beginning is ignored.
     """
     if len({path.partition("/")[0] for path in paths}) == 1:
         paths = [path.partition("/")[2] for path in paths]
@@ -143,36 +142,37 @@ def layer_depths(paths):
 
 
 def describe_unfreezing(paths, unfreeze_steps, train_steps):
-    """Returns a line for the log: the steps from which layers are trained.
+    """Returns a log line that says from which steps the layers are trained.
 
     Args:
         paths: see `layer_depths`.
-        unfreeze_steps: see `set_rates`; not 0.
+        unfreeze_steps: see `set_rates`; must not be 0.
         train_steps: int, the run's last step.
     """
     first = max(layer_depths(paths)) * unfreeze_steps + 1
     never = f", which is after train_steps={train_steps:,}" if first > train_steps else ""
     return (
         f"unfreeze_steps={unfreeze_steps:,}: at first only weights above the layers are trained, one more layer every "
-        f"{unfreeze_steps:,} steps, and everything from step {first:,} on{never}"
+        f"{unfreeze_steps:,} steps, and all weights from step {first:,} on{never}"
     )
 
 
 def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, paths=None):
-    """Gives each weight of an optimizer its layer's rate, and decays it by `weight_decay` times that rate.
+    """Sets a learning rate per layer in an optimizer, and decoupled weight decay relative to this rate.
 
-    A layer's rate falls with its `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al., 2020), and is 0
-    until the layer is unfrozen (section 3.3 of the former). The optimizer's moments follow a frozen layer's gradients,
-    so that its first updates have the usual size. The decay is decoupled from the gradient (Loshchilov and Hutter,
-    2019). Biases and the scales of normalizations, which are vectors, do not decay. Keras' own `weight_decay` cannot
-    depend on the layer.
+    The rate of a layer decreases with its depth: see `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al.,
+    2020). It is 0 until the layer is unfrozen (Howard and Ruder, 2018, section 3.3). The moments of the optimizer are
+    updated even while a layer is frozen, so that the first updates of the layer have the usual size. The decay is
+    decoupled from the gradient (Loshchilov and Hutter, 2019). Vectors, which are biases and the scales of
+    normalizations, do not decay. Keras' own `weight_decay` cannot depend on the layer.
 
     Args:
         optimizer: keras.optimizers.Optimizer, before its first update.
-        layer_decay: float in (0, 1], the factor of the rate from a layer to the one below.
-        weight_decay: float.
-        unfreeze_steps: int, updates after which one more layer is trained, from the top; 0: all from the start.
-        paths: list of str, of all weights by which layers are counted; None: only of trained weights.
+        layer_decay: float in (0, 1], the factor between the rate of a layer and the rate of the layer below it.
+        weight_decay: float, the decay relative to the rate.
+        unfreeze_steps: int, the number of updates after which one more layer is trained, from the top. If 0, all layers
+            are trained from the start.
+        paths: list of str, the paths of all weights for counting layers. Defaults to the paths of the trained weights.
     """
     update_step, depths = optimizer.update_step, []
 
@@ -194,13 +194,13 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Lamb(keras.optimizers.Lamb):
-    """Adam's update plus weight decay, both scaled by the norm of each matrix (algorithm 2).
+    """The LAMB optimizer: Adam's update plus weight decay, scaled by the norm of each matrix (algorithm 2).
 
-    Vectors, such as biases and the scales of normalizations, are updated as by Adam, without decay and scale, as in
-    ALBERT's program. Keras' own LAMB scales vectors as well, and does not scale the decay.
+    Vectors, such as biases and the scales of normalizations, are updated as in Adam, without decay and scaling, as in
+    ALBERT's code. Keras' own LAMB also scales the updates of vectors, and does not scale the decay.
 
     Args:
-        decay: float, the share of a matrix that is added to its update.
+        decay: float, the weight decay, as a fraction of the matrix that is added to its update.
         **kwargs: see `keras.optimizers.Lamb`.
     """
 
@@ -232,30 +232,30 @@ class Lamb(keras.optimizers.Lamb):
 
 
 _EPSILON_1 = 1e-30  # added to squared gradients
-_EPSILON_2 = 1e-3  # the least scale of a parameter
+_EPSILON_2 = 1e-3  # the smallest scale of a parameter
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Adafactor(keras.optimizers.Optimizer):
-    """An optimizer with factored second moments, whose memory is that of rows plus columns, not rows times columns.
+    """The Adafactor optimizer, whose factored second moments need memory for rows plus columns of each matrix.
 
-    Squared gradients of a matrix are stored as the means of its rows and of its columns. Their outer product, divided
-    by the overall mean, estimates each element (algorithm 4). The update is clipped by its root mean square, and scaled
-    by the parameter's. Unlike tensor2tensor, `keras.optimizers.Adafactor` stores the product itself, which is as large
-    as the matrix, and caps the learning rate at step^-0.5.
+    The squared gradients of a matrix are stored as the means of its rows and of its columns. The outer product of these
+    means, divided by the overall mean, estimates each element (algorithm 4). The update is clipped by its root mean
+    square, and scaled by the root mean square of the parameter. Unlike tensor2tensor, `keras.optimizers.Adafactor`
+    stores the product itself, which is as large as the matrix, and limits the learning rate to step^-0.5.
 
     Args:
         learning_rate: float or a schedule.
-        beta_1: float in [0, 1), momentum; 0: none, which saves its memory.
+        beta_1: float in [0, 1), the momentum. 0 means no momentum, which saves memory.
         beta_2: float, for decay_type "adam".
-        decay_type: "pow": second moments decay by 1 - step^-memory_exponent (section 7.2), or "adam".
+        decay_type: "pow" (second moments decay by 1 - step^-memory_exponent, section 7.2) or "adam".
         memory_exponent: float.
-        clipping_threshold: float, the largest root mean square of an update (section 6); 0: no limit.
-        factored: bool; False keeps second moments in full.
-        multiply_by_parameter_scale: bool, relative step sizes (section 8).
+        clipping_threshold: float, the largest root mean square of an update (section 6). 0 means no limit.
+        factored: bool, whether second moments are factored. If False, they are stored in full.
+        multiply_by_parameter_scale: bool, whether step sizes are relative to the scale of parameters (section 8).
 
     Raises:
-        ValueError: an argument is out of its range.
+        ValueError: if an argument is out of range.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class Adafactor(keras.optimizers.Optimizer):
         self.multiply_by_parameter_scale = multiply_by_parameter_scale
 
     def build(self, variables):
-        """Creates the moments: for each matrix one for its rows and one for its columns."""
+        """Creates the moments: for each matrix, one moment for its rows and one for its columns."""
         if self.built:
             return
         super().build(variables)
@@ -310,7 +310,7 @@ class Adafactor(keras.optimizers.Optimizer):
         return self.add_variable(shape=shape, dtype=variable.dtype, name=f"{variable.name}_{name}")
 
     def _decay(self):
-        """Returns the share of the old second moments in the new ones."""
+        """Returns the decay of the second moments in this step."""
         step = ops.cast(self.iterations + 1, "float32")
         if self.decay_type == "pow":
             return 1.0 - ops.power(step, -self.memory_exponent)
@@ -322,7 +322,7 @@ class Adafactor(keras.optimizers.Optimizer):
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
-            gradient = tf.convert_to_tensor(gradient)  # a Keras embedding's gradient is IndexedSlices of some rows
+            gradient = tf.convert_to_tensor(gradient)  # the gradient of a Keras embedding is IndexedSlices
         gradient, rate = ops.cast(gradient, dtype), ops.cast(learning_rate, dtype)
         decay = ops.cast(self._decay(), dtype)
         squares = ops.square(gradient) + _EPSILON_1

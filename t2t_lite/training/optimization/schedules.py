@@ -1,4 +1,4 @@
-"""Learning-rate schedules: products of factors (mirrors tensor2tensor's utils/learning_rate.py)."""
+"""Learning-rate schedules, which are products of factors (mirrors tensor2tensor's utils/learning_rate.py)."""
 
 import math
 
@@ -13,7 +13,7 @@ def _clip(x):
     return ops.minimum(1.0, ops.maximum(0.0, x))
 
 
-# Each factor is a function of (step from 1, hparams, train_steps); w is the warm-up, d the decay steps.
+# Each factor is a function of (step counted from 1, hparams, train_steps).
 FACTORS = {
     "constant": lambda s, h, _: h.learning_rate_constant,
     "rsqrt_hidden_size": lambda s, h, _: h.hidden_size**-0.5,
@@ -48,7 +48,7 @@ def _exp_decay(s, h):
 
 
 def _slanted_triangular(s, warmup, total):
-    """Howard and Ruder (2018), equation 3: from 1/32 to 1 and back."""
+    """Rises linearly from 1/32 to 1, then falls back to 1/32 (Howard and Ruder, 2018, equation 3)."""
     height = _clip(ops.minimum(s / max(warmup, 1), (total - s) / max(total - warmup, 1)))
     return (1 + 31 * height) / 32
 
@@ -61,20 +61,20 @@ _WITHOUT_WARMUP = {"constant", "rsqrt_hidden_size", "linear_decay"}
 class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """The product of the factors named in `hparams.learning_rate_schedule`, joined by `*`.
 
-    The paper's (equation 3) is `constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size` with constant 1:
-    d^-0.5 · min(step^-0.5, step · warmup^-1.5). Steps count from 1; Keras' count from 0 is shifted here.
+    The schedule in the paper (equation 3) is `constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size` with constant 1:
+    d^-0.5 · min(step^-0.5, step · warmup^-1.5). Steps are counted from 1, whereas Keras counts from 0.
 
     Args:
-        hparams: HParams, or the name of a set.
-        train_steps: int, the end of `linear_decay`, `single_cycle_cos_decay` and `slanted_triangular`. With one of
-            these, a longer warm-up or decay is shortened to the run.
+        hparams: HParams, or the name of an hparams set.
+        train_steps: int, the last step of `linear_decay`, `single_cycle_cos_decay` and `slanted_triangular`. With these
+            factors, a warm-up or decay that is longer than the run is shortened.
 
     Attributes:
-        cut: {name: int}, the hyperparameters that are shortened, and their values.
+        cut: {name: int}, the hyperparameters that are shortened, with their new values.
         depends_on_steps: bool, whether the learning rate depends on train_steps.
 
     Raises:
-        UserError: a factor is unknown.
+        UserError: if a factor is unknown.
     """
 
     def __init__(self, hparams, train_steps):
@@ -97,7 +97,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self._fitted = hparams.override_from_dict(self.cut)
 
     def __call__(self, step):
-        """Returns the float32 learning rate of the update after `step` updates."""
+        """Returns the learning rate for the next update after `step` updates, float32."""
         step = ops.cast(step, "float32") + 1.0
         rate = ops.ones((), "float32")
         for factor in self.factors:
@@ -105,28 +105,28 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return rate
 
     def get_config(self):
-        """Returns the settings, with the hyperparameters as JSON."""
+        """Returns the configuration, with the hyperparameters as JSON."""
         return {"hparams": self.hparams.to_json(), "train_steps": self.train_steps}
 
     @classmethod
     def from_config(cls, config):
-        """Makes the schedule that `get_config` describes."""
+        """Creates the schedule from the result of `get_config`."""
         from t2t_lite.settings.config import HParams
 
         return cls(HParams.from_json(config["hparams"]), config["train_steps"])
 
 
 def last_learning_rate(optimizer):
-    """Returns the learning rate of an optimizer's last update, a float; before any update, that of the first."""
-    rate = optimizer._learning_rate  # the property `learning_rate` is the next update's
+    """Returns the learning rate of an optimizer's last update, a float; before any update, the first learning rate."""
+    rate = optimizer._learning_rate  # the property `learning_rate` is for the next update
     return float(rate(max(_updates(optimizer) - 1, 0)) if callable(rate) else rate)
 
 
 def describe_other_length(optimizer, steps_before):
-    """Returns a line for the log if another number of steps changes the learning rate, or None.
+    """Returns a log line if a changed number of steps changes the learning rate, otherwise None.
 
     Args:
-        optimizer: whose learning rate is a `ProductSchedule`.
+        optimizer: a Keras optimizer whose learning rate is a `ProductSchedule`.
         steps_before: int, the number of steps of the earlier schedule.
     """
     now = optimizer._learning_rate
@@ -135,27 +135,27 @@ def describe_other_length(optimizer, steps_before):
     before, updates = ProductSchedule(now.hparams, steps_before), _updates(optimizer)
     return (
         f"learning_rate_schedule={now.hparams.learning_rate_schedule} depends on train_steps, which was "
-        f"{steps_before:,} and is {now.train_steps:,}: the next update has {float(now(updates)):.3e} instead of "
+        f"{steps_before:,} and is now {now.train_steps:,}: the next update has {float(now(updates)):.3e} instead of "
         f"{float(before(updates)):.3e}."
     )
 
 
 def describe_short_run(optimizer):
-    """Returns lines for the log: the parts of the schedule that are longer than the run, and the consequence.
+    """Returns log lines about the parts of the schedule that are longer than the run, and the consequences.
 
     Args:
-        optimizer: whose learning rate is a `ProductSchedule`.
+        optimizer: a Keras optimizer whose learning rate is a `ProductSchedule`.
     """
     rate = optimizer._learning_rate
     steps, warmup = rate.train_steps, rate.hparams.learning_rate_warmup_steps
     longer = f"is longer than the run of {counted(steps, 'step')}"
     lines = [
-        f"{name}={rate.hparams.get(name):,}: {longer}, and is reduced to {most:,}." for name, most in rate.cut.items()
+        f"{name}={rate.hparams.get(name):,} {longer}, and is reduced to {most:,}." for name, most in rate.cut.items()
     ]
     if "linear_warmup" in rate.names and not rate.depends_on_steps and warmup > steps:
         highest = f"{steps / warmup:.1%} of the highest learning rate"
         lines.append(
-            f"learning_rate_warmup_steps={warmup:,}: {longer}, which ends at {highest}. Train longer, or lower it."
+            f"learning_rate_warmup_steps={warmup:,} {longer}, which ends at {highest}. Train longer, or lower it."
         )
     return lines
 

@@ -1,4 +1,4 @@
-"""Numerical stability: loss scaling for float16, and steps whose loss or gradient is not finite."""
+"""Numerical stability: loss scaling for float16, and skipping steps whose loss or gradient is not finite."""
 
 import io
 import logging
@@ -16,44 +16,45 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def make_loss_scale(hparams):
-    """Returns the LossScale of a run, or None if the dtype policy does not compute in float16.
+    """Creates the LossScale of a run, or returns None if the dtype policy does not compute in float16.
 
     Args:
-        hparams: HParams: dtype_policy, mixed_precision_optimizer_init_loss_scale and loss_scale_growth_steps are used.
+        hparams: HParams, of which dtype_policy, mixed_precision_optimizer_init_loss_scale and loss_scale_growth_steps
+            are used.
 
     Raises:
-        UserError: the policy stores weights in float16.
+        UserError: if the policy stores weights in float16.
     """
     policy = keras.DTypePolicy(hparams.dtype_policy)
     if policy.compute_dtype != "float16":
         return None
     if policy.variable_dtype == "float16":
         raise UserError(
-            f"dtype_policy={policy.name}: most updates are too small to change weights in float16. "
+            f"dtype_policy={policy.name}: most updates are too small to change float16 weights. "
             "Expected mixed_float16, which computes in float16 and stores weights in float32."
         )
     return LossScale(hparams.mixed_precision_optimizer_init_loss_scale, hparams.loss_scale_growth_steps)
 
 
 def is_to_blame(scale):
-    """Returns whether a lower scale may help after a non-finite step; takes a number or a tensor."""
+    """Returns whether a lower loss scale may help after a non-finite step; `scale` is a number or a tensor."""
     return scale > LOSS_SCALE.least
 
 
 class LossScale(tf.Module):
-    """The factor of the loss before the backward pass, by which gradients are divided afterwards.
+    """The loss scale: the loss is multiplied by it before the backward pass, and gradients are divided by it.
 
-    As in `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`, it is halved after a step whose loss or
-    gradient is not finite, and doubled after `growth_steps` finite steps. Keras' class cannot be used, because each
+    As in `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`, the scale is halved after a step whose loss
+    or gradient is not finite, and doubled after `growth_steps` finite steps. Keras' class cannot be used, because each
     replica would decide by its own gradients.
 
     Args:
-        initial: float, the first scale. Powers of 2 change only the exponents of gradients.
-        growth_steps: int.
+        initial: float, the initial scale. Powers of 2 only change the exponents of gradients.
+        growth_steps: int, the number of finite steps after which the scale is doubled.
 
     Attributes:
         value: tf.Variable, float32 [], in the range `LOSS_SCALE`.
-        good_steps: tf.Variable, int64 [], since the scale was last changed.
+        good_steps: tf.Variable, int64 [], the number of finite steps since the scale last changed.
     """
 
     def __init__(self, initial, growth_steps):
@@ -66,8 +67,8 @@ class LossScale(tf.Module):
         """Updates the scale after a step.
 
         Args:
-            skipped: bool [], the same on all replicas.
-            frozen: bool []; if True, nothing changes.
+            skipped: bool [], whether the step was skipped, the same on all replicas.
+            frozen: bool []. If True, the scale does not change.
         """
         good_steps = tf.where(skipped, tf.zeros_like(self.good_steps), self.good_steps + 1)
         grows = good_steps >= self.growth_steps
@@ -79,18 +80,18 @@ class LossScale(tf.Module):
 
 
 class SkippedSteps:
-    """Watches for steps that were skipped because their loss or gradient was not finite.
+    """Counts the steps that were skipped because the loss or gradient was not finite, and ends the run after too many.
 
     Args:
-        output_dir: str, folder where the last step's batches and the run's state are saved for study.
+        output_dir: str, the folder where the last step's batches and the run's state are saved for debugging.
         log: RunLog.
-        most: int, number of skipped steps in a row that end the run.
-        save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint of the state after
-            that step; None: another machine saves.
+        most: int, the number of skipped steps in a row after which the run ends.
+        save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint of the state after the
+            step, or None if another machine saves.
 
     Attributes:
-        in_a_row: int, how many of the last steps were skipped, without those that a loss scale, lowered since, may have
-            caused.
+        in_a_row: int, the number of skipped steps in a row, not counting steps for which the loss scale may have been
+            too high.
     """
 
     def __init__(self, output_dir, log, most, save_state):
@@ -101,10 +102,11 @@ class SkippedSteps:
         self.in_a_row = 0
 
     def watch(self, step, batches, metrics):
-        """Checks a step, given its number, StepBatches and metrics, as `progress.fetch` returns them.
+        """Checks a step, given its number, its StepBatches and its metrics from `progress.fetch`.
 
         Raises:
-            Failure: too many steps were skipped; the message names the folder with the batches and the run's state.
+            Failure: if too many steps were skipped. The message names the folder with the batches and the state of the
+                run.
         """
         if not metrics["skipped"]:
             self.in_a_row = 0
@@ -125,10 +127,10 @@ class SkippedSteps:
         if self._save_state:
             self._save(folder, step, batches)
         raise Failure(
-            f"the loss or its gradient was not finite for {self.in_a_row} steps in a row, up to step {step}. Its "
-            f"batches and the state of the run are in {folder}. Lower learning_rate_constant, raise "
+            f"the loss or its gradient was not finite for {self.in_a_row} steps in a row, up to step {step}. The last "
+            f"step's batches and the state of the run are in {folder}. Lower learning_rate_constant, raise "
             f"learning_rate_warmup_steps{', set dtype_policy=mixed_bfloat16' if scale else ''} or set clip_grad_norm, "
-            "and start again from an earlier checkpoint."
+            "and resume from an earlier checkpoint."
         )
 
     def _save(self, folder, step, batches):

@@ -127,5 +127,5 @@ def test_own_samples_need_no_corpora_and_a_cleaner_is_refused(tmp_path):
     problem.datatypes_to_clean = ["txt"]
     with pytest.raises(UserError, match="ported: datatypes_to_clean"):
         problem.generate_data(str(tmp_path / "d"), str(tmp_path))
-    with pytest.raises(NotImplementedError, match="TranslateProblem: write source_data_files"):
+    with pytest.raises(NotImplementedError, match="TranslateProblem: define source_data_files"):
         TranslateProblem().source_data_files("train")

@@ -76,7 +76,7 @@ def test_bleu_is_of_the_first_output_of_each_line(tmp_path, capsys):
     references = [line[::-1] for line in LINES]
     translated(job_of(tmp_path, settings, tokenization="13a"), tmp_path, reference=references)
     assert "sacreBLEU = 100.00 (nrefs:1|case:mixed|eff:no|tok:13a|" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"--decode_reference=reference: reference004 has 8 lines, in has 5"):
+    with pytest.raises(UserError, match=r"--decode_reference=reference: reference004 has 8 lines, but in has 5"):
         write(tmp_path / "reference004", references[:8])
         translated(job_of(tmp_path, settings), tmp_path, reference=references)
 

@@ -90,7 +90,7 @@ def test_ids_have_no_bleu(decoded, capsys, fields, has_bleu):
 
 
 def test_records_of_another_vocabulary_or_that_would_be_overwritten(decoded, tmp_path):
-    with pytest.raises(UserError, match=r"--data_dir=other: its vocabulary of the inputs"):
+    with pytest.raises(UserError, match=r"--data_dir=other: its vocabulary for the inputs"):
         decoded(data_dir="other")
     (tmp_path / f"{BASE}.targets").touch()
     with pytest.raises(UserError, match=r"--decode_to_file.* would overwrite"):

@@ -40,7 +40,7 @@ def test_what_is_long_or_of_several_sentences_is_told_by_numbers(caplog):
     make().outputs(lines, first=101)
     numbers = ", ".join(f"{n} (2 parts)" for n in range(102, 121, 2))
     assert f"in: split, being longer than 11 pieces: line {numbers}, … (13 lines)" in caplog.text
-    assert "in: 2 lines of several sentences" in caplog.text
+    assert "in: 2 lines with several sentences" in caplog.text
     caplog.clear()
     make("max_input_size=5,log_results=true").outputs(["ab", "abcdefg", "a\tb"], first=7)
     assert "in: cut off after 5 pieces: line 8" in caplog.text and "sentences" not in caplog.text
@@ -116,7 +116,7 @@ def test_a_prefix_is_that_of_the_first_part():
     lines_of = make()
     lines_of.answer(["abc", "", "Ab cd. Efg. Hi"], prefixes=["x", "y", "z"])
     assert lines_of.answerer.prefixes == [[ord("x")], [], [ord("z")], None, None]
-    with pytest.raises(UserError, match=r"in, line 5: its prefix has 60 ids.* at most 52"):
+    with pytest.raises(UserError, match=r"in, line 5: the prefix has 60 ids.* at most 52"):
         lines_of.answer(["ab"], first=5, prefixes=["p" * 60])
 
 
@@ -232,7 +232,7 @@ def test_a_prefix_may_be_one_shorter_than_the_longest_output():
     """Whose EOS counts."""
     lines_of = make("extra_length=4")
     lines_of.answer(["ab"], prefixes=["p" * 6])
-    with pytest.raises(UserError, match=r"its prefix has 7 ids.* at most 6"):
+    with pytest.raises(UserError, match=r"the prefix has 7 ids.* at most 6"):
         lines_of.answer(["ab"], prefixes=["p" * 7])
 
 

@@ -21,7 +21,7 @@ def test_every_combination_comes_once():
 
 @pytest.mark.parametrize(
     "grid, word",
-    [("", "nothing"), ("beam=1", "beam=1"), ("beam_size", "name=value"), ("beam_size=0", "beam_size=0"),
+    [("", "the grid is empty"), ("beam=1", "beam=1"), ("beam_size", "name=value"), ("beam_size=0", "beam_size=0"),
      ("beam_size=two", "two"), ("alpha=1;alpha=2", "twice"), ("length_penalty=hf", "hf")],
 )  # fmt: skip
 def test_mistakes_are_named(grid, word):

@@ -102,7 +102,7 @@ def test_models_of_another_vocabulary_or_problem_are_refused(run_dir, tmp_path):
     other = make_run(tmp_path, vocab_size=340)
     with pytest.raises(UserError, match=r"model\.ckpt-100: vocab_size is 340, but that of .* is 330"):
         Translator.load([str(run_dir), str(other)])
-    with pytest.raises(UserError, match="No checkpoint to load"):
+    with pytest.raises(UserError, match="no checkpoint to load"):
         Translator.load([])
 
 

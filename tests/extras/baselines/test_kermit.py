@@ -242,9 +242,9 @@ def test_prefixes_streams_ensembles_and_scores_are_refused(model):
     searcher, options = Searcher(model), SearchOptions()
     for what, call in {
         "prefixes": lambda: searcher.search([[5, 1]], options, prefixes=[[4]]),
-        "output step by step": lambda: next(searcher.stream([5, 1], options)),
+        "streaming an output": lambda: next(searcher.stream([5, 1], options)),
         "an ensemble": lambda: Ensemble([model, model]),
-        "the score of given targets": lambda: token_log_probs(model),
+        "scoring given targets": lambda: token_log_probs(model),
     }.items():
         with pytest.raises(UserError, match=f"^Kermit: {what}"):
             call()
@@ -267,7 +267,7 @@ def test_flags_about_beams_are_refused_by_their_names(flag, name):
     check(Asked(flags, [run]))
     with pytest.raises(UserError, match=f"^--{name}: .* run/model.ckpt-1 is a kermit"):
         check(Asked(flags | flag, [run]))
-    with pytest.raises(UserError, match=r"^--alignments_file: .* is a kermit, which does not show what it attends to"):
+    with pytest.raises(UserError, match=r"^--alignments_file: .* is a kermit, which does not expose its attention"):
         check(Asked(flags | {"alignments_file": "links"}, [run]))
 
 

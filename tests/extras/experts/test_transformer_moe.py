@@ -113,7 +113,7 @@ def test_bad_settings(changes, message):
 def test_experts_without_lora_are_named(caplog):
     mixed = "ffn_layer=dense_relu_dense/local_moe"
     model = small("transformer", f",{mixed},lora_rank=2")
-    assert "LoRA: experts (ffn_layer=local_moe)" in caplog.text
+    assert "experts (ffn_layer=local_moe)" in caplog.text
     assert not [path for path in names_of_trained(model) if "encoder_1/feed_forward" in path]
 
 

@@ -111,7 +111,7 @@ def test_embeddings_of_the_hidden_size_are_written_as_such(name):
 @pytest.mark.parametrize(
     "name, config, message",
     [
-        ("openai-gpt", _GPT | {"n_inner": 88}, "n_inner=88.*4 n_embd"),
+        ("openai-gpt", _GPT | {"n_inner": 88}, "n_inner=88.*4 . n_embd"),
         ("albert", SIZES | {"num_hidden_groups": 6}, "num_hidden_groups=6.*from 1 to 5"),
         ("albert", SIZES | {"inner_group_num": 3}, "inner_group_num=3.*1"),
         ("electra", SIZES | {"summary_type": "last"}, "summary_type=last.*first"),

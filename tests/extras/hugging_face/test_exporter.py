@@ -42,7 +42,7 @@ def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
     search = json.loads((made / "hugging_face" / "generation_config.json").read_text())
     assert (search["num_beams"], search["length_penalty"]) == (3, 1.0)
     again = call_command(*command)
-    assert again.status == 2 and "holds files already" in again.stderr
+    assert again.status == 2 and "already contains files" in again.stderr
 
 
 @pytest.mark.slow

@@ -226,11 +226,11 @@ WRONG = {
     "a large beam": ({"text": "a", "beam_size": 1000}, "beam_size=1000: expected a whole number from 1 to 32"),
     "a negative alpha": ({"text": "a", "alpha": -1}, "alpha=-1: expected a number from 0 to 5"),
     "a long text": ({"text": "a" * 100_000}, "text: 100,000 characters. Expected at most 10,000"),
-    "a long prefix": ({"text": "a", "prefix": "b" * 500}, "its prefix has 500 ids"),
-    "a long prefix of ids": ({"text": "a", "prefix": [5] * 150}, "its prefix has 150 ids"),
+    "a long prefix": ({"text": "a", "prefix": "b" * 500}, "prefix has 500 ids"),
+    "a long prefix of ids": ({"text": "a", "prefix": [5] * 150}, "prefix has 150 ids"),
     "an id outside the vocabulary": ({"text": "a", "prefix": [5, 10**6]}, "prefix: id 1000000 is outside"),
     "a prefix with EOS": ({"text": "a", "prefix": [5, 1]}, "prefix: id 1 is EOS"),
-    "a prefix of texts": ({"text": "a", "prefix": ["b"]}, "prefix: ['b']: expected a text, or a list of ids"),
+    "a prefix of texts": ({"text": "a", "prefix": ["b"]}, "prefix: ['b']: expected a text or a list of ids"),
 }  # fmt: skip
 
 

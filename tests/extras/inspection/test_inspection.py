@@ -200,7 +200,7 @@ def test_the_numbers_of_batches_by_hand():
     assert [line.split() for line in text.splitlines()[1:]] == [
         ["of", "2", "batches", "inputs", "(en)", "targets", "(de)", "both"], ["fill", "100.0%", "82.4%", "88.5%"],
         ["tokens", "per", "batch", "9", "14", "23"], ["smallest", "width", "3", "5"], ["largest", "width", "3", "6"],
-        ["rows", "per", "batch:", "3", "(2", "to", "4);", "shapes", "that", "differ:", "2"],
+        ["rows", "per", "batch:", "3", "(2", "to", "4);", "distinct", "shapes:", "2"],
         ["a", "pass", "over", "the", "data:", "about", "4", "batches,", "2", "steps", "of", "2", "batches"],
     ]  # fmt: skip
     assert "batch_size=36 " in text.splitlines()[0] and "the set" in text.splitlines()[0]

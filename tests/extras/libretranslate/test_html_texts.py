@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+pytest.importorskip("t2t_lite.extras.serving")
 from t2t_lite.extras.libretranslate.html_texts import HTMLTexts
 from t2t_lite.extras.serving.refusals import Refusal
 

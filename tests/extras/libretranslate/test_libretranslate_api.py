@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+pytest.importorskip("t2t_lite.extras.serving")
 from t2t_lite.errors import UserError
 from t2t_lite.extras.libretranslate import in_t2t_server, libretranslate_api
 from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, TextLines

@@ -162,5 +162,5 @@ def test_the_lanes_of_a_run_are_counted_and_stay():
     assert lanes_of(two, 3, {"batches_a_step": 6}, "run") == 6
     with pytest.raises(UserError, match=r"^run: .*5 -> 6 \(2 replicas x gradient_accumulation_steps=3\).*Expected 5"):
         lanes_of(two, 3, {"batches_a_step": 5}, "run")
-    with pytest.raises(UserError, match=r"^TF_CONFIG: .*state.*Expected one machine"):
+    with pytest.raises(UserError, match=r"^TF_CONFIG: .*state.*Expected a single machine"):
         lanes_of(machines, 1, None, "run")

@@ -65,7 +65,7 @@ def test_brackets(name):
         ("", 0, 1, "blank"),
         (None, 1, 0, "not a tree"),
         (parse_tree("(S (NN a))"), 1, 0, "1 word,.* 2$"),
-        (parse_tree("(S (NN a) (NN c))"), 1, 0, "'c' is 'b' in the gold"),
+        (parse_tree("(S (NN a) (NN c))"), 1, 0, "'c' where the gold tree has 'b'"),
     ],
 )
 def test_what_cannot_be_compared_is_counted_and_left_out(predicted, errors, skipped, words):

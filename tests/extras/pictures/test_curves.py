@@ -99,7 +99,7 @@ def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(UserError, match=r"train.log: no such file"):
         curves.draw_curves([str(tmp_path)], str(tmp_path / "x.png"))
     run = write_log(tmp_path / "run", {"event": "start", "step": 0})
-    with pytest.raises(UserError, match="no step is logged"):
+    with pytest.raises(UserError, match="does not have any steps"):
         curves.draw_curves([run], str(tmp_path / "x.png"))
 
 

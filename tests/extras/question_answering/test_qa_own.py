@@ -68,7 +68,7 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
     context = "Ada was born in London. She met Charles, who built engines, in 1833."
     asked = [*QUESTIONS, ("long", "What?", [(0, context)])]
     problem = generated(tmp_path, squad(*asked), sequence_length=30)
-    assert removed_of(problem, tmp_path) == {"answers that no window holds": 1}
+    assert removed_of(problem, tmp_path) == {"answers that do not fit into a window": 1}
 
 
 def test_windows_leave_no_gaps_whatever_the_stride():

@@ -126,7 +126,7 @@ def test_a_failed_run_stops_there_and_continues_next_time(quickstart, tmp_path, 
     assert found == stays  # 2: the user's mistake, of which the command has told
     assert calls[-1] == failing
     assert err.startswith(f"t2t-quickstart: error: stopped at {failing}") and err.count("\n") == 1
-    assert "Run it again" in err
+    assert "again to continue" in err
     assert not lines[-1].startswith("quickstart: test BLEU")
     (tmp_path / f"{failing}-fails").unlink()
     found, lines, err, calls = quickstart()

@@ -71,7 +71,7 @@ def test_fine_tuning(made, call_command, tmp_path):
     assert_user_error_last(in_place, "--warm_start_from", "another --output_dir")
     tuned = call_command(*train, "--output_dir=tuned", f"--warm_start_from={made}/new", small, "--train_steps=2")
     assert tuned.status == 0, tuned
-    assert "started with the weights of" in tuned.stderr
+    assert "starting with the weights of" in tuned.stderr
     config = json.loads((tmp_path / "tuned" / "hparams.json").read_text())
     assert config["hparams"]["hidden_size"] == 16 and config["hparams"]["position_layout"] == "tensor2tensor"
     translator = Translator.load(str(tmp_path / "tuned"))
@@ -99,8 +99,8 @@ def assert_user_error_last(result, *words):
         (["--hparams=num_heads=3"], ["num_heads=3"]),
         (["--hparams=hidden=8"], ["'hidden'"]),
         (["--hparams_set=transformer_huge"], ["transformer_huge"]),
-        (["--output_dir=old"], ["old: holds files already", "new folder"]),
-        (["--problem=tag_own"], ["--problem: not with --from=tensor2tensor", "Leave it out"]),
+        (["--output_dir=old"], ["old: already contains files", "new folder"]),
+        (["--problem=tag_own"], ["--problem: not with --from=tensor2tensor", "Remove it"]),
     ],
 )
 def test_mistakes(made, call_command, assert_user_error, tmp_path, flags, words):

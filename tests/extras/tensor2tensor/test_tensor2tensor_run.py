@@ -150,7 +150,7 @@ def test_vocabularies_that_do_not_fit(tmp_path):
         imported(tmp_path, OldModel(), [str(larger)])
     with pytest.raises(UserError, match=r"--vocab=INPUTS\.subwords,TARGETS\.subwords"):
         imported(tmp_path, OldModel(target_rows=90))
-    with pytest.raises(UserError, match="holds files already"):
+    with pytest.raises(UserError, match="already contains files"):
         import_tensor2tensor(str(tmp_path / "old"), [str(larger)], str(tmp_path), languages=("en", "de"))
 
 

@@ -167,7 +167,7 @@ def test_mistakes(call_command, assert_user_error, add, folder, tmp_path):
     (folder / f"ende-{2**63}").unlink()
     assert not (tmp_path / "events").exists()
     add("ende-100", "eine Zeile\n")
-    assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100 has 1 line, ref.de has 2")
+    assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100 has 1 line, but ref.de has 2")
     add("ende-100", REFERENCE.replace("rote", "gr\udcfcne").encode("utf-8", "surrogateescape"))
     assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100, line 2", "not UTF-8")
     for text in ("ten", "9" * 6000, "١٠", "-1", "", "1 2"):

@@ -1,6 +1,5 @@
 """Added tokens in texts: the ids that Transformers 5.24 gives, in Python and in a graph, and where they stand."""
 # Nearest tests of: t2t_lite/text/published/published_encoder.py, t2t_lite/text/offsets.py
-# Nearest tests of: t2t_lite/text/offsets_graph.py
 
 import json
 import pathlib
@@ -9,37 +8,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.text import offsets, offsets_graph
+from t2t_lite.text import offsets
 from t2t_lite.text.published.published_encoder import AddedToken, as_settings, beyond, of_tokenizer_json, read_settings
 from t2t_lite.text.vocabulary_files import adopt, open_encoder, read_by
+from tests.text.added_tokens import ABC, ABCD, ADDED, COVID, E1, TEXTS, vocabulary
 from tests.text.published_samples import PIECES, write_byte_level, write_pieces
-
-COVID, E1, ABC, ABCD = range(len(PIECES), len(PIECES) + 4)
-PLAIN = {"special": False, "lstrip": False, "rstrip": False, "single_word": False}
-ADDED = [
-    PLAIN | {"content": "COVID", "normalized": True},
-    PLAIN | {"content": "[E1]", "normalized": False, "special": True},
-    PLAIN | {"content": "abc", "normalized": False},
-    PLAIN | {"content": "abcd", "normalized": False},  # begins like one before it
-]
-TEXTS = [
-    "the cafe",
-    "",
-    "COVID",
-    "thecovids [E1]the [e1]",
-    "abcABC a\u0301 covid [MASK]",
-    "the abcdabc",
-    "\ufdd0abc\ufdd0\ufdd1\ufdd2 \x00the",
-]
-
-
-def vocabulary(folder, write, **config):
-    path = write(folder)
-    first = len(PIECES) if path.endswith("txt") else len(json.loads(pathlib.Path(path).read_text()))
-    settings = {str(first + n): facts for n, facts in enumerate(ADDED)}
-    config = {"added_tokens_decoder": settings, **config}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    return path
 
 
 def published(encoder, text):
@@ -66,10 +39,6 @@ def test_a_graph_gives_the_same_and_where_they_stand(tmp_path, write):
     encoder = open_encoder(vocabulary(tmp_path, write))
     expected = [encoder.encode(text) for text in TEXTS]
     assert encoder.tf_encode(tf.constant(TEXTS)).to_list() == expected
-    ids, starts, ends = offsets_graph.encode_with_offsets(encoder, tf.constant(TEXTS))
-    spans = iter(zip(starts.numpy().tolist(), ends.numpy().tolist(), strict=True))
-    for text, row in zip(TEXTS, ids.to_list(), strict=True):
-        assert offsets.encode_with_offsets(encoder, text) == (row, [next(spans) for _ in row])
     at = TEXTS[3].index("[E1]")
     row, found = offsets.encode_with_offsets(encoder, TEXTS[3])
     assert found[encoder.pieces(row).index("[E1]")] == (at, at + 4)

@@ -124,11 +124,11 @@ def test_a_short_run_is_told_what_is_cut_and_what_it_does_not_reach():
 
     linear = "learning_rate_schedule=constant*linear_warmup*linear_decay"
     assert told(linear, 50) == [
-        "learning_rate_warmup_steps=1,000: is longer than the run of 50 steps, and is reduced to 49.",
-        "learning_rate_decay_steps=20,000: is longer than the run of 50 steps, and is reduced to 50.",
+        "learning_rate_warmup_steps=1,000 is longer than the run of 50 steps, and is reduced to 49.",
+        "learning_rate_decay_steps=20,000 is longer than the run of 50 steps, and is reduced to 50.",
     ]
     assert told("", 50) == [
-        "learning_rate_warmup_steps=1,000: is longer than the run of 50 steps, which ends at 5.0% of the highest "
+        "learning_rate_warmup_steps=1,000 is longer than the run of 50 steps, which ends at 5.0% of the highest "
         "learning rate. Train longer, or lower it."
     ]
     assert told("", 1000) == told(linear, 20_000) == told("learning_rate_schedule=constant", 50) == []

@@ -7,8 +7,8 @@ import pytest
 
 from t2t_lite.bin import t2t_trainer
 from t2t_lite.errors import UserError
+from t2t_lite.extras.seeds.repeated_seeds import as_text, summarize, train_seeds
 from t2t_lite.runs.log import RunLog
-from t2t_lite.training.repeated_seeds import as_text, summarize, train_seeds
 from tests.training.runs import PROBLEM, SIZES, assert_same, checkpoints, log, state
 
 METRICS = ("loss", "perplexity", "token_accuracy")

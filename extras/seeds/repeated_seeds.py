@@ -1,4 +1,4 @@
-"""Runs that differ only in their random seed, with the mean and the spread of their best evaluations."""
+"""Trains several runs that differ only in their random seed, and summarizes their best evaluations."""
 
 import gc
 import os
@@ -16,31 +16,31 @@ SUMMARY = "seeds.json"
 
 
 def train_seeds(seeds, output_dir, train):
-    """Trains one run after the other in `<output_dir>/seed_<n>`, and writes `<output_dir>/seeds.json`.
+    """Trains one run per seed in `<output_dir>/seed_<n>`, and writes `<output_dir>/seeds.json`.
 
-    A second call continues: runs that have finished are not trained again.
+    A second call continues where the first stopped; finished runs are not trained again.
 
     Args:
         seeds: list of int, at least two.
         output_dir: str.
-        train: function of (output_dir, random_seed), which trains a run with evaluations and returns how it ended, see
-            `Trainer.ended_by`. After "signal" no further run starts.
+        train: function of (output_dir, random_seed) that trains a run with evaluations and returns `Trainer.ended_by`.
+            After "signal", no further run starts.
 
     Returns:
-        dict, see `summarize`; None after a signal.
+        The dict from `summarize`, or None after a signal.
     """
     check_kinds(output_dir, [re.escape(SUMMARY)], ["seed_[0-9]+"])
     for seed in seeds:
         if train(folder_of(output_dir, seed), seed) == "signal":
             return None
-        gc.collect()  # frees the model's memory for the next one
+        gc.collect()  # frees the model's memory before the next run
     summary = summarize({seed: folder_of(output_dir, seed) for seed in seeds})
     write_json(os.path.join(output_dir, SUMMARY), summary)
     return summary
 
 
 def folder_of(output_dir, seed):
-    """Returns the path of the run with this seed."""
+    """Returns the path of the run with a seed."""
     return os.path.join(output_dir, f"seed_{seed}")
 
 
@@ -48,12 +48,12 @@ def summarize(output_dirs):
     """Summarizes runs by the evaluation of each run's best model, or by the last evaluation if no model was kept.
 
     Args:
-        output_dirs: {seed: output_dir}, of at least two runs that have been evaluated.
+        output_dirs: {seed: output_dir} for at least two runs that have been evaluated.
 
     Returns:
-        {"runs": a list of {"random_seed", "step", and metrics}, one per run, "mean": {metric: float},
-        "standard_deviation": {metric: float}}, for the metrics that all runs have; the deviation is that of a sample,
-        with n - 1.
+        {"runs": a list with {"random_seed", "step", and metrics} for each run, "mean": {metric: float},
+        "standard_deviation": {metric: float}}. Means and deviations are for the metrics that all runs have. The
+        deviation is the sample standard deviation (n - 1).
     """
     found = {seed: _best_evaluation(path) for seed, path in output_dirs.items()}
     metrics = [metrics for _, metrics in found.values()]
@@ -66,7 +66,7 @@ def summarize(output_dirs):
 
 
 def as_text(summary):
-    """Returns the table of a `summarize`."""
+    """Formats a summary from `summarize` as a table."""
     names = [*summary["mean"]]
     rows = [["random_seed", "step", *names]]
     for run in summary["runs"]:
@@ -77,7 +77,7 @@ def as_text(summary):
 
 
 def _best_evaluation(output_dir):
-    """Returns (step, {metric: float}) of the model in best/, or of the last evaluation."""
+    """Returns (step, {metric: float}) for the model in best/, or for the last evaluation."""
     evaluations, best = dict(history(RunLog(output_dir))), best_checkpoint(output_dir)
     step = checkpoint_step(best) if best else max(evaluations)
     return step, evaluations[step]
