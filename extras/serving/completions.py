@@ -73,12 +73,14 @@ class Completions:
         except BaseException:
             release()
             raise
-        has_ended = lambda: time.monotonic() > self._end  # noqa: E731
-        return Completion(generator, request, prompts, name, is_abandoned, release, has_ended)
+        return Completion(generator, request, prompts, name, is_abandoned, release, self._must_end)
 
     def end(self):
         """Ends open completions after a grace period."""
         self._end = time.monotonic() + _LAST_SECONDS
+
+    def _must_end(self):
+        return time.monotonic() > self._end
 
 
 class Completion:
