@@ -104,6 +104,7 @@ class Registries:
     feed_forwards = Registry("feed-forward layers")
     families = Registry("families", one_per_module=True)
     vocabularies = Registry("vocabularies", one_per_module=True)
+    folder_parts = Registry("folder parts", one_per_module=True)
     encoders = Registry("encoders", one_per_module=True)
     export_formats = Registry("export formats", one_per_module=True)
     export_files = Registry("export files", one_per_module=True)
@@ -122,6 +123,8 @@ register_pattern = Registries.patterns.register  # for attention: a `t2t_lite.la
 register_feed_forward = Registries.feed_forwards.register  # a layer with the call of `t2t_lite.layers.FeedForward`
 register_family = Registries.families.register  # a function that returns a `t2t_lite.extras.hugging_face.family.Family`
 register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.extras.hugging_face.published_vocabulary`
+# files in a Hugging Face folder beside the model's: see `t2t_lite.extras.hugging_face.encoders`
+register_folder_part = Registries.folder_parts.register
 # a TextEncoder, by the kind of its file: `t2t_lite.text.vocabulary_files`
 register_encoder = Registries.encoders.register
 register_export_format = Registries.export_formats.register  # see `t2t_lite.export.formats`

@@ -19,6 +19,7 @@ _PACKAGES = {  # {kind: (package of the built-in entries, or "" if only extras h
     "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
     "families": ("", "register_family"),
     "vocabularies": ("", "register_vocabulary"),
+    "folder parts": ("", "register_folder_part"),
     "encoders": ("t2t_lite.text.published", "register_encoder"),
     "export formats": ("", "register_export_format"),
     "export files": ("t2t_lite.export", "register_export_file"),
