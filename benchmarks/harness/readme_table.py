@@ -18,7 +18,7 @@ SPEED_ROWS = (
         "CTranslate2",
     ),
 )
-# Synthetic sentences, which README describes with the quickstart; and a small treebank, which docs/results.md describes.
+# Synthetic sentences, which README describes with the quickstart, and a small treebank, which docs/results.md has.
 _NOT_SHOWN = {"phrasebook", "parsing_gum"}
 _HEAD = "| measured | model | on | result |"
 _SIGNATURE = re.compile(r" `(nrefs:[^`]*)`")
