@@ -8,7 +8,7 @@ from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
 from t2t_lite.decoding.command.flag_checks import FEATURES_FLAGS
 from t2t_lite.errors import UserError
-from t2t_lite.settings.ranges import JOINS, POOLINGS
+from t2t_lite.settings.ranges import ALL_POSITIONS, JOINS, POOLINGS
 
 
 def define_flags(flags):
@@ -72,8 +72,9 @@ def define_features_flags(flags):
                         "embeddings), last, second_to_last, last_four, all, or numbers separated by commas, where 0 "
                         "is the embeddings.")  # fmt: skip
     flags.DEFINE_enum("features_join", None, JOINS, "How several layers are combined into one array.")
-    flags.DEFINE_enum("features_pooling", None, POOLINGS, "Return one vector per text: the mean of all positions, or "
-                      "the first position. Default: a vector for every position.")  # fmt: skip
+    flags.DEFINE_enum("features_pooling", None, [*POOLINGS, ALL_POSITIONS], "Return one vector per text: the mean or "
+                      "the maximum of all positions, or the first position; none: a vector for every position. "
+                      "Default: the model's features_pooling.")  # fmt: skip
 
 
 def features_options(flags):

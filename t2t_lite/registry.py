@@ -104,12 +104,14 @@ class Registries:
     feed_forwards = Registry("feed-forward layers")
     families = Registry("families", one_per_module=True)
     vocabularies = Registry("vocabularies", one_per_module=True)
+    folder_parts = Registry("folder parts", one_per_module=True)
     encoders = Registry("encoders", one_per_module=True)
     export_formats = Registry("export formats", one_per_module=True)
     export_files = Registry("export files", one_per_module=True)
     self_attentions = Registry("self-attention layers")
     tellers = Registry("tellers")
     batches = Registry("batches")
+    catalogs = Registry("catalogs", one_per_module=True)
 
 
 register_problem = Registries.problems.register
@@ -121,6 +123,8 @@ register_pattern = Registries.patterns.register  # for attention: a `t2t_lite.la
 register_feed_forward = Registries.feed_forwards.register  # a layer with the call of `t2t_lite.layers.FeedForward`
 register_family = Registries.families.register  # a function that returns a `t2t_lite.extras.hugging_face.family.Family`
 register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.extras.hugging_face.published_vocabulary`
+# files in a Hugging Face folder beside the model's: see `t2t_lite.extras.hugging_face.encoders`
+register_folder_part = Registries.folder_parts.register
 # a TextEncoder, by the kind of its file: `t2t_lite.text.vocabulary_files`
 register_encoder = Registries.encoders.register
 register_export_format = Registries.export_formats.register  # see `t2t_lite.export.formats`
@@ -128,6 +132,7 @@ register_export_file = Registries.export_files.register  # see `t2t_lite.export.
 register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
 register_teller = Registries.tellers.register  # a `Teller`, for values that a model reports in addition to its output
 register_batches = Registries.batches.register  # the batches of a run: a `t2t_lite.data.example_batches.ExampleBatches`
+register_catalog = Registries.catalogs.register  # by a file's extension: a `t2t_lite.corpora.catalogs.Catalog`
 task = Registries.tasks.get  # the `Task` subclass with a name; raises `UnknownName`
 teller = Registries.tellers.get  # the `Teller` subclass with a name
 check_model = Registries.models.check  # raises `UnknownName`; does not import the model, which needs Keras

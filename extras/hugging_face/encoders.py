@@ -1,4 +1,10 @@
-"""Imports and exports encoders (BERT, its relatives and XLNet) as Hugging Face folders."""
+"""Imports and exports encoders (BERT, its relatives and XLNet) as Hugging Face folders.
+
+A folder may also hold files of other packages, such as those of sentence-transformers. Each kind is registered as a
+class without arguments, `@registry.register_folder_part("name")`. Its method `read(folder, family, vocabulary, most)`
+returns {argument of our model: value}. Its method `written(family, predictor)` returns an object with the attributes
+`title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
+"""
 
 import logging
 
@@ -11,6 +17,7 @@ from t2t_lite.extras.hugging_face.family import check, hparams_of, only
 from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
 from t2t_lite.extras.hugging_face.named_weights import NEVER
 from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
+from t2t_lite.registry import Registries
 from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
@@ -66,7 +73,10 @@ def import_encoder(family, path, config, output_dir, problem=""):
             arguments["max_position"] = config["max_position_embeddings"] - first_position
             weights.drop_rows(f"{family.weights['position']}.weight", first_position)
             hparams = hparams.override_from_dict({"max_length": arguments["max_position"] - 1})
-        remembered = _remembered(path, config, head, hparams.max_length, settings)
+        for part in _folder_parts():
+            arguments |= part.read(path, family, vocabulary, arguments.get("max_position"))
+        labels = _labels(path, config) if head in ("class", "tag") else []
+        remembered = remembered_values(head, labels, hparams.max_length, settings)
         hparams = hparams_of(arguments, family.model, hparams)
         return write_imported_run(
             output_dir,
@@ -77,6 +87,10 @@ def import_encoder(family, path, config, output_dir, problem=""):
             hparams_set=family.hparams_set,
             fill=lambda model: weights.fill(model, table, vocabulary.ids, config["vocab_size"]),
         )
+
+
+def _folder_parts():
+    return [Registries.folder_parts.get(name)() for name in Registries.folder_parts.names()]
 
 
 def _head(family, path, config):
@@ -146,8 +160,15 @@ def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
     return requested or possible[0]
 
 
-def _remembered(path, config, head, longest, settings):
-    """Returns the settings that the run's problem stores with its vocabulary."""
+def remembered_values(head, labels, longest, settings):
+    """Returns the settings that the run's problem stores with its vocabulary, {name: value}.
+
+    Args:
+        head: str, the head of our model, or None.
+        labels: list of str, the classes or tags.
+        longest: int, the most ids of a row.
+        settings: {name: Setting} of the problem.
+    """
     values = {
         "sequence_length": longest,
         "mask_rate": 0.15,
@@ -155,7 +176,7 @@ def _remembered(path, config, head, longest, settings):
         "label_range": [0.0, 1.0],  # predictions are positions in this range, so 0 to 1 keeps them unchanged
     }
     if head in ("class", "tag"):
-        values |= dict.fromkeys(("class_labels", "tags"), _labels(path, config))
+        values |= dict.fromkeys(("class_labels", "tags"), labels)
     if head == "span":
         values |= {"sequence_length": min(settings["sequence_length"].default, longest)}
         values |= {"doc_stride": settings["doc_stride"].default}
@@ -168,7 +189,8 @@ def encoder_folder(family, predictor):
     The head determines the foreign class: masked words (with or without sentence pairs), classes, a number, tags or
     spans. The vocabulary's files and ids are kept, and the logits are the same. If our model puts a zero vector before
     each text (`first_id=0`) or after it (`last_id=0`), the exported embedding of the first or last special token is
-    zero, and the exported model never predicts this token.
+    zero, and the exported model never predicts this token. If the folder also holds files of other packages, a head of
+    masked words is left out.
 
     Args:
         family: Family.
@@ -191,11 +213,12 @@ def encoder_folder(family, predictor):
             f"{vocabulary.path}: a token for padding, the end or unknown text is missing. Expected the vocabulary of a "
             "published encoder."
         )
+    parts = [part for part in (kind.written(family, predictor) for kind in _folder_parts()) if part]
     own_id = model.config[family.row_id]
     if own_id not in (0, first_id):
         raise UserError(f"{family.row_id}={own_id}: expected 0, or {first_id}, the id of {first_token}.")
     first_position = family.first_position(ids[PAD_ID])
-    end, table = _class(family, model)
+    end, table = class_of_head(family, model) if not parts or model.config["head"] != "masked_lm" else ("Model", {})
     table = family.weights | table
     tensors = named_weights.state(named_weights.parts(model, table, family.is_transposed), ids)
     if "position" in table:
@@ -203,7 +226,7 @@ def encoder_folder(family, predictor):
         tensors[positions] = np.pad(tensors[positions], [(first_position, 0), (0, 0)])
     if own_id == 0:
         tensors[f"{table['embedding']}.weight"][ids[first_id]] = 0
-        if model.config["head"] == "masked_lm":
+        if "embedding.bias" in table:
             tensors[table["embedding.bias"]][ids[first_id]] = NEVER
     tensors = {name: array(model.config) for name, array in family.constants.items()} | tensors
     if model.config["head"] == "real":  # our model predicts a share: 0 is the lowest number, 1 the highest
@@ -212,17 +235,21 @@ def encoder_folder(family, predictor):
         tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width
         tensors[f"{name}.bias"] = tensors[f"{name}.bias"] * width + np.float32(numbers.lowest)
     facts = {**_facts(predictor, vocabulary), "max_position_embeddings": model.config["max_position"] + first_position}
-    return Folder(
+    folder = Folder(
         title="An encoder for Hugging Face Transformers",
-        use=_USE.format(auto=f"AutoModel{end}"),
+        use=_USE.format(auto=f"AutoModel{end.removeprefix('Model')}"),
         config=family.written(model.config, family.class_prefix + end, facts),
         tokenizer=_tokenizer_config(predictor, vocabulary) | family.tokenizer,
         tensors=tensors,
         contents=vocabulary.contents,
     )
+    for part in parts:
+        contents = folder.contents | part.contents
+        folder = folder._replace(title=part.title, use=part.use, library=part.library, contents=contents)
+    return folder
 
 
-def _class(family, model):
+def class_of_head(family, model):
     """Returns (suffix of the foreign class name, table of the head's weights) for a model."""
     head = model.config["head"]
     ends = [end for end, (ours, _) in family.heads.items() if ours == _HEAD_THERE.get(head, head)]

@@ -245,7 +245,9 @@ class Family(NamedTuple):
         options = {name: (False, True) if name.endswith("_bias") else (v,) for name, v in self.options.items()}
         head_size = config["hidden_size"] // config["num_heads"]
         sizes = dict.fromkeys(("key_dim", "value_dim"), (None, head_size))
-        return {**sizes, "attention_bias": (False, True), **values, **options, **self.limits(config)}
+        # What features are by default does not change the model: see `encoders.encoder_folder`.
+        features = dict.fromkeys(("features_pooling", "features_normalized", "features_length"))
+        return {**sizes, **features, "attention_bias": (False, True), **values, **options, **self.limits(config)}
 
 
 def _is_of(kind, encoder):

@@ -33,8 +33,9 @@ class Folder(NamedTuple):
         use: str, instructions for use in README.md, in Markdown.
         config, tokenizer: dict, contents of `config.json` and `tokenizer_config.json`.
         tensors: {name: float32 array}.
-        contents: {name of another file: bytes, or a JSON value}.
+        contents: {path of another file in the folder: bytes, or a JSON value}.
         rows: {title: text}, additional rows of the table in README.md.
+        library: str, the Hub's name of the package that loads the folder.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Folder(NamedTuple):
     tensors: dict
     contents: dict
     rows: dict = {}  # noqa: RUF012
+    library: str = "transformers"
 
     def write(self, path, answerer, license, command):
         """Writes the folder, which appears only when everything is written.
@@ -62,7 +64,7 @@ class Folder(NamedTuple):
         added = added_files(
             answerer,
             title=self.title,
-            library="transformers",
+            library=self.library,
             body=self.use,
             license=license,
             command=command,

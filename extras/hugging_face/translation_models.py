@@ -70,7 +70,7 @@ def import_translation_model(family, path, config, output_dir, languages=()):
         if sinusoids := _sinusoids_of(weights.take, names, (longest, config["d_model"])):
             layout, epsilon, scale = sinusoids
             arguments |= {"position": "sinusoidal", "position_layout": layout, "norm_epsilon": epsilon}
-            table = _without_positions(family)
+            table = without_positions(family)
         else:
             arguments |= {"position": "learned", "max_position": longest, "norm_epsilon": EPSILON}
 
@@ -222,9 +222,8 @@ def translation_tensors(family, model):
     Foreign decoding starts from the embedding of padding, which is zero. If the softmax shares this row, a bias of -100
     replaces the logit of padding. Tied matrices occur only once.
     """
-    config, scale = model.config, stream_scale(model.config["norm_epsilon"])
-    position_names = _position_names(family)
-    order = np.arange(config["hidden_size"]) if position_names else _hidden_order(config)
+    config, scale, position_names = model.config, stream_scale(model.config["norm_epsilon"]), _position_names(family)
+    order, factor = conversion(family, model)
     source, target = (rows(embedding)[:, order] for embedding in (model.input_embedding, model.target_embedding))
     source[0] = target[0] = 0
     if shares_embeddings(config):
@@ -239,10 +238,26 @@ def translation_tensors(family, model):
 
     def change(part, array):
         array = array if part.feature_axis is None else np.take(array, order, axis=part.feature_axis)
-        return array * _factor(model, part, scale)
+        return array * factor(part)
 
-    parts = named_weights.parts(model, _without_positions(family), family.is_transposed)
+    parts = named_weights.parts(model, without_positions(family), family.is_transposed)
     return tensors | named_weights.state(parts, change=change)
+
+
+def conversion(family, model):
+    """Returns how weights of a Transformer differ in a family's model.
+
+    Args:
+        family: Family.
+        model: Transformer.
+
+    Returns:
+        (int array, for each of the foreign hidden features the index of ours; function of a WeightPart that returns
+        the factor of the foreign weight).
+    """
+    scale = stream_scale(model.config["norm_epsilon"])
+    order = np.arange(model.config["hidden_size"]) if _position_names(family) else _hidden_order(model.config)
+    return order, lambda part: _factor(model, part, scale)
 
 
 def _logits_bias(model):
@@ -266,7 +281,8 @@ def _position_names(family):
     return {side: f"{name}.weight" for side, name in names.items() if name}
 
 
-def _without_positions(family):
+def without_positions(family):
+    """Returns the part {path: name} of a family's weights that are not tables of positions."""
     return {path: name for path, name in family.weights.items() if not path.endswith("_position")}
 
 

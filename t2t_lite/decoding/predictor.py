@@ -15,13 +15,14 @@ from t2t_lite.decoding.texts import check_text, in_batches
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
 from t2t_lite.errors import UserError, counted
 from t2t_lite.models.outputs import named_outputs
-from t2t_lite.settings.ranges import DECODE_BATCH, JOINS, POOLINGS, Range, typed_value
+from t2t_lite.settings.ranges import ALL_POSITIONS, DECODE_BATCH, JOINS, POOLINGS, Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading
 from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.tasks.task import check_answered_by
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _CUT, _SPLIT = "long texts are truncated, not split.", "long texts are read in parts, not truncated."
+_SMALLEST = 1e-12  # the least divisor of a vector that is normalized, as in PyTorch
 _SHORTEST = 4  # minimum ids of a row: one id from each text of a pair, and two end ids
 # {word: function of the number of states that returns indices}; state 0 is the embeddings, state n the output of layer
 # n.
@@ -51,6 +52,8 @@ class RowReader(Reader):
         if max_length is not None:
             name = "max_input_size" if as_flags else "max_length"
             limit = typed_value(name, max_length, int, Range(_SHORTEST, limit))
+        elif whole:
+            limit = predictor.features_length
         super().__init__(predictor, limit, long_input or next(iter(choices), "split"), as_flags)
         if long_input not in (None, *choices):
             raise UserError(f"{self.argument}={long_input}: {_CUT if 'truncate' in choices else _SPLIT} Remove it.")
@@ -86,6 +89,7 @@ class Predictor(Answerer):
         labels: list of str, the classes or tags, or [].
         num_texts: int, the number of texts in a row.
         max_input_length: int, the most ids of a row.
+        features_length: int, the most ids of a row that `features` reads by default.
         probabilities: tf.function, int32 [B, S] -> float32, the scores of the task's subclass (see
             `EncoderTask.scores`): probabilities of classes [B, C] or tags [B, S, C]; for numbers [B, 1], positions
             between the lowest and the highest number; for answers [B, 2, 1 + S], logits of the first and of the last
@@ -105,6 +109,8 @@ class Predictor(Answerer):
         self.task = registry.task_of(problem)(problem, self.encoders)
         self.search_history = {}  # no answer depends on earlier answers: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
+        own_length = (getattr(model, "config", None) or {}).get("features_length")
+        self.features_length = min(own_length or self.max_input_length, self.max_input_length)
         self.labels = list(self.task.labels)
         self.num_texts = self.task.num_texts
         self.probabilities = tf.function(self._traced, input_signature=[_IDS], autograph=False)
@@ -194,6 +200,7 @@ class Predictor(Answerer):
         layers: str | list[int] = "last",
         join: str | None = None,
         pooling: str | None = None,
+        normalize: bool | None = None,
         batch_size: int = 32,
         max_length: int | None = None,
         long_input: str | None = None,
@@ -206,19 +213,25 @@ class Predictor(Answerer):
             layers: "first" (the embeddings), "last", "second_to_last", "last_four", "all" (every layer's output, not
                 the embeddings), or a list of int: 0 is the embeddings, n the output of layer n.
             join: "sum" or "concat", the way to combine several layers.
-            pooling: "mean" of all positions, "first" (the position before the text), or None for all positions.
-            batch_size, max_length, long_input, on_progress: see `predict`.
+            pooling: "mean" or "max" of all positions, "first" (the position before the text), or "none" for all
+                positions. None selects the model's own pooling, such as that of an imported sentence encoder, or
+                "none" if it has no pooling.
+            normalize: bool, whether to divide each vector by its length. None normalizes only if `pooling` is None and
+                the model's own pooling includes normalization.
+            max_length: int, the most ids of a row. Defaults to `features_length`.
+            batch_size, long_input, on_progress: see `predict`.
 
         Returns:
-            A list of one float32 array per text: [n] with `pooling`, or else [positions, n]; the positions are the
+            A list of one float32 array per text: [n] with a pooling, or else [positions, n]; the positions are the
             first one ([CLS]), the pieces and the ends of texts ([SEP]). The end of a long text is dropped.
 
         Raises:
             UserError: an unknown argument, or a model that does not expose hidden states.
         """
-        choice = repr((layers, join, pooling))
+        pooling, normalize = features_pooling(self.model, pooling, normalize)
+        choice = repr((layers, join, pooling, normalize))
         if choice not in self._traced_features:
-            function = features_of(self.model, layers, join, pooling)
+            function = features_of(self.model, layers, join, pooling or ALL_POSITIONS, normalize)
             self._traced_features[choice] = tf.function(function, input_signature=[_IDS], autograph=False)
         readings = self.reader(max_length, long_input=long_input, whole=True).read_all(texts)
         found = self._batched(readings, batch_size, self._traced_features[choice], on_progress)
@@ -237,9 +250,9 @@ class Predictor(Answerer):
         Raises:
             UserError: see `predict` and `fill_mask`.
         """
-        longest = self.max_input_length
+        longest = self.features_length if whole else self.max_input_length
         if max_length is not None:
-            longest = typed_value("max_length", max_length, int, Range(_SHORTEST, longest))
+            longest = typed_value("max_length", max_length, int, Range(_SHORTEST, self.max_input_length))
         return (self.task.whole if whole else self.task.read)(text, longest)
 
     def reader(
@@ -311,12 +324,34 @@ def has_hidden_states(model):
     return callable(encode) and "return_hidden_states" in inspect.signature(encode).parameters
 
 
-def features_of(model, layers="last", join=None, pooling=None):
+def features_pooling(model, pooling=None, normalize=None):
+    """Returns (pooling, one of `POOLINGS` or None for all positions; bool, whether vectors are normalized).
+
+    Args:
+        model: an encoder.
+        pooling, normalize: see `Predictor.features`.
+
+    Raises:
+        UserError: the pooling is unknown, or there is none, and vectors are to be normalized.
+    """
+    own = getattr(model, "config", None) or {}
+    if pooling is None:
+        pooling = own.get("features_pooling", ALL_POSITIONS)
+        if normalize is None:
+            normalize = pooling != ALL_POSITIONS and own.get("features_normalized", False)
+    if pooling not in (ALL_POSITIONS, *POOLINGS):
+        raise UserError(f"pooling={pooling!r}: expected {', '.join(POOLINGS)}, {ALL_POSITIONS} or None.")
+    if normalize and pooling == ALL_POSITIONS:
+        raise UserError(f"normalize=True: needs one vector for each text. Add pooling={POOLINGS[0]!r}, or remove it.")
+    return (None if pooling == ALL_POSITIONS else pooling), bool(normalize)
+
+
+def features_of(model, layers="last", join=None, pooling=None, normalize=None):
     """Returns a traceable function from ids to features.
 
     Args:
         model: an encoder, such as `TransformerEncoder`.
-        layers, join, pooling: see `Predictor.features`.
+        layers, join, pooling, normalize: see `Predictor.features`.
 
     Returns:
         A function: int32 [B, S], padded with 0 -> float32 [B, 1 + S, n], 0 where there is padding; with `pooling`
@@ -334,18 +369,26 @@ def features_of(model, layers="last", join=None, pooling=None):
         raise UserError(f"layers={layers!r}: expected {', '.join(LAYERS)}, or a list of numbers from 0 to {count - 1}.")
     if join not in JOINS and (join is not None or len(wanted) > 1):
         raise UserError(f"join={join!r}: expected {' or '.join(JOINS)} for {counted(len(wanted), 'layer')}.")
-    if pooling not in (None, *POOLINGS):
-        raise UserError(f"pooling={pooling!r}: expected {', '.join(POOLINGS)} or None.")
+    pooling, normalize = features_pooling(model, pooling, normalize)
 
     def features(ids):
         found = model.encode(ids, return_hidden_states=True)
         every = [*found["states"][:-1], found["hidden"]]  # the last state includes the final normalization, if any
         chosen = [tf.cast(every[i], tf.float32) for i in wanted]
         joined = tf.add_n(chosen) if join == "sum" else tf.concat(chosen, -1)
+        is_there = found["mask"][..., None]
+        if pooling is None:
+            return tf.where(is_there, joined, 0.0)
+        vectors = pooled(joined, is_there, ids)
+        return vectors / tf.maximum(tf.norm(vectors, axis=-1, keepdims=True), _SMALLEST) if normalize else vectors
+
+    def pooled(states, is_there, ids):
+        """[B, 1 + S, n] -> [B, n]."""
         if pooling == "first":
-            return model.of_row(joined, ids) if hasattr(model, "of_row") else joined[:, 0]
-        is_there = tf.cast(found["mask"], tf.float32)[..., None]
-        joined = joined * is_there
-        return joined if pooling is None else tf.reduce_sum(joined, 1) / tf.reduce_sum(is_there, 1)
+            return model.of_row(states, ids) if hasattr(model, "of_row") else states[:, 0]
+        if pooling == "max":
+            return tf.reduce_max(tf.where(is_there, states, -np.inf), 1)
+        count = tf.reduce_sum(tf.cast(is_there, tf.float32), 1)
+        return tf.reduce_sum(tf.where(is_there, states, 0.0), 1) / count
 
     return features

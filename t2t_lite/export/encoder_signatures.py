@@ -4,8 +4,9 @@ becomes U+FFFD, and long texts are truncated. Rows do not influence one another.
 
 import tensorflow as tf
 
-from t2t_lite.decoding.predictor import features_of, has_hidden_states
+from t2t_lite.decoding.predictor import features_of, features_pooling, has_hidden_states
 from t2t_lite.export.signatures import sample_texts
+from t2t_lite.settings.ranges import ALL_POSITIONS
 from t2t_lite.text.reading_graph import as_many
 
 _TABLE = """\
@@ -36,11 +37,12 @@ class EncoderSignatures:
         self._predictor, self._task = predictor, predictor.task
         self.max_input_length = self._task.export_length(max_input_length, predictor.max_input_length)
         self._settings = self._task.export_settings(**settings)
-        self._feature_settings = {"layers": layers, "join": join, "pooling": pooling}
+        pooling, normalize = features_pooling(predictor.model, pooling)
+        self._feature_settings = {"layers": layers, "join": join, "pooling": pooling, "normalize": normalize or None}
         self.settings = self._feature_settings | self._settings
         self._features = None
         if has_hidden_states(predictor.model) or [layers, join, pooling] != ["last", None, None]:
-            self._features = features_of(predictor.model, layers, join, pooling)
+            self._features = features_of(predictor.model, layers, join, pooling or ALL_POSITIONS, normalize)
 
     def functions(self):
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
@@ -65,6 +67,8 @@ class EncoderSignatures:
         With pooling, features are [batch, n], without lengths.
         """
         longest = self._task.features_length(self.max_input_length, self._predictor.max_input_length)
+        if self._predictor.features_length < self._predictor.max_input_length:  # the model has its own limit
+            longest = min(longest, self._predictor.features_length)
         ids, truncated = self._task.whole_rows(self._checked(texts), longest)
         outputs = {"features": self._features(ids), "truncated": truncated}
         lengths = 1 + tf.math.count_nonzero(ids, 1, dtype=tf.int32)

@@ -101,8 +101,10 @@ def write_folder(path, write):
 
 
 def write_file(folder, name, data):
-    """Writes bytes to a file in the local folder of `write_folder`."""
-    with open(os.path.join(folder, name), "wb") as file:
+    """Writes bytes to a file in the local folder of `write_folder`; creates the subfolder in `name`, if any."""
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
         file.write(data)
 
 

@@ -10,7 +10,7 @@ from t2t_lite.layers import ClassHead, Results, SpanHead
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.models.transformer_parts import TransformerModel, normalized
-from t2t_lite.settings.ranges import setting
+from t2t_lite.settings.ranges import ALL_POSITIONS, POOLINGS, setting
 from t2t_lite.text.vocabulary import EOS_ID
 
 HEADS = {  # {head: rank of the targets}
@@ -35,6 +35,17 @@ class EncoderModel(TransformerModel):
         "head": setting(
             "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,
             meaning="What is predicted: masked ids, a class, a tag for each position, a number or a span.",
+        ),
+        "features_pooling": setting(
+            ALL_POSITIONS, choices=(ALL_POSITIONS, *POOLINGS), argument="features_pooling",
+            meaning="How Predictor.features makes one vector of a text by default; none: it returns all positions.",
+        ),
+        "features_normalized": setting(
+            False, argument="features_normalized", meaning="Whether that vector is divided by its length.",
+        ),
+        "features_length": setting(
+            0, 0, 2**20, argument="features_length",
+            meaning="Ids of a text that Predictor.features reads by default; 0: as many as the model can.",
         ),
     }  # fmt: skip
 

@@ -14,6 +14,9 @@ _EMBEDDING = re.compile(
     r"^(?!.*softmax).*(embedding|position|(^|/)projection/)"
 )  # the projection maps embeddings to hidden_size
 _RANGE = re.compile(r"(.+_)([0-9]{1,9})-([0-9]{1,9})")
+# Kernels that `lora_targets` can name: the projections of attention, and both of feed-forward networks.
+TARGETS = ("query", "key", "value", "output", "filter")
+_PROJECTION = re.compile(r"(query|key|value|output)_projection")
 _LORA = re.compile(r"/lora_\w+_[ab]$")
 
 
@@ -78,26 +81,28 @@ def fine_tune(model, hparams):
 
     Args:
         model: keras.Model, whose weights may lack values. A model without weights before its first call is not changed.
-        hparams: HParams, of which frozen, lora_rank and lora_alpha are used.
+        hparams: HParams, of which frozen, lora_rank, lora_alpha and lora_targets are used.
 
     Raises:
         UserError: if the model lacks a part in `frozen` or layers for LoRA, nothing is left to train, or `lora_alpha`
-            is given without `lora_rank`.
+            or `lora_targets` is given without `lora_rank`.
     """
-    if hparams.lora_alpha and not hparams.lora_rank:
-        raise UserError(f"lora_alpha={hparams.lora_alpha:g} has no effect without lora_rank. Set, say, lora_rank=8.")
+    for name in ("lora_alpha", "lora_targets"):
+        if (value := getattr(hparams, name)) and not hparams.lora_rank:
+            shown = f"{value:g}" if isinstance(value, float) else value
+            raise UserError(f"{name}={shown} has no effect without lora_rank. Set, say, lora_rank=8.")
     if not model.weights:
         return
     frozen = _named(model, hparams.frozen) if hparams.frozen else []
     if hparams.lora_rank:
-        _add_lora(model, hparams.lora_rank, hparams.lora_alpha or None, frozen)
+        _add_lora(model, hparams.lora_rank, hparams.lora_alpha or None, frozen, hparams.lora_targets)
     if frozen:
         freeze(model, frozen)
     elif hparams.lora_rank:
         _freeze_all_but_heads(model)
 
 
-def enable_lora(model, rank, lora_alpha=None):
+def enable_lora(model, rank, lora_alpha=None, targets=""):
     """Adds LoRA to a built model: see `keras.layers.Dense.enable_lora`.
 
     Two small matrices are added to each kernel W of attention and feed-forward networks: W + (lora_alpha / rank) A B. B
@@ -109,11 +114,12 @@ def enable_lora(model, rank, lora_alpha=None):
         model: a built keras.Model.
         rank: int, r, the number of columns of A and rows of B.
         lora_alpha: float. Defaults to rank.
+        targets: str, the kernels with LoRA, such as "query/value", as in the hyperparameter `lora_targets`; "": all.
 
     Raises:
         UserError: if the model has no such layers, or all of them are frozen.
     """
-    _add_lora(model, rank, lora_alpha)
+    _add_lora(model, rank, lora_alpha, targets=targets)
     _freeze_all_but_heads(model)
 
 
@@ -166,8 +172,8 @@ def _freeze_all_but_heads(model):
     freeze(model, [w for w in parameters(model) if id(w) not in kept and not _LORA.search(w.path)])
 
 
-def _add_lora(model, rank, alpha, frozen=()):
-    """Adds LoRA to all kernels, except those in `frozen` and those frozen before."""
+def _add_lora(model, rank, alpha, frozen=(), targets=""):
+    """Adds LoRA to all kernels of the targets, except those in `frozen` and those frozen before."""
     layers = _lora_layers(model)
     if not layers:
         raise UserError(
@@ -177,6 +183,7 @@ def _add_lora(model, rank, alpha, frozen=()):
     for name in dict.fromkeys(getattr(part, "without_lora", None) for part in model._flatten_layers()):
         if name:
             _LOGGER.warning(f"LoRA is not added to {name}, which stay frozen")
+    layers = _targeted(layers, targets, type(model).__name__)
     frozen = {id(weight) for weight in frozen}
     layers = [layer for layer in layers if layer.trainable and id(layer._kernel) not in frozen]
     if not layers:
@@ -194,6 +201,24 @@ def _lora_layers(model):
     found = (part for stack in getattr(model, "stacks", dict)().values() for layer in stack.layers
              for part in layer._flatten_layers())  # fmt: skip
     return [part for part in dict.fromkeys(found) if isinstance(part, Dense)]
+
+
+def target_of(layer):
+    """Returns the word of `TARGETS` for a dense layer of a stack."""
+    found = _PROJECTION.fullmatch(layer.name)
+    return found[1] if found else "filter"
+
+
+def _targeted(layers, targets, name):
+    """Returns the layers that `lora_targets` names. Raises `UserError` for unknown words or kernels that lack."""
+    words = [word.strip() for word in targets.split("/")] if targets else TARGETS
+    expected = f"Expected, with / between them, {', '.join(TARGETS)}."
+    for word in words:
+        if word not in TARGETS:
+            raise UserError(f"lora_targets={targets}: {nearest(word, TARGETS, end=' ')}{expected}")
+        if targets and not any(target_of(layer) == word for layer in layers):
+            raise UserError(f"lora_targets={targets}: the model {name} has no kernel of {word}. {expected}")
+    return [layer for layer in layers if target_of(layer) in words]
 
 
 def _named(model, text):

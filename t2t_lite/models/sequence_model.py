@@ -240,9 +240,9 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             raise ValueError(f"{type(self).__name__} cannot be quantized to {wanted}. Expected int8, int4 or float8.")
         keras.Model.quantize(self, mode, config=config, filters=filters, **kwargs)
 
-    def enable_lora(self, rank: int, lora_alpha: float | None = None) -> None:
+    def enable_lora(self, rank: int, lora_alpha: float | None = None, targets: str = "") -> None:
         """Adds LoRA to a built model and freezes all weights except heads: see `fine_tuning.enable_lora`."""
-        enable_lora(self, rank, lora_alpha)
+        enable_lora(self, rank, lora_alpha, targets)
 
     def merge_lora(self) -> None:
         """Merges LoRA into the kernels: see `t2t_lite.models.fine_tuning.merge_lora`."""

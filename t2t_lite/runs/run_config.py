@@ -39,7 +39,7 @@ _SCHEMA = {
 _MOST_BATCHES = 2**31
 _LORA_MATRICES = ("/lora_kernel_a", "/lora_kernel_b")
 # The values of fine-tuning settings in a merged model.
-_MERGED = {"frozen": "", "lora_rank": 0, "lora_alpha": 0.0}
+_MERGED = {"frozen": "", "lora_rank": 0, "lora_alpha": 0.0, "lora_targets": ""}
 
 
 def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir=""):

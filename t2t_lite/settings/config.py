@@ -43,6 +43,7 @@ class HParams(DeclaredHParams):
             vars(self).get("said", set()).add(name)
             if name == "lora_rank" and not self.lora_rank:
                 object.__setattr__(self, "lora_alpha", 0.0)  # the value that a set or a run had for LoRA
+                object.__setattr__(self, "lora_targets", "")
             if name in KINDS and self.__dict__.get("model_class"):
                 self._declare(self.model_class)
         elif name in self.__dict__.get("_own", {}):

@@ -223,6 +223,10 @@ class DeclaredHParams:
     lora_alpha: float = setting(
         0.0, 0, 10**6, fixed=True, meaning="The LoRA update is scaled by lora_alpha / lora_rank; 0: by 1."
     )
+    lora_targets: str = setting(
+        "", fixed=True,
+        meaning="Kernels with LoRA: query, key, value, output or filter, or several, such as query/value; empty: all.",
+    )  # fmt: skip
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm to which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
         10, limits=COUNT, meaning="Consecutive steps with non-finite loss or gradient after which training stops."

@@ -75,7 +75,8 @@ EXTRA_LENGTH = Range(0, 10_000)
 NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
-JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # ways to combine layers and positions
+JOINS, POOLINGS = ("sum", "concat"), ("mean", "first", "max")  # ways to combine layers and positions
+ALL_POSITIONS = "none"  # positions are not combined
 PATTERN_LENGTH = Range(2, 2048)  # rows and columns of a pattern's picture, one per position
 SHAPES = Range(1, 64)  # shapes of batches; XLA compiles a program for each
 LOGICAL_CPUS = Range(0, 64)  # replicas, each with a copy of the graph

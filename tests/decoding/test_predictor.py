@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.predictor import Predictor, features_of
+from t2t_lite.decoding.predictor import Predictor, features_of, features_pooling
 from t2t_lite.errors import UserError
 from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
@@ -112,6 +112,29 @@ def test_the_mean_is_of_a_text_without_its_padding():
     for pooling in ("mean", "first"):
         found = features_of(States(3), [1, 2], "sum", pooling)(tf.constant([[5, 1, 0, 0], [5, 6, 7, 1]]))
         assert found.numpy().tolist() == [[3], [3]]
+
+
+def test_a_vector_of_each_text():
+    """The model's own pooling by default, and normalization with it; both may be chosen; padding counts in none."""
+    ids = tf.constant([[5, 1, 0, 0], [5, 6, 7, 1]])
+    model = States(3)
+    model.config |= {"features_pooling": "max", "features_normalized": True}
+    states = tf.stack([-ids, 2 * ids], -1) + 50 * tf.cast(ids == 0, tf.int32)[..., None]  # of padding, the largest
+    hidden = tf.cast(tf.pad(states, [[0, 0], [1, 0], [0, 0]]), tf.float32) - [1.0, 0.0]
+    plain = model.encode
+    model.encode = lambda ids, return_hidden_states: {**plain(ids, return_hidden_states), "hidden": hidden}
+    for options, expected in [
+        ({"pooling": "max"}, [[-1, 10], [-1, 14]]),
+        ({"pooling": "mean"}, [[-3, 4], [-4.8, 7.6]]),
+        ({"pooling": "mean", "normalize": True}, [[-0.6, 0.8], [-4.8 / 80.8**0.5, 7.6 / 80.8**0.5]]),
+        ({}, [[-1 / 101**0.5, 10 / 101**0.5], [-1 / 197**0.5, 14 / 197**0.5]]),
+        ({"normalize": False}, [[-1, 10], [-1, 14]]),
+    ]:
+        np.testing.assert_allclose(features_of(model, **options)(ids), expected, rtol=1e-6)
+    assert features_of(model, pooling="none")(ids).shape == (2, 5, 2)
+    assert features_pooling(States(3)) == features_pooling(model, "none") == (None, False)
+    with pytest.raises(UserError, match="normalize=True: needs one vector"):
+        features_of(States(3), normalize=True)
 
 
 def test_each_join_of_the_same_layers_has_its_own_features():

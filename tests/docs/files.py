@@ -45,6 +45,7 @@ TEXTS = {
     "terms.tsv": "red house\trotes Haus\n",
     "train.tsv": _LABELLED,
     "dev.tsv": _LABELLED,
+    **dict.fromkeys(("pairs.train.tsv", "pairs.dev.tsv"), _PAIRS),
     "dev.conll": _TAGGED,
     "dev.json": _SQUAD,
     "train.mrg": _trees(f"bird{i}" for i in range(40)),
@@ -81,6 +82,12 @@ def _bert(folder):
     from tests.extras.hugging_face.encoder_folders import write_encoder
 
     write_encoder(folder / "run", "BertForMaskedLM")
+
+
+def _sentence_encoder(folder):
+    from tests.extras.sentence_transformers.sentence_folders import write_sentence_encoder
+
+    write_sentence_encoder(folder / "run")
 
 
 def _gpt2(folder):
@@ -137,6 +144,7 @@ _FOLDERS = {
     "tensor2tensor": _old,
     "usr_dir": _usr_dir,
     "bert": _bert,
+    "sentence_encoder": _sentence_encoder,
     "gpt2": _gpt2,
 }
 

@@ -151,6 +151,33 @@ def test_each_layer_has_the_rank_and_alpha_that_were_given(alpha):
         assert {weight.name for weight in model.trainable_weights} == {"lora_kernel_a", "lora_kernel_b"}
 
 
+@pytest.mark.parametrize("targets", ["query", "value/ output", "filter", "key/filter", ""])
+def test_targets_choose_the_kernels_with_lora(targets):
+    """By the hyperparameter and by `enable_lora`; those of encoder, decoder and the attention between them."""
+    names = {"inner", "outer"} if "filter" in targets or not targets else set()
+    words = [word.strip() for word in targets.split("/")] if targets else ["query", "key", "value", "output"]
+    names |= {f"{word}_projection" for word in words if word != "filter"}
+    called = made(name="transformer")
+    called.enable_lora(2, targets=targets)
+    for model in (made(name="transformer", more=f",lora_rank=2,lora_targets={targets}"), called):
+        paths = {weight.path.split("/")[-2] for weight in model.weights if "/lora_" in weight.path}
+        assert paths == names
+
+
+def test_targets_that_are_not_there():
+    for targets, words in (("querry", "Nearest: query. Expected, with / between them, query, key"), ("/", "Expected")):
+        with pytest.raises(UserError, match=f"lora_targets={targets}: {words}"):
+            made(more=f",lora_rank=2,lora_targets={targets}")
+    with pytest.raises(UserError, match=r"lora_targets=query has no effect without lora_rank"):
+        made(more=",lora_targets=query")
+    assert (
+        not registry.hparams("transformer_tiny")
+        .parse("lora_rank=2,lora_targets=query")
+        .parse("lora_rank=0")
+        .lora_targets
+    )
+
+
 def test_what_is_frozen_has_no_lora():
     model = made(more=",frozen=encoder/decoder_0,lora_rank=2")
     with_lora = [weight.path for weight in model.weights if "/lora_" in weight.path]

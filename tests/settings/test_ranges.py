@@ -136,7 +136,7 @@ NAMED_RANGES = {
 }
 NAMED_WORDS = {
     "JOINS": ("sum", "concat"),
-    "POOLINGS": ("mean", "first"),
+    "POOLINGS": ("mean", "first", "max"),
     "COMPUTE_DTYPES": ("float32", "bfloat16"),
     "LONG_INPUTS": ("split", "truncate", "refuse"),
     "SPLIT_SENTENCES": ("auto", "always", "never"),

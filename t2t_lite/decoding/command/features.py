@@ -11,6 +11,7 @@ from t2t_lite import files
 from t2t_lite.cli.console import Progress
 from t2t_lite.decoding.command.decode_files import part_of_file
 from t2t_lite.decoding.command.lines import applied
+from t2t_lite.decoding.predictor import features_pooling
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, written_path
@@ -24,7 +25,7 @@ _POSITIONS = 2**14  # positions kept in memory before writing: 200 MB for four l
 def write_features(job, source, path, pooling=None, **options):
     """Writes the hidden states of the lines of a file.
 
-    With `pooling`, the file has one array, "features" float32 [lines, n], which is NaN for skipped lines. Otherwise it
+    With a pooling, the file has one array, "features" float32 [lines, n], which is NaN for skipped lines. Otherwise it
     has "features" float32 [positions of all lines, n], and "lengths" int64 [lines], the number of positions of each
     line, which is 0 for skipped lines.
 
@@ -41,6 +42,7 @@ def write_features(job, source, path, pooling=None, **options):
         raise UserError(f"--features_file={path}: is a device. Expected a file name, such as features.npz.")
     job.check_files({"--features_file": path})
     options["pooling"] = pooling
+    pooling, _ = features_pooling(job.translator.model, pooling)
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
     lines, lines_of = part.lines, job.lines_of(part.name, whole=True)
     (nothing,) = job.translator.features([Reading([[EOS_ID]])], **{**options, "pooling": pooling or "first"})

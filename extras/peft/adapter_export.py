@@ -1,0 +1,115 @@
+"""Writes the LoRA of a run as an adapter that PEFT loads onto the model that the run began with."""
+
+import json
+import os
+
+from t2t_lite.errors import UserError
+from t2t_lite.extras.hugging_face.encoders import encoder_folder
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
+from t2t_lite.extras.peft.adapter_parts import (
+    CONFIG,
+    FACTS,
+    PREFIX,
+    TENSORS,
+    A,
+    B,
+    family_with_adapters,
+    fingerprint,
+    head_names,
+    kernel_parts,
+)
+from t2t_lite.files import folders
+from t2t_lite.runs.locating import export_of
+from t2t_lite.runs.opening import restore_weights
+from t2t_lite.runs.run_config import build_model, lora_facts
+
+
+def export_adapter(answerer, path):
+    """Writes `adapter_config.json` and `adapter_model.safetensors`, for PEFT, and `t2t_lite.json`.
+
+    The head of an encoder, which LoRA trains as well, is among the tensors (`modules_to_save`). `t2t_lite.json` has the
+    problem, the labels and the base model's fingerprint, which `import_adapter` compares.
+
+    Args:
+        answerer: Translator, Generator or Predictor of one run that was trained with `lora_rank`.
+        path: str, a new or empty folder.
+
+    Returns:
+        `path`, which appears when everything is written.
+
+    Raises:
+        UserError: the run has no LoRA, other weights were trained as well, or PEFT cannot have LoRA for its model.
+        Failure: writing failed; nothing is left behind.
+    """
+    folders.check_new(path)
+    if len(answerer.runs) != 1:
+        raise UserError(f"--format=peft: an adapter is of one run. Found {len(answerer.runs)}.")
+    run = answerer.run
+    _check(run)
+    family = family_with_adapters(answerer.model, answerer.encoders, run.path)
+    model = build_model(run.config)  # the answerer's kernels have LoRA added
+    restore_weights(run.path, model)
+    rank, factor = lora_facts(run.config)
+    tensors, ranks, modules = {}, {}, []
+    for part in kernel_parts(family, model):
+        if count := sum(layer.lora_enabled for layer in part.layers):
+            name = part.module.removeprefix(family.prefix)
+            modules.append(name)
+            if count > 1:
+                ranks[name] = count * rank
+            tensors[PREFIX + part.module + A], tensors[PREFIX + part.module + B] = part.foreign(rank)
+    task, heads = head_names(family, model)
+    if heads:
+        every = encoder_folder(family, answerer).tensors
+        tensors |= {PREFIX + n: array for n, array in every.items() if n.startswith(tuple(f"{h}." for h in heads))}
+    config = {
+        "peft_type": "LORA",
+        "task_type": task,
+        "base_model_name_or_path": None,
+        "inference_mode": True,
+        "r": rank,
+        "lora_alpha": factor * rank,
+        "rank_pattern": ranks,
+        "alpha_pattern": {name: factor * own for name, own in ranks.items()},
+        "target_modules": modules,
+        "modules_to_save": heads or None,
+        "fan_in_fan_out": not family.is_transposed,
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "use_rslora": False,
+        "use_dora": False,
+        "init_lora_weights": True,
+    }
+    facts = {
+        "format": 1,
+        "problem": run.config["problem"],
+        "labels": getattr(answerer, "labels", []),
+        "base_sha256": fingerprint(model),
+    }
+
+    def write(folder):
+        write_tensors(os.path.join(folder, TENSORS), tensors)
+        for name, content in ((CONFIG, config), (FACTS, facts)):
+            folders.write_file(folder, name, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+    return folders.write_folder(path, write)
+
+
+def _check(run):
+    """Raises `UserError` unless LoRA and a head that PEFT can save are all that was trained."""
+    hparams = run.hparams
+    if export_of(run.path):
+        raise UserError(
+            f"{run.path}: an export, whose kernels have LoRA added. Expected the output_dir of its training."
+        )
+    if not hparams.lora_rank:
+        raise UserError(f"{run.path}: was trained with lora_rank=0. Expected a run with LoRA, --hparams=lora_rank=8.")
+    if hparams.frozen:
+        raise UserError(
+            f"{run.path}: frozen={hparams.frozen}, so other weights were trained, too. Expected a run without frozen."
+        )
+    if run.model.config.get("head") == "masked_lm":
+        raise UserError(
+            f"{run.path}: its head of masked words was trained, too, which adapters do not hold. Expected a run of "
+            "classes, numbers, tags or answers, or a model that writes text."
+        )

@@ -1,0 +1,94 @@
+"""The LoRA matrices of an adapter's file, checked against the base model, and set in a model of ours."""
+
+import math
+
+import numpy as np
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.peft.adapter_parts import ANOTHER, MOST, PREFIX, A, B, array_of, kernel_parts, shape_of
+from t2t_lite.layers.dense import merged
+from t2t_lite.models.fine_tuning import TARGETS, target_of
+
+
+class AdapterMatrices:
+    """LoRA for the kernels of a base: W + factor A B.
+
+    Args:
+        path: str, path of the file, for errors.
+        config: dict, contents of `adapter_config.json`.
+        tensors: {name: array}.
+        family: Family of the base.
+        run: Run of the base.
+
+    Attributes:
+        others: {foreign name without prefixes: array} of the tensors that are not LoRA's.
+        settings: {name: value}, hyperparameters: lora_rank, lora_alpha and lora_targets.
+
+    Raises:
+        UserError: the matrices do not match the base, or are not finite.
+    """
+
+    def __init__(self, path, config, tensors, family, run):
+        self._path, self._config, self._family, self._base = path, config, family, run.path
+        named = {self._short(name.removeprefix(PREFIX)): array for name, array in tensors.items()}
+        self.others = {name: array for name, array in named.items() if not name.endswith((A, B))}
+        modules = sorted({name.removesuffix(A).removesuffix(B) for name in named.keys() - self.others.keys()})
+        if not modules:
+            raise UserError(f"{path}: has no LoRA matrices. Expected an adapter of PEFT.")
+        parts = {self._short(part.module): part for part in kernel_parts(family, run.model)}
+        if others := [module for module in modules if module not in parts]:
+            raise UserError(f"{path}: {others[0]} has LoRA, but {run.path} has no such kernel. {ANOTHER}")
+        pairs = {module: self._pair(named, module, parts[module]) for module in modules}
+        factors = {module: self._factor(module, len(a)) for module, (a, _) in pairs.items()}
+        self._scale = next(iter(factors.values()))
+        # One factor for all kernels: where PEFT has another one, B has the difference.
+        self._ours = {
+            module: [(a, b * np.float32(factors[module] / self._scale)) for a, b in parts[module].ours(*pair)]
+            for module, pair in pairs.items()
+        }
+        layers = [layer for module in modules for layer in parts[module].layers]
+        ranks = [len(b) for module in modules for _, b in self._ours[module]]
+        # Of joined kernels, those have LoRA for which B is not zero, unless it is zero for all of them.
+        targets = {target_of(layer) for layer, rank in zip(layers, ranks, strict=True) if rank or not any(ranks)}
+        words = "" if targets == {*TARGETS} else "/".join(word for word in TARGETS if word in targets)
+        rank = max(1, *ranks)
+        self.settings = {"lora_rank": rank, "lora_alpha": float(self._scale * rank), "lora_targets": words}
+
+    def fill(self, model):
+        """Sets LoRA's matrices in a model, or adds them to its kernels if it has no LoRA."""
+        for part in kernel_parts(self._family, model):
+            for layer, (a, b) in zip(part.layers, self._ours.get(self._short(part.module), ()), strict=False):
+                if not layer.lora_enabled:
+                    layer._kernel.assign(merged(layer._kernel, a, b, self._scale))
+                    continue
+                # Further rows of B are zero; the columns of A stay random, so that they can be trained.
+                rest = array_of(layer.lora_kernel_a)[:, len(b) :]
+                layer.lora_kernel_a.assign(np.concatenate([a, rest], axis=1))
+                layer.lora_kernel_b.assign(np.pad(b, [(0, rest.shape[1]), (0, 0)]))
+
+    def _short(self, name):
+        return name.removeprefix(self._family.prefix)
+
+    def _pair(self, named, module, part):
+        """Returns (A, B) of a foreign kernel."""
+        inputs, outputs = part.shape
+        first = named.get(module + A)
+        rank = len(first) if first is not None and first.ndim == 2 and 1 <= len(first) <= MOST else "r"
+        for name, shape in ((module + A, (rank, inputs)), (module + B, (outputs, rank))):
+            array = named.get(name)
+            if array is None or array.shape != shape or array.dtype != "float32":
+                expected = f"expected float {' x '.join(map(str, shape))} for {self._base}"
+                raise UserError(f"{self._path}: {name} is {shape_of(array)}, {expected}. {ANOTHER}")
+            if not np.isfinite(array).all():
+                raise UserError(f"{self._path}: {name} has numbers that are not finite. Expected a trained adapter.")
+        return named[module + A], named[module + B]
+
+    def _factor(self, module, rank):
+        """Returns the factor of B A, by the first pattern that is the end of the module's name, as in PEFT."""
+        names = (module, self._family.prefix + module)
+        patterns = (self._config.get("alpha_pattern") or {}).items()
+        own = (value for pattern, value in patterns if any(f".{name}".endswith(f".{pattern}") for name in names))
+        alpha = next(own, self._config["lora_alpha"])
+        if type(alpha) not in (int, float) or alpha <= 0:
+            raise UserError(f"{self._path}: lora_alpha={shown(alpha)} for {module}. Expected a number above 0.")
+        return alpha / (math.sqrt(rank) if self._config.get("use_rslora") else rank)

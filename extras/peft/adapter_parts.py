@@ -1,0 +1,146 @@
+"""How LoRA of our models and of PEFT correspond: names, shapes, the order of features, and joined kernels.
+
+Ours are A [inputs, r] and B [r, outputs] beside a kernel [inputs, outputs]; PEFT's are `lora_A.weight` [r, inputs] and
+`lora_B.weight` [outputs, r]. GPT-2 has one kernel for queries, keys and values, where we have three: there, A has the
+rows of all three and B is block diagonal, so that its rank is three times ours.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+from keras import ops
+
+from t2t_lite.errors import UserError
+from t2t_lite.export.formats import option_obstacles
+from t2t_lite.extras.hugging_face import named_weights
+from t2t_lite.extras.hugging_face.encoders import class_of_head
+from t2t_lite.extras.hugging_face.family import families, family_of
+from t2t_lite.extras.hugging_face.translation_models import conversion, without_positions
+from t2t_lite.layers.dense import Dense
+from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.runs.run_config import lora_names
+from t2t_lite.runs.weights import named_weights as weights_of
+
+CONFIG, TENSORS, FACTS = "adapter_config.json", "adapter_model.safetensors", "t2t_lite.json"
+PREFIX = "base_model.model."
+A, B = ".lora_A.weight", ".lora_B.weight"
+MOST = 2**12  # the largest lora_rank
+ANOTHER = "Is it an adapter of another base? Expected --base=RUN of the model that it was trained on."
+_TASKS = {"class": "SEQ_CLS", "real": "SEQ_CLS", "tag": "TOKEN_CLS", "span": "QUESTION_ANS"}
+
+
+class KernelPart(NamedTuple):
+    """A foreign kernel that may have LoRA.
+
+    Attributes:
+        module: str, the foreign layer's name.
+        layers: list of our Dense layers, whose outputs are joined there.
+        order: int array, for each of the foreign hidden features the index of ours; None: the same order.
+        axis: 0 or 1, the axis of the kernel that has hidden features; None: none.
+        factor: float32, of the foreign kernel.
+    """
+
+    module: str
+    layers: list
+    order: np.ndarray | None
+    axis: int | None
+    factor: np.float32
+
+    def foreign(self, rank):
+        """Returns (A, B), float32 in PEFT's shapes; zeros for layers without LoRA, whose ranks are left out."""
+        ours = [layer for layer in self.layers if layer.lora_enabled]
+        a = np.concatenate([array_of(layer.lora_kernel_a) for layer in ours], axis=1)
+        b = np.zeros((rank * len(ours), sum(layer.units for layer in self.layers)), "float32")
+        column = 0
+        for layer in self.layers:
+            if layer.lora_enabled:
+                row = rank * ours.index(layer)
+                b[row : row + rank, column : column + layer.units] = array_of(layer.lora_kernel_b)
+            column += layer.units
+        if self.order is not None and self.axis == 0:
+            a = a[self.order]
+        if self.order is not None and self.axis == 1:
+            b = b[:, self.order]
+        return a.T, (b * self.factor).T
+
+    def ours(self, a, b):
+        """Returns [(A, B) of each layer] in our shapes; rows of B that a layer lacks are left out of both."""
+        a, b = a.T, b.T / self.factor
+        if self.order is not None and self.axis == 0:
+            a = a[np.argsort(self.order)]
+        if self.order is not None and self.axis == 1:
+            b = b[:, np.argsort(self.order)]
+        ends = np.cumsum([layer.units for layer in self.layers])[:-1]
+        found = []
+        for of_layer in np.split(b, ends, axis=1):
+            there = np.flatnonzero(of_layer.any(axis=1))
+            found.append((a[:, there], of_layer[there]))
+        return found
+
+    @property
+    def shape(self):
+        """(inputs, outputs) of the foreign kernel."""
+        return self.layers[0]._kernel.shape[0], sum(layer.units for layer in self.layers)
+
+
+def family_with_adapters(model, encoders, where):
+    """Returns the Family of a model. Raises `UserError`, which begins with `where`, if PEFT cannot have LoRA for it."""
+    family = family_of(model, encoders)
+    if family is None or option_obstacles(model, family.supported(model.config)):
+        names = ", ".join(one.class_prefix for one in families())
+        raise UserError(
+            f"{where}: its model has no counterpart in Transformers, to which PEFT adds LoRA. Expected one that "
+            f"t2t-exporter --format=hugging_face can write: {names}."
+        )
+    if any(isinstance(entry, named_weights.PerHead) for entry in family.weights.values()):
+        raise UserError(f"{where}: PEFT has no LoRA for the kernels of {family.class_prefix}. Expected another family.")
+    return family
+
+
+def kernel_parts(family, model):
+    """Yields the KernelPart of each kernel in the layers of a model's stacks."""
+    table, order, factor = family.weights, None, None
+    if family.model is Transformer:
+        table = without_positions(family)
+        order, factor = conversion(family, model)
+    inside = {id(part) for stack in model.stacks().values() for part in stack._flatten_layers()}
+    for part in named_weights.parts(model, table, family.is_transposed):
+        layers = [layer for layer, attribute in part.weights if attribute == "kernel"]
+        if layers and all(isinstance(layer, Dense) and id(layer) in inside for layer in layers):
+            of_part = np.float32(1) if factor is None else np.float32(factor(part))
+            yield KernelPart(part.name.removesuffix(".weight"), layers, order, part.feature_axis, of_part)
+
+
+def head_names(family, model):
+    """Returns (the task in PEFT's words or None, names of the foreign layers of the head)."""
+    if family.model is TransformerLM:
+        return "CAUSAL_LM", []
+    if family.model is Transformer:
+        return "SEQ_2_SEQ_LM", []
+    head = model.config["head"]
+    if head not in _TASKS:
+        return None, []
+    _, table = class_of_head(family, model)
+    return _TASKS[head], [*table.values()]
+
+
+def fingerprint(model):
+    """Returns the SHA-256, in hexadecimal digits, of the weights in a model's layers without LoRA and heads."""
+    inside = {id(weight) for stack in model.stacks().values() for weight in stack.weights}
+    digest = hashlib.sha256()
+    for name, weight in sorted(weights_of(model).items()):
+        if id(weight) in inside and not lora_names([name]):
+            digest.update(np.ascontiguousarray(ops.convert_to_numpy(weight), "<f4").tobytes())
+    return digest.hexdigest()
+
+
+def shape_of(array):
+    """Returns "float32 8 x 16", or "missing" for None, for messages."""
+    return "missing" if array is None else f"{array.dtype} {' x '.join(map(str, array.shape))}"
+
+
+def array_of(weight):
+    """Returns a weight as a float32 array."""
+    return np.array(ops.convert_to_numpy(weight), "float32")

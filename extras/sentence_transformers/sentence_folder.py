@@ -1,0 +1,191 @@
+"""The files that sentence-transformers adds to a folder of Transformers: modules, pooling, normalization, length.
+
+Read in the forms of its versions 2 to 6, and written in that of version 2, which all of them read.
+"""
+
+import logging
+import os
+from typing import NamedTuple
+
+from t2t_lite import files, registry
+from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.hugging_face.family import check
+from t2t_lite.settings.ranges import ALL_POSITIONS
+from t2t_lite.text.vocabulary_files import open_encoder
+
+_LOGGER = logging.getLogger("t2t_lite")
+_MODULES, _LENGTH, _PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
+_TOKENIZER = "tokenizer_config.json"
+_POOLINGS = {"mean": "mean", "cls": "first", "max": "max"}
+_FLAG = "pooling_mode_{}"  # one for each kind, until version 5
+_FLAGS = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
+_FLAGS |= {name: f"{name}_tokens" for name in ("mean_sqrt_len", "weightedmean")} | {"lasttoken": "lasttoken"}
+_TYPE = "sentence_transformers.models.{}"
+_ORDER = ("Transformer", "Pooling", "Normalize")
+_LEAST = 5  # positions that can hold two texts
+_OPTIONAL = {  # settings of the first module, with the values that change nothing
+    "transformer_task": ("feature-extraction",),
+    "module_output_name": ("token_embeddings",),
+    "modality_config": ({"text": {"method": "forward", "method_output_name": "last_hidden_state"}},),
+}
+_USE = """```bash
+pip install sentence-transformers
+```
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer(".")
+print(model.encode(["A text.", "Another text."]))
+```
+"""
+
+
+class Written(NamedTuple):
+    """What an export adds to the folder of an encoder.
+
+    Attributes:
+        title, use, library: see `hugging_face_folder.Folder`.
+        contents: {name of a file: JSON value}.
+    """
+
+    title: str
+    use: str
+    library: str
+    contents: dict
+
+
+@registry.register_folder_part("sentence_transformers")
+class SentenceFolder:
+    """See `t2t_lite.extras.hugging_face.encoders`."""
+
+    def read(self, folder, family, vocabulary, most):
+        """Returns {argument of our model: value} of a folder, {} if it is not one of sentence-transformers.
+
+        Args:
+            folder: str.
+            family: Family of the model.
+            vocabulary: Published.
+            most: int, positions of the model; None: any number.
+
+        Raises:
+            UserError: a file is damaged, or has a setting that no model here has; the message names it.
+        """
+        path = os.path.join(folder, _MODULES)
+        if not files.exists(path):
+            return {}
+        modules = files.read_json(path, [{"type": str, "path": str}])
+        names = [module["type"].rpartition(".")[2] for module in modules]
+        others = [module["type"] for module, name in zip(modules, names, strict=True) if name not in _ORDER]
+        expected = f"{', '.join(_ORDER[:2])} and optionally {_ORDER[2]}, in this order: no model here has others"
+        check(path, "type", ", ".join(others or names), names in ([*_ORDER[:2]], [*_ORDER]), expected)
+        where = modules[0]["path"]
+        check(path, "path", where, not where, "an empty one: the model's files in the folder itself")
+        for part in (module["path"] for module in modules[1:]):
+            check(path, "path", part, part and part == os.path.basename(part), "the name of a folder in this one")
+        pooling = self._pooling(os.path.join(folder, modules[1]["path"], "config.json"), family)
+        if len(modules) > 2:
+            self._check_normalization(os.path.join(folder, modules[2]["path"], "config.json"))
+        self._check_prompts(os.path.join(folder, _PROMPTS))
+        length = self._length(folder, vocabulary, most)
+        return {"features_pooling": pooling, "features_normalized": len(modules) > 2, "features_length": length - 1}
+
+    def written(self, family, predictor):
+        """Returns Written for a Predictor's model; None if it has no pooling of its own.
+
+        Raises:
+            UserError: sentence-transformers would pool in another way.
+        """
+        config = predictor.model.config
+        pooling = config["features_pooling"]
+        if pooling == ALL_POSITIONS:
+            return None
+        kind = next(theirs for theirs, ours in _POOLINGS.items() if ours == pooling)
+        if reason := _strange_first(family, pooling):
+            raise UserError(f"features_pooling={pooling}: {reason}. Expected mean or max.")
+        is_unit = config["features_normalized"]
+        modules = [
+            {"idx": at, "name": str(at), "path": f"{at}_{name}" if at else "", "type": _TYPE.format(name)}
+            for at, name in enumerate(_ORDER[: 3 if is_unit else 2])
+        ]
+        modes = {_FLAG.format(flag): kind == name for name, flag in _FLAGS.items()}
+        length = {"max_seq_length": 1 + predictor.features_length, "do_lower_case": False}
+        return Written(
+            title="A sentence encoder",
+            use=_USE,
+            library="sentence-transformers",
+            contents={
+                _MODULES: modules,
+                "1_Pooling/config.json": {"word_embedding_dimension": config["hidden_size"], **modes},
+                **({"2_Normalize/config.json": {}} if is_unit else {}),
+                _LENGTH: length,
+                _PROMPTS: {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+            },
+        )
+
+    @staticmethod
+    def _pooling(path, family):
+        """Returns our pooling of the file of the second module."""
+        config = files.read_json(path)
+        modes = config.get("pooling_mode")
+        if modes is None:  # before version 6
+            flags = {name: config.get(_FLAG.format(flag), False) for name, flag in _FLAGS.items()}
+            modes = [name for name, flag in flags.items() if flag] or ["mean"]
+        modes = modes if isinstance(modes, list) else [modes]
+        possible = len(modes) == 1 and modes[0] in [*_POOLINGS]
+        words = " and ".join(mode if isinstance(mode, str) else shown(mode) for mode in modes)
+        check(path, "pooling_mode", words, possible, f"one of {', '.join(_POOLINGS)}: the encoders here have no other")
+        pooling = _POOLINGS[modes[0]]
+        reason = _strange_first(family, pooling)
+        check(path, "pooling_mode", modes[0], not reason, f"mean or max: {reason}")
+        return pooling
+
+    @staticmethod
+    def _check_normalization(path):
+        name = "module_input_name"
+        config = files.read_json(path) if files.exists(path) else {}
+        vector = config.get(name, "sentence_embedding")
+        check(path, name, vector, vector == "sentence_embedding", "sentence_embedding, the vector of a text")
+
+    @staticmethod
+    def _check_prompts(path):
+        config = files.read_json(path, {"prompts?": dict | None}) if files.exists(path) else {}
+        default = config.get("default_prompt_name")
+        expected = "null: no prompt is put before texts here. Set it to null, and write the prompt before each text"
+        check(path, "default_prompt_name", default, default is None, expected)
+        if any((config.get("prompts") or {}).values()):
+            _LOGGER.warning(f"{path}: prompts are left out. Write them before the texts.")
+
+    @staticmethod
+    def _length(folder, vocabulary, most):
+        """Returns the number of positions of a text, among them the one before it."""
+        tokenizer = os.path.join(folder, _TOKENIZER)
+        # A file of version 1 is named after the family, such as sentence_roberta_config.json.
+        path = next(iter(files.list_files(folder, r"sentence_[a-z-]+_config\.json")), "")
+        config = files.read_json(path) if path else {}
+        for name, possible in _OPTIONAL.items():
+            value = config.get(name, possible[0])
+            check(path, name, value, value in possible, f"{shown(possible[0])}, or none")
+        lower = config.get("do_lower_case", False)
+        encode = open_encoder(vocabulary.path).encode
+        keeps_case = lower and encode("A B C") != encode("a b c")
+        check(path, "do_lower_case", lower, not keeps_case, "false, as the vocabulary has it")
+        length = config.get("max_seq_length")
+        if length is None:
+            path = tokenizer
+            if files.exists(tokenizer):
+                length = files.read_json(tokenizer).get("model_max_length")
+        if length is None:
+            return most or 1  # 1: no limit
+        is_right = type(length) in (int, float) and length == int(length) >= _LEAST
+        check(
+            path, "max_seq_length" if path != tokenizer else "model_max_length", length, is_right, f"{_LEAST} or more"
+        )
+        return min(int(length), most or 2**20)
+
+
+def _strange_first(family, pooling):
+    """Returns why sentence-transformers would take another first position than the model here, or None."""
+    if pooling == "first" and family.row_id != "first_id":
+        return f"the position that stands for a text of {family.class_prefix} is its last one"
+    return None
