@@ -13,7 +13,7 @@ from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.residual import LayerNormalization
 
 NEVER = -1e9  # the logit of impossible ids; not infinite, so that no gradient is NaN
-LOWEST = -1e4  # lower than any hidden state, and finite in float16
+LOWEST = -1e4  # replaces masked states before a maximum; lower than any hidden state, and finite in float16
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -156,7 +156,7 @@ class SpanHead(Layer):
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None, because the logits have no axis of positions to mask."""
+        """Returns None instead of a mask, because the logits have no axis of positions to mask."""
 
     def compute_output_shape(self, inputs_shape, allowed_shape=None):
         """Returns [B, 2, 1 + T]."""
