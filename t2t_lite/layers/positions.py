@@ -213,7 +213,7 @@ class Strides(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns the T + S possible distances, in the order for `place`, int32 [T + S] or [G, T + S]. The last distance never occurs."""
+        """Returns T + S distances, ordered for `place`, int32 [T + S] or [G, T + S]. The last distance never occurs."""
         steps = self.stride * ops.arange(1 - queries, keys + 1, dtype="int32")
         return steps + ops.expand_dims(ops.cast(self.shift, "int32"), -1)
 
