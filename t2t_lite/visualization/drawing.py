@@ -119,7 +119,7 @@ class Plot:
         return figure_bytes(self.figure, format)
 
     def save(self, path):
-        """Writes the picture in the format of the extension: .svg, .png or .pdf. Raises `UserError` for other extensions."""
+        """Writes the picture in the format of the extension .svg, .png or .pdf; otherwise raises `UserError`."""
         files.write_bytes(path, self.content(format_of(path)))
 
     def _repr_png_(self):
@@ -257,7 +257,7 @@ class Drawing:
         return content
 
     def save(self, path):
-        """Writes the drawing in the format of the extension: .svg, .png or .pdf. Raises `UserError` for other extensions."""
+        """Writes the drawing in the format of the extension .svg, .png or .pdf; otherwise raises `UserError`."""
         files.write_bytes(path, self.content(format_of(path)))
 
 

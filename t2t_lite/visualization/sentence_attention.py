@@ -90,7 +90,7 @@ class SentenceAttention:
     key_tokens: Tokens = dataclasses.field(repr=False)
 
     def whole_words(self):
-        """Returns the attention between words, summed over the pieces of keys and averaged over the pieces of queries."""
+        """Returns the attention between words, summed over the pieces of keys, averaged over the pieces of queries."""
         queries, keys = self.query_tokens.words(), self.key_tokens.words()
         mean, total = (_groups(words, len(side)) for words, side in ((queries, self.queries), (keys, self.keys)))
         mean = mean / mean.sum(1, keepdims=True)
