@@ -26,7 +26,7 @@ class Dense(FileCheck, keras.layers.Dense):
         super().__init__(operator.index(units), **kwargs)  # Keras rejects NumPy integers
 
     def call(self, inputs, training=None):
-        """[..., n] -> [..., units].
+        """Computes the outputs, [..., n] -> [..., units].
 
         With LoRA, the inputs are multiplied by the two matrices one after the other. Keras would add the product of the
         matrices to the kernel first, and the gradient would then take as long as for a trained kernel.

@@ -89,7 +89,7 @@ class FeedForward(Layer):
         return self.filter_size * ((inner + dropped) * compute + dropped)
 
     def call(self, inputs, training=None):
-        """[..., hidden] -> [..., hidden]."""
+        """Applies the network at each position, [..., hidden] -> [..., hidden]."""
         shape = shape_of(inputs)
         x = ops.reshape(inputs, (-1, shape[-1]))  # product and bias are fused for 2-D inputs
         inner = self.activate(self.inner(x))

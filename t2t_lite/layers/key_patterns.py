@@ -63,7 +63,7 @@ class Pattern(Kind):
         """
 
     def attend(self, layer, query, key, value, visible, training):
-        """Computes attention in the `parts` of the pattern; returns None if there are no parts for this length.
+        """Computes attention in the `parts` of the pattern; returns None if this length has no parts.
 
         Args:
             layer: MultiHeadAttention.

@@ -130,7 +130,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         self.input_spec = keras.InputSpec(axes={-1: input_shape[-1]})
 
     def call(self, inputs, training=None):
-        """[..., hidden] -> [..., hidden]."""
+        """Normalizes the inputs, [..., hidden] -> [..., hidden]."""
         if keras.backend.backend() == "torch":  # Keras calls PyTorch's fast kernel
             return super().call(inputs)
         x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))

@@ -210,7 +210,7 @@ class TokenEmbedding(Layer):
         return ops.not_equal(inputs, 0) if self.mask_zero else None
 
     def compute_output_shape(self, input_shape, reverse=False, matrix=None):
-        """Returns [..., hidden], or [..., vocab_size] with `reverse`."""
+        """Returns the shape of the outputs, [..., hidden], or [..., vocab_size] with `reverse`."""
         return (*input_shape[:-1], self.vocab_size) if reverse else (*input_shape, self.hidden_size)
 
     def compute_output_spec(self, inputs, reverse=False, matrix=None):

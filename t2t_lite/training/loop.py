@@ -91,7 +91,7 @@ class TrainingLoop:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
-                # The checkpoint is decided before the step, because the data stream may only advance during a step if
+                # Whether to save is decided before the step, because the data stream may only advance during a step if
                 # no checkpoint follows.
                 is_last = self._is_to_stop(stopped)
                 evaluates = step % self._when.local_eval_frequency == 0 or step == train_steps

@@ -16,7 +16,7 @@ from t2t_lite.training.run_context import kept_states
 _LOGGER = logging.getLogger("t2t_lite")
 _STEPS_BEFORE = 10  # steps before the trace starts, so that it excludes tracing and compilation
 _TRACED_STEPS = 5
-# The errors of XLA. InternalError, which XLA may also raise, is missing because a lost machine raises it, too.
+# The errors of XLA. InternalError, which XLA may also raise, is missing because a lost machine also raises it.
 _NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
 _TRACEBACK = re.compile(
     r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"

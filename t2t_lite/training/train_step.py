@@ -218,7 +218,7 @@ class TrainStep:
         return metrics, self._states_unless(is_left_out, states, new_states)
 
     def _states_unless(self, is_left_out, states, new_states):
-        """Returns the new state of each lane, or the old state if the step is skipped, on the device of the lane."""
+        """Returns the states of the lanes, the old states if the step is skipped, each on the device of its lane."""
         kept = []
         for lane, pair in enumerate(zip(states, new_states, strict=True)):
             device = None if self._compiles_update else self.replicas.devices[lane // self.accumulation]
