@@ -140,7 +140,7 @@ def _is_unequal(length, other_length, ratio):
 
 
 class _Votes(dict):
-    """Maps letters of the given scripts to 1, other letters to -1, the rest to 0; `harmless` has all that are not -1."""
+    """Maps letters of the given scripts to 1, other letters to -1, the rest to 0. `harmless` lists 0 and 1."""
 
     def __init__(self, names):
         super().__init__()
