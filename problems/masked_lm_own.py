@@ -124,7 +124,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         "documents of at least two sentences, with one sentence per line and a blank line between documents"
     )
     record_features = ("targets", "other")
-    keeps_pieces = True  # a longer segmentation would not fit into original rows, most of which are full
+    keeps_pieces = True  # most original rows are full, so a longer segmentation would reveal alternative rows
     rows_are_windows = False
 
     def prepare_generation(self, data_dir, tmp_dir):

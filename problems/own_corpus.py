@@ -39,7 +39,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     usual_vocab_sizes = "1000 to 50000"
     vocab_size_is_approximate = False
-    vocab_size_is_limit = False  # False, because the data folder stores the requested size
+    vocab_size_is_limit = False  # the requested size is used, because the data folder stores it
 
     @property
     def expected_lines(self):
@@ -73,7 +73,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                 )
 
     def with_defaults(self, values):
-        """Returns the keys whose missing values get defaults, without those for learning if a vocabulary exists."""
+        """Returns the keys whose missing values get defaults, except those for learning a vocabulary if one is given."""
         return self.settings.keys() - ({*VOCABULARY} if values.get("vocab_from") else {})
 
     def fits(self, key, value):
@@ -200,7 +200,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
             **remembered: further values to store in the configuration, such as `class_labels`.
 
         Raises:
-            UserError: a file is not a vocabulary of such a kind.
+            UserError: a file is not a vocabulary of one of these kinds.
         """
         paths = path if isinstance(path, dict) else {self.text_features[0]: path}
         config = {

@@ -127,7 +127,7 @@ class OwnProblem(Problem):
         return found
 
     def check_files(self, paths):
-        """Raises `UserError` if the training or dev set has no files.
+        """Raises `UserError` if there are no training files or no dev files.
 
         Args:
             paths: {split: list of paths}; the test set is optional.

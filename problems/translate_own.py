@@ -95,8 +95,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         Args:
             folder: str, an existing folder.
             languages: the codes of the languages of (inputs, targets).
-            vocabularies: {"inputs": bytes, "targets": bytes}, the contents of files; if they are equal, both sides share
-                one vocabulary.
+            vocabularies: {"inputs": bytes, "targets": bytes}, the contents of files; if they are equal, both sides
+                share one vocabulary.
             ending: str, extension of these files: ".model" or ".subwords".
 
         Raises:

@@ -2,7 +2,7 @@
 
 The problems have the same names as in tensor2tensor's translate_encs.py, translate_ende.py and so on. Each row of the
 table below lists corpora in `corpora.tsv` and makes one problem per vocabulary. The dev set is newstest2013 unless a
-row has another one.
+row names another set.
 
 `corpora.tsv` lists the archives' URLs and members (from tensor2tensor's translate_*.py and tensorflow-datasets'
 translate/wmt.py), and their sizes and SHA-256 (from tensorflow-datasets' url_checksums). In this table, `{x}` stands

@@ -49,7 +49,7 @@ class Reservoir:
         return len(self._offsets)
 
     def fill(self, pairs):
-        """Samples from tuples of str, all of the same length. Raises `OSError` with the folder's name if it is full."""
+        """Samples from tuples of str, all of the same length. Raises `OSError` if the folder's disk is full."""
         end, pairs = self._file.seek(0, 2), iter(pairs)
         while block := list(itertools.islice(pairs, _BLOCK)):
             for pair, place in zip(block, self._places(len(block)), strict=True):

@@ -97,7 +97,7 @@ class Problem:
 
     @property
     def record_features(self):
-        """The names of the features in a record, by default those of `features`; each has one id or more."""
+        """The names of the features in a record, by default those of `features`. No feature may be empty."""
         return tuple(self.features)
 
     @property

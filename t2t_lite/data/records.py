@@ -166,6 +166,7 @@ class Records:
 
     def seen_facts(self, hparams, facts):
         """Returns `facts` for training examples as a model sees them: after `preprocess_example`, `_rev` and `_copy`.
+
         If the problem overrides `preprocess_example`, this method reads all records.
         """
         problem, reader = self.problem, self._reader(hparams, "train")

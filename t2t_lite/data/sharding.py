@@ -183,6 +183,7 @@ class _Runner:
 
     def all(self, tasks, starts_processes=True):
         """Yields the results of all tasks (function, *arguments), in order. The first task runs in this process.
+
         Starting processes takes seconds, so the other tasks run in other processes only if `starts_processes` is set or
         processes already run.
         """

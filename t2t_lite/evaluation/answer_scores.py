@@ -120,7 +120,7 @@ def warn_of_forms(path, answers, golds):
 
 
 def check_count(path, count, reference, unit):
-    """Raises `UserError` unless the numbers of predictions in a file and of answers in the reference are equal."""
+    """Raises `UserError` unless a file has one prediction for each answer in the reference."""
     if count != len(reference.answers):
         raise UserError(
             f"{path} has {counted(count, unit)}, but {reference.path} has {len(reference.answers):,}. Expected as many "

@@ -19,7 +19,7 @@ def token_accuracy(logits, labels):
 
 
 registry.register_metric("token_accuracy")(token_accuracy)
-registry.register_metric("accuracy")(token_accuracy)  # the same metric, for problems with one label per example
+registry.register_metric("accuracy")(token_accuracy)  # the same function; for classes, there is one label per example
 registry.register_metric("sentence_accuracy", feature="sentence")(token_accuracy)  # see sentence_pretraining_own
 
 registry.list_tasks()  # listing the tasks imports the tasks' modules, which register the metrics of answers

@@ -109,7 +109,7 @@ def mask_in(pieces):
 
 
 def blank_before_mask(encoder):
-    """Returns the id of a space, which belongs to the mask token after it; None if `encode` handles mask tokens itself.
+    """Returns the id of the space before a mask token; None if the parts between mask tokens are encoded separately.
 
     A SentencePiece vocabulary that was learned here encodes a text with masks like any other text. A published
     vocabulary may belong to a tokenizer with special tokens. Then the parts of a text between the mask tokens are

@@ -279,7 +279,7 @@ class Text2TextProblem(Problem):
                 self.removed["empty"] += 1
 
     def texts(self, sample):
-        """Returns the texts of a sample in the order of `text_features`; some may not be str if it is invalid."""
+        """Returns the texts of a sample in the order of `text_features`; an invalid sample may lack a str."""
         return [sample.get(name) for name in self.text_features]
 
     @property
