@@ -73,7 +73,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                 )
 
     def with_defaults(self, values):
-        """Returns the keys whose missing values get defaults, except those for learning a vocabulary if one is given."""
+        """Returns the keys that have defaults, except those for learning a vocabulary if one is given."""
         return self.settings.keys() - ({*VOCABULARY} if values.get("vocab_from") else {})
 
     def fits(self, key, value):

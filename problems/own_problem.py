@@ -127,7 +127,7 @@ class OwnProblem(Problem):
         return found
 
     def check_files(self, paths):
-        """Raises `UserError` if there are no training files or no dev files.
+        """Raises `UserError` unless training files and dev files are given.
 
         Args:
             paths: {split: list of paths}; the test set is optional.

@@ -24,7 +24,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def read_cells(path, layout, on_bad_line=None):
     """Yields (number of the row's last line, separator, list of the cells) for every nonblank row of a CSV file.
 
-    The separator comes from the layout or from a first line such as `sep=;` (Excel reads such a line, too). Otherwise
+    The separator comes from the layout or from a first line such as `sep=;` (which Excel reads, too). Otherwise
     it is detected in the first lines, see `_find_separator`. A quoted cell may contain separators, line ends and
     doubled quotes. If tabs separate the cells, quotation marks are ordinary characters.
 

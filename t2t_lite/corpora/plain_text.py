@@ -39,8 +39,8 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
         errors: "strict", or "replace" to replace bytes that are not UTF-8 with U+FFFD without a message.
-        has_lines: bool, whether to refuse a text whose lines end in CR alone. False is for formats such as XML, in
-            which line ends have no meaning.
+        has_lines: bool, whether to refuse a text whose lines end in CR alone; False if another delimiter may divide
+            the text, such as CR.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the

@@ -91,9 +91,7 @@ class Problem:
     writers = types.MappingProxyType({})
     decode_defaults = types.MappingProxyType({})  # other defaults for `SearchOptions`, such as {"beam_size": 21}
     substitution = None  # an object that replaces parts of texts with symbols, see `data.source_text`
-    chooses_output = (
-        False  # whether to call `choose_output`; the search then takes longer, as the whole beam must finish
-    )
+    chooses_output = False  # whether to call `choose_output`; this slows down the search, as the whole beam must finish
 
     @property
     def record_features(self):

@@ -348,9 +348,8 @@ def _walk(pool, batch_size, descending, carried=None):
 
     def close_batch(start, number, bounds):
         rest = length[start : start + batch_size]
-        cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(
-            rest, rest[0]
-        )  # the numbers of cells of the first 1, 2, … rows
+        # the numbers of cells of the first 1, 2, … rows
+        cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(rest, rest[0])
         rows = tf.maximum(1, tf.searchsorted(cost, [tf.cast(batch_size, tf.int64)], side="right")[0])
         return start + rows, number + 1, bounds.write(number, start + rows)
 
