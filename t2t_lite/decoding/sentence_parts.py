@@ -118,7 +118,7 @@ class SentenceReader(Reader):
             return text if isinstance(text, TextParts) else TextParts(text.text, [text.text], [text])
         read, problem = functools.cache(lambda part: self.answerer.read(part, self.limit)), self.answerer.problem
 
-        def length(part):  # for a very long part, this is some number above the limit
+        def length(part):  # for a very long part, this is not the exact length but some number above the limit
             return len(read(part).ids) + 1
 
         is_long = length(text) > self.limit
