@@ -25,7 +25,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` unless a model is named."""
+    """Raises `UserError` unless the flags name a trained model."""
     if not flags.checkpoint_path:
         require(flags, "output_dir")
 

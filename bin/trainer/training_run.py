@@ -14,7 +14,7 @@ def train_run(flags, output_dir, random_seed, **trial):
         flags: absl's FlagValues.
         output_dir: str.
         random_seed: int, or None for the seed of the hyperparameter set.
-        trial: see `make_trainer`.
+        trial: additional arguments of `make_trainer`.
     """
     from t2t_lite.export.saved_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
@@ -106,7 +106,7 @@ def check_run(flags):
     if not flags.generate_data:
         problem.get_feature_encoders(flags.data_dir)
         for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-            _ = Records(problem, flags.data_dir, split).paths  # raises an error if the files are missing
+            _ = Records(problem, flags.data_dir, split).paths  # raises an error if files of the data are missing
 
 
 def prepare_data(flags, trainer):

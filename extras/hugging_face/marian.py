@@ -114,6 +114,6 @@ def marian():
         | _layers("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
         vocabularies=((SentencePieceEncoder,), "SentencePiece"),
         complete=complete,
-        # Stored under several names, or computed at load time.
+        # Weights that are stored under several names, or computed at load time.
         unused=("embed_tokens.weight", "lm_head.weight", "model.shared.weight", "embed_positions.weight"),
     )

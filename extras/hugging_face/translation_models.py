@@ -220,7 +220,7 @@ def translation_tensors(family, model):
     """Returns the tensors for an export, {foreign name: float32 array}, of a Transformer that the family supports.
 
     Foreign decoding starts from the embedding of padding, which is zero. If the softmax shares this row, a bias of -100
-    replaces the logit of padding. Tied matrices occur only once.
+    replaces the logit of padding. Matrices that share their weights are exported only once.
     """
     config, scale, position_names = model.config, stream_scale(model.config["norm_epsilon"]), _position_names(family)
     order, factor = conversion(family, model)
@@ -304,7 +304,7 @@ def _sinusoids_of(take, names, shape):
     if not np.array_equal(*tables) or shape[1] % 2:
         return None
     scale = tables[0][0].max()  # at position 0 all sines are 0 and all cosines are 1
-    if not 3e-3 < scale < 1e4:  # the range for epsilons up to 1
+    if not 3e-3 < scale < 1e4:  # range of the scale for epsilons up to 1
         return None
     exact = EPSILON / float(scale) ** 2
     epsilon = next(value for value in (float(f"{exact:.6g}"), exact) if np.isclose(stream_scale(value), scale, 1e-6, 0))

@@ -19,7 +19,7 @@ PORT = (
     "sed -i -E -e 's/\\btensor2tensor\\.(data_generators|layers|models|utils)\\b/t2t_lite.extras.tensor2tensor/' "
     "-e 's/^import tensorflow as tf$/import tensorflow.compat.v1 as tf/' {folder}/*.py"
 )
-_IMPORTED = {}  # {name of the package: the flag's value}
+_IMPORTED = {}  # {name of the imported package: the flag's value}
 
 
 def import_usr_dir(path: str | None) -> str | None:
@@ -58,7 +58,7 @@ def import_usr_dir(path: str | None) -> str | None:
     sys.path.insert(0, str(folder.parent))
     try:
         module = importlib.import_module(path if is_package_name(path) else folder.name)
-    except BaseException as error:  # including sys.exit(0), after which the command would end silently
+    except BaseException as error:  # any error, even sys.exit(0), after which the command would end silently
         frames = _frames_in(folder, error)
         if isinstance(error, KeyboardInterrupt) and not (frames and (frames[-1].line or "").startswith("raise")):
             raise  # the user pressed Ctrl+C

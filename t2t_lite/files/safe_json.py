@@ -108,7 +108,7 @@ def _constant(name):
 
 
 def _whole(digits):
-    _finite(digits)  # larger numbers have no use, and Python refuses to parse or print them
+    _finite(digits)  # larger integers are never needed, and Python refuses to parse or print them
     return int(digits)
 
 

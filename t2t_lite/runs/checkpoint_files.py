@@ -1,4 +1,4 @@
-"""Finds the checkpoints in a folder by their files, because the list `checkpoint` may be lost, old or damaged."""
+"""Finds a folder's checkpoints by their file names, because the list in `checkpoint` may be lost, old or damaged."""
 
 import collections
 import os
@@ -101,7 +101,7 @@ def check_can_be_placed(folder, has_settings, saved_before):
     Args:
         folder: str, an output_dir.
         has_settings: bool, whether the folder has an `hparams.json`.
-        saved_before: bool, whether the log records a saved checkpoint, or None if the log is missing.
+        saved_before: bool, whether the run's log records a saved checkpoint, or None if the log is missing.
     """
     parts, listed = parts_of_checkpoints(folder), read_list(folder).newest
     complete = [path for path in list_checkpoints(folder) if not missing_parts(path)]
