@@ -41,7 +41,7 @@ class Failure(RuntimeError):
 
 @contextlib.contextmanager
 def located(where):
-    """Context that prefixes the message of a `UserError` with the place of the mistake, such as a file or a flag."""
+    """Context manager that prefixes a `UserError` with the place of the mistake, such as a file or a flag."""
     try:
         yield
     except UserError as error:

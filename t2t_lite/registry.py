@@ -271,7 +271,7 @@ def hparams(name: str | HParams) -> HParams:
 
 
 def ranged_hparams(name: str) -> Callable:
-    """Returns the function with this name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
+    """Returns the registered function that fills a `RangedHParams` (hyperparameter ranges), as in tensor2tensor."""
     return Registries.ranged_hparams.get(name)
 
 

@@ -280,7 +280,7 @@ class Insertion:
 
     @staticmethod
     def _chosen(is_missing, slot, log_weights, random):
-        """Returns the position in the row of the id chosen for each slot, int32 [B, T]; T means nothing."""
+        """Returns each slot's sampled id, as its position in the row, int32 [B, T]; T means that no id is missing."""
         rows, length = tf.unstack(tf.shape(slot))
         segment = tf.range(rows)[:, None] * length + slot
         score = log_weights - tf.math.log(-tf.math.log(random))  # the maximum is a sample with these weights (Gumbel)
@@ -308,7 +308,7 @@ def places(kept):
 
 
 def _kept(ids, rank, of_size):
-    """Returns whether each id is in the canvas, bool [B, T], given random numbers for the ids [B, T] and for k [B]."""
+    """Samples which ids are in the canvas, bool [B, T], given random numbers for the ids [B, T] and for k [B]."""
     length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), axis=1)  # n + 1
     is_end = tf.range(tf.shape(ids)[1]) == length[:, None] - 1
     size = tf.cast(of_size * tf.cast(length, tf.float32), tf.int32)  # 0 … n

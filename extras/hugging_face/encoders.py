@@ -139,7 +139,7 @@ def _check_vocabulary(folder, config, vocabulary):
 
 
 def _first_position(folder, family, config):
-    """Returns how many rows at the start of the position table are unused. Raises `UserError` if no row is used."""
+    """Returns how many rows at the start of the position table are unused; raises `UserError` if none is used."""
     first, count = family.first_position(config["pad_token_id"]), config["max_position_embeddings"]
     expected = f"more than {first + 1}"
     check(f"{folder}/config.json", "max_position_embeddings", count, count > first + 1, expected)

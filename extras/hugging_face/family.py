@@ -116,7 +116,7 @@ def epsilon(name, usual):
 
 
 def choice(name, argument, values, **more):
-    """Declares a field whose value is one of the words in {foreign word: our word}. The first word is the default."""
+    """Declares a `config.json` field with one of the words in {foreign word: our word}; the first is the default."""
     return Field(name, argument, values=values, **{"usual": next(iter(values)), **more})
 
 

@@ -126,7 +126,7 @@ class HuggingFaceWeights:
         return tensor
 
     def take_any(self, names, shape):
-        """Returns a tensor like `take`, under the first of several names that exists, as needed for tied tensors."""
+        """Returns a tensor like `take`, by the first of its possible names that exists; tied tensors have several."""
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def drop_rows(self, name, count):

@@ -96,7 +96,7 @@ def import_translation_model(family, path, config, output_dir, languages=()):
 
 
 def _read_tokenizer_config(folder):
-    """Returns `tokenizer_config.json`, or {} if missing, with "unk_token" as a string. Raises `UserError`."""
+    """Returns the contents of `tokenizer_config.json`, or {} if it is missing, with "unk_token" as a string."""
     path = os.path.join(folder, "tokenizer_config.json")
     config = files.read_json(path, _TOKENIZER_SCHEMA) if files.exists(path) else {}
     unknown = config.get("unk_token", "<unk>")

@@ -122,7 +122,10 @@ def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
 
 
 def _replaced(text, spans, replacements):
-    """Applies replacements (start, end, str), in order of their starts; returns the text and its shifted spans."""
+    """Replaces slices of a text, given as (start, end, str) in order of their starts.
+
+    Returns the text and its shifted spans.
+    """
     parts, blocks, at, new = [], [], 0, 0
     for start, end, replacement in [*replacements, (len(text), len(text), "")]:
         parts += [text[at:start], replacement]

@@ -60,7 +60,7 @@ class GenerationStream(Iterator[str]):
         return part
 
     def step(self) -> str | None:
-        """Generates one id. Returns the text that has become certain, which may be "", or None after the end."""
+        """Generates one id, and returns the text that later ids cannot change, possibly "", or None after the end."""
         if self._ids is None:
             return None
         if (i := next(self._ids, None)) is None:

@@ -71,7 +71,7 @@ class GivenTargets:
         return found
 
     def _fitting(self, batches, sources, targets):
-        """Splits batches so that longest source plus longest target do not exceed `longest`; yields the batches."""
+        """Yields the batches, split so that longest source and longest target together have at most `longest` ids."""
         for batch in batches:
             rows, source, target = [], 0, 0
             for at in batch:

@@ -120,7 +120,7 @@ def _finite(digits):
 
 
 def storable(name, value):
-    """Returns a user's value. Raises `UserError`, with its name, if JSON cannot represent the value."""
+    """Returns a user's value; raises `UserError`, which names the value, if JSON cannot represent it."""
     try:
         if not isinstance(value, bool | int | float | str | list):
             raise TypeError

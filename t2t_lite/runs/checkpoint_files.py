@@ -51,7 +51,7 @@ def parts_of_checkpoints(folder):
 
 
 def read_list(folder):
-    """Returns the `Listed` of a folder. An unreadable list is treated as missing, since the list is only a hint."""
+    """Reads a folder's list of checkpoints, a `Listed`; a list that cannot be read is treated as missing."""
     path = os.path.join(folder, LIST)
     try:
         text = read_bytes(path, _MOST_BYTES_OF_A_LIST).decode(errors="replace")

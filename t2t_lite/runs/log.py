@@ -81,7 +81,7 @@ class RunLog:
                 _write_summary("scalars", name, tf.constant(float(value)), step)
 
     def forget_events_after(self, step):
-        """Removes TensorBoard's events of later steps, which a resumed run repeats. Call it before writing events."""
+        """Removes TensorBoard's events after a step, which a resumed run repeats. Call it before writing events."""
         if self._is_silent:
             return
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):

@@ -198,7 +198,10 @@ def averages(model, optimizer):
 
 
 def start_averages(model, optimizer):
-    """Sets the averages to the weights. Keras does so only in the first step, which evaluations may precede."""
+    """Sets the moving averages to the current weights.
+
+    Keras does so only in the first training step, and evaluations may come before this step.
+    """
     of_weights = named_weights(model)
     for name, average in averages(model, optimizer).items():
         if average is not of_weights[name]:

@@ -132,7 +132,7 @@ class HParams(DeclaredHParams):
     __copy__ = copy  # copy.copy() would share the values of added hyperparameters
 
     def override_from_dict(self, overrides: dict) -> Self:
-        """Returns a copy with some values changed. Raises `UserError` for unknown names or wrong types."""
+        """Returns a copy in which some values are replaced. Raises `UserError` for unknown names or wrong types."""
         made = self.copy()
         for name, value in _kinds_first(overrides):
             setattr(made, name, value)

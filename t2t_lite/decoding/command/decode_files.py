@@ -49,7 +49,7 @@ class FilePart:
     references: list | None = None
 
     def lines_beside(self, flag, path, settings):
-        """Returns the lines of a parallel file. Raises `UserError` if its number of lines differs."""
+        """Returns the lines of a parallel file; raises `UserError` if the number of lines differs from the input's."""
         side = wmt_files.REFERENCE if flag == "--decode_reference" else wmt_files.SOURCE
         other = part_of_file(path, settings, read=functools.partial(text_files.input_lines, side=side))
         if len(other.lines) != len(self.lines):
@@ -311,7 +311,7 @@ def translate_stdin(job, output="-"):
 
 
 def interact(job):
-    """Answers typed lines until the user types q or the input ends. Only outputs are written to stdout."""
+    """Decodes the lines that the user types until q or the end of the input. Only outputs are written to stdout."""
     job.translator  # noqa: B018  (load it before prompting the user)
     print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
     for line in console.typed_lines("> ", LONGEST_LINE):

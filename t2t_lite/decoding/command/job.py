@@ -113,7 +113,7 @@ class DecodingJob:
 
     @property
     def bleu_tokenization(self):
-        """The tokenization for BLEU: `tokenization`, or else as in evaluations, by default by the target language."""
+        """The tokenization for BLEU: `tokenization` if given, or else the tokenization that evaluations use."""
         return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
 
     def check_files(self, outputs, inputs=None):

@@ -359,7 +359,7 @@ class LinePredictor(Lines):
         return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
 
     def check_lengths(self, lines, first=1):
-        """See `Lines`. Formats the lines of a whole output, whose first and last line may be formatted differently."""
+        """Formats all lines of an output; its first and its last line may be formatted differently."""
         self._ends = first, first + len(lines) - 1
         return super().check_lengths(lines, first)
 

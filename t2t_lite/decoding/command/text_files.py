@@ -238,7 +238,10 @@ def _with_lf(blocks):
 
 
 def _complete(blocks, name, end):
-    """Yields a list of the records (bytes) that end in each block. Each byte of a long record is searched only once."""
+    """Yields, for each block of bytes, the list of records (bytes) that end in it.
+
+    Each byte of a long record is searched only once.
+    """
     number, rest = 0, bytearray()
     for block in blocks:
         seen = max(0, len(rest) - len(end) + 1)  # a delimiter may begin in one block and end in the next
@@ -302,7 +305,7 @@ def _ending(path):
 
 
 def _ending_inside(folder, problem):
-    """Returns the extension that the files in a folder share. Raises `UserError` unless `Problem.readers` has it."""
+    """Returns the extension that a folder's files share; raises `UserError` unless `Problem.readers` has it."""
     found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
     if len(found) != 1:
         endings = ", ".join(f".{ending}" for ending in problem.readers)
