@@ -133,7 +133,7 @@ def _check_same_n(flags, record_path):
     # --min_steps may differ, since it only sets the first step.
     from t2t_lite.files import exists, read_json
 
-    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # earlier versions lack n
+    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # earlier versions stored no n
     if window != flags.n:
         raise UserError(
             f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(window, 'checkpoint')} each. "

@@ -70,7 +70,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     if config := read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir):
         check_names(config, flags.problem, flags.model, flags.hparams_set)
         check_known(config, changes=changes)
-        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises without records
+        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises an error without records
     if once or not flags.eval_timeout_mins:  # otherwise a checkpoint may still appear
         find_checkpoint(flags.output_dir)
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation

@@ -94,7 +94,7 @@ def evaluate_run(flags):
 
 def prepare(flags):
     """Recalls remembered flags and makes the checks that work without TensorFlow. Raises `UserError`."""
-    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect the checks below
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # recalled flags affect the checks below
     check_run(flags)
 
 

@@ -71,7 +71,7 @@ def _begins_as(flags, earlier):
     """Returns (settings with which a run starts, a dict as in `hparams.json`; the name of its problem)."""
     from t2t_lite.runs.locating import find_run
 
-    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with another run's settings
+    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # a new run with another run's settings
     settings = find_run(flags.warm_start_from).config if begins_as else earlier
     return settings, flags.problem or earlier.get("problem")
 
@@ -110,7 +110,10 @@ def check_run(flags):
 
 
 def prepare_data(flags, trainer):
-    """Generates the data if --generate_data is set, after checking all names and that the model can be exported."""
+    """Generates the data if --generate_data is set.
+
+    Before that, all names are checked, and whether the model can be exported.
+    """
     from t2t_lite import registry
     from t2t_lite.data.named_problems import generate_problems, select_problems
     from t2t_lite.export import by_task

@@ -112,7 +112,10 @@ class Unigram(NamedTuple):
         return vocabulary
 
     def published(self, encoder):
-        """Returns the Published of a SentencePieceEncoder. Raises `UserError` if its model is not from `adopted`."""
+        """Returns the Published of a SentencePieceEncoder.
+
+        Raises `UserError` if the encoder's model was not made by `adopted`.
+        """
         tokens = {"pad_token": self.pad, "sep_token": self.end, "unk_token": self.unknown}
         return Published(encoder.path, *published(encoder), tokenizer={**self.tokenizer, **tokens})
 
@@ -370,7 +373,7 @@ def _with_accents(own, lower):
     if not lower:
         return own
     texts = {*own, *(c for c in _characters() if c.lower() != c)}
-    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J + caron, like j + caron
+    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J + caron is like j + caron
     lowered = {text: _lowered(text) for text in texts}
     return {text: own.get(small, "".join(own.get(c, c) for c in small)) for text, small in lowered.items()}
 

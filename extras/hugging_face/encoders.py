@@ -174,7 +174,7 @@ def remembered_values(head, labels, longest, settings):
         "sequence_length": longest,
         "mask_rate": 0.15,
         "mask_unit": "token",
-        "label_range": [0.0, 1.0],  # predictions are positions in this range, so 0 to 1 keeps them unchanged
+        "label_range": [0.0, 1.0],  # predicted positions in the range 0 to 1 equal the numbers
     }
     if head in ("class", "tag"):
         values |= dict.fromkeys(("class_labels", "tags"), labels)

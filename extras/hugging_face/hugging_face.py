@@ -143,6 +143,6 @@ class HuggingFace(formats.Format):
         return reasons
 
     def answer(self, model, encoders=None):
-        """See `Format`; names the family, and if no vocabulary is given, the kind of vocabulary that it needs."""
+        """See `Format`; describes the family and, without a vocabulary, the kind of vocabulary that it needs."""
         family = family_of(model, encoders)
         return f"yes, {family.class_prefix}{'' if encoders else f', with a {family.vocabularies[1]} vocabulary'}"

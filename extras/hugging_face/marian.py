@@ -23,7 +23,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Rows of the position table, which is computed at load time: enough for the longest input (1024) and 50 more.
 _POSITIONS = 2048
-SINUSOIDS = 1024  # rows of a stored position table, as relatives have it: the maximum input length in pieces
+SINUSOIDS = 1024  # rows of the position table that relatives store: the maximum input length in pieces
 
 
 def fields(*more):

@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncode
 # A language code at the beginning of a text, as in multilingual models. It must be a single piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
 _BLANK = "\u2581"
-_LONGEST_PIECE = 512  # characters; SentencePiece learns far shorter pieces, and does not load pieces of 100,000
+_LONGEST_PIECE = 512  # characters per piece; SentencePiece learns far shorter ones, and cannot load 100,000
 
 
 @dataclasses.dataclass(frozen=True)

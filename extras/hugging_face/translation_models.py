@@ -166,7 +166,7 @@ def _special_ids(config, tokenizer, ids, file):
 
 
 def _our_rows(embeddings, inputs, targets):
-    """Returns {"inputs", "targets", "softmax": float32 [our ids, hidden], "bias": float32 [our ids]}."""
+    """Returns tables by our ids: {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]}."""
     # A bias of -1e9, which excludes an id, would spoil the loss in fine-tuning: label smoothing sums all logits.
     bias = np.maximum(embeddings["bias"][targets.rows], NEVER)
     return {

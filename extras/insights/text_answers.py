@@ -232,7 +232,7 @@ class Translations(TextAnswers):
 def shown_hypothesis(hypothesis):
     """Converts a Hypothesis with token scores to JSON."""
     ids = [*zip(hypothesis.tokens, hypothesis.ids, strict=True)]
-    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # stop strings and the limit end it without EOS
+    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # no EOS after a stop string or at the limit
     tokens = [
         {"token": token, "id": number, "log_prob": log_prob}
         for (token, number), log_prob in zip(pairs, hypothesis.token_scores, strict=True)

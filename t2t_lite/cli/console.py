@@ -189,7 +189,7 @@ def descriptor():
     """Returns the file descriptor of standard input. Raises `UserError` if stdin is closed."""
     try:
         return sys.stdin.fileno()
-    except (AttributeError, ValueError, io.UnsupportedOperation):  # stdin is None, closed, or an object in memory
+    except (AttributeError, ValueError, io.UnsupportedOperation):  # for a stdin that is None, closed, or in memory
         raise UserError(
             "standard input is closed. Name an input file, or redirect a file or pipe to the command."
         ) from None

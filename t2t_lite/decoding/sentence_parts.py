@@ -26,7 +26,7 @@ _SEVERAL = 0.1  # a model can translate several sentences if at least this share
 
 
 def is_natural(problem):
-    """Returns whether a problem's texts can be split into sentences, as natural language; also True for None."""
+    """Returns whether a problem's texts are natural language, which can be split into sentences; True for None."""
     return problem is None or isinstance(problem, TranslateProblem)
 
 

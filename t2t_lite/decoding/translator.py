@@ -24,7 +24,7 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 MAX_INPUT_LENGTH = 1024
-_SHORT, _LEAST_PIECES = 3, 30  # an output is short if it has less than 1/3 of the pieces of a source with 30 or more
+_SHORT, _LEAST_PIECES = 3, 30  # for sources of 30 or more pieces, an output with less than 1/3 as many is short
 
 
 class Translator(TextModel):

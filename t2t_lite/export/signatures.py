@@ -218,7 +218,7 @@ class TextSignatures:
     # Methods that the signatures of a problem with a `substitution` override.
 
     def read_inputs(self, inputs):
-        """Returns the `Sources`, blank for blank inputs, and an argument for `texts` and `unchanged`."""
+        """Encodes inputs: returns `Sources`, blank for blank inputs, and an argument for `texts` and `unchanged`."""
         return blanked(self.readers["inputs"](inputs)), None
 
     def pairs(self, inputs, targets):

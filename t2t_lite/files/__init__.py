@@ -44,7 +44,7 @@ def read_bytes(path, most=None):
     """Returns a file's bytes. Raises `UserError` if it is missing, unreadable, not a file or larger than `most`."""
     with translated(path), open_stream(path) as file:
         parts, size = [], 0
-        while (most is None or size <= most) and (part := file.read(2**20)):  # one read would allocate `most`
+        while (most is None or size <= most) and (part := file.read(2**20)):  # a single read allocates `most`
             parts.append(part)
             size += len(part)
     if most is not None and size > most:

@@ -74,7 +74,10 @@ def read_list(folder):
 
 
 def write_list(folder, times, last_preserved=0.0):
-    """Writes the list of a folder in TensorFlow's format. `times` is {checkpoint's name: time}, the newest last."""
+    """Writes a folder's list of checkpoints in TensorFlow's format.
+
+    `times` is {checkpoint's name: time}, the newest last.
+    """
     lines = [f'model_checkpoint_path: "{[*times][-1]}"']
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in times]
     lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times.values()]

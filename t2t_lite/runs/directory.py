@@ -83,7 +83,7 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
     batches = (earlier or {}).get("batches_a_step")
     if not keep_batches or batches is None:
         return accumulation
-    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # an earlier run may lack it
+    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # an old run may lack this
         return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
@@ -225,7 +225,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
     if isinstance(hparams, str):
         hparams, hparams_set = None, hparams
-    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise the name is only a label
+    is_known = hparams is None or hparams_set in registry.Registries.hparams  # else the name is a label
     model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
@@ -233,7 +233,10 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
 
 
 def check_place(output_dir):
-    """Returns the `hparams.json` of a folder as a dict, or {}. Raises `UserError` if a run cannot be placed there."""
+    """Returns the `hparams.json` of an output_dir as a dict, or {} for a new run.
+
+    Raises `UserError` if the path cannot be an output_dir.
+    """
     check_is_no_file(output_dir)
     earlier = read_run_config(output_dir)
     events = {line["event"] for line in RunLog(output_dir).read()}

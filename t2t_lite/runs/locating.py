@@ -175,7 +175,7 @@ def export_of(checkpoint):
 
 
 def folder_of(checkpoint):
-    """Returns the folder of a checkpoint's `hparams.json` and vocabulary, which is another folder in an export."""
+    """Returns the folder of a checkpoint's settings and vocabulary; in an export, it is not the checkpoint's folder."""
     export = export_of(checkpoint)
     return os.path.dirname(checkpoint) if export is None else os.path.join(export, EXPORT_FOLDER)
 

@@ -14,7 +14,7 @@ from t2t_lite.settings.declared_hparams import DeclaredHParams
 from t2t_lite.settings.ranges import Setting, own_settings, settings_of
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layers with more settings
+KINDS = ("self_attention_type", "ffn_layer")  # these name kinds of layers, which add settings
 
 
 @dataclasses.dataclass(eq=False)

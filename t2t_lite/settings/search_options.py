@@ -18,7 +18,7 @@ _BEAM = {"excludes": ("samples", "targets")}  # facts for settings of beam searc
 _SAMPLING = {"needs": ("may_sample",), "excludes": ("targets",)}
 _OUTPUT = {"excludes": ("targets",)}
 _MOST_STOPS, _LONGEST_STOP = 16, 100
-_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # total bytes: each needs a table row as wide as the vocabulary
+_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # bytes of all texts; each needs a table row of vocabulary size
 
 
 @dataclasses.dataclass(frozen=True)

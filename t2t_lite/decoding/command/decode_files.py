@@ -223,7 +223,7 @@ def _write(job, paths, part, make, title, convert=None):
         inputs = made_from(job, part, title)
         written = ResumableFiles(paths, inputs)
     chunk = job.chunk * getattr(translator, "count", 1)
-    if written.state is not None:  # determines which batches are compiled, which affects the last digits of scores
+    if written.state is not None:  # the search history affects the last digits of scores
         _restore_history(translator, written.state, paths[0])
     progress = Progress(title, f"{unit_of(job.runs[0].problem)}s", len(part.lines), written.done)
     try:

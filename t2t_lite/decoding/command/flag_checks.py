@@ -19,7 +19,7 @@ from t2t_lite.tasks.task import check_answered_by
 _LOGGER = logging.getLogger("t2t_lite")
 TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # see `Teller`
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
-LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs of one line per input line
+LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # files with one line per input line
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 _LONG = ("long_input", "split_sentences")
 _SEARCH = (*_LONG, "mbr", "n_best_format")

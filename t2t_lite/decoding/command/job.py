@@ -136,7 +136,10 @@ class DecodingJob:
         files.check_outputs(parts | {"the model's": model_files} | (inputs or {}), outputs)
 
     def files_beside(self):
-        """Returns additional outputs with one line per input line: {name in `LineAnswer.beside`: (flag, path)}."""
+        """Returns the additional output files, {name in `LineAnswer.beside`: (flag, path)}.
+
+        Each file has one line per input line.
+        """
         paths = {"alignment": ("--alignments_file", self.alignments_file)} if self.alignments_file else {}
         paths |= {name: (f"--{registry.teller(name).flag}", path) for name, path in self.told_files.items()}
         return {name: (flag, self.settings.shard_name(path)) for name, (flag, path) in paths.items()}

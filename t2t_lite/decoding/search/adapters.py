@@ -55,7 +55,7 @@ class FullPass:
         given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
         # Later positions have no effect on this step's logits, so they are dropped unless shapes are static.
         known = given if given.shape[2] else given[:, :, : position + 1]
-        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i receives target i - 1
+        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i reads target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
         inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
         logits, _ = named_outputs(self.model({"inputs": inputs, "targets": targets}, training=False))

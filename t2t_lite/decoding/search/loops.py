@@ -97,7 +97,7 @@ class GrowingCache:
         self.limit = limit
         self.first = model.init_cache(memory, _FIRST_LENGTH, beam_size)
         longer = cache_shapes(model, memory, _FIRST_LENGTH + 1, beam_size)
-        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # growth of each axis per position
+        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # each axis's growth per position
 
     def run(self, search, body, state, *others):
         """Repeats `body` until no row is open, in a loop over the cache's lengths with an inner loop over the steps.
@@ -246,7 +246,7 @@ def side_by_side(run, *arguments):
 
     A search step is a chain of small operations that do not keep two cores busy (measured: 1.6 of two).
     """
-    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # several devices have a thread each
+    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # each device already has a thread
         yield from map(run, *arguments)
         return
     with concurrent.futures.ThreadPoolExecutor(2) as threads:

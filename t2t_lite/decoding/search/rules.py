@@ -256,7 +256,7 @@ def _table(encoder, texts, space_begins=False):
     return np.concatenate([first, table]) + CONTINUES
 
 
-@functools.lru_cache(maxsize=8)  # cached, since every piece is decoded, whereas stop strings change often
+@functools.lru_cache(maxsize=8)  # cached: decoding all pieces is slow, and stop strings vary
 def first_pieces(encoder):
     """Returns a list with the bytes of each piece as they are at the beginning of a text."""
     bare = list(encoder.piece_bytes)

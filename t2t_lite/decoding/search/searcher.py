@@ -65,7 +65,7 @@ class Searcher:
         self.model = model if self._searches else decodable(model)
         self.max_length = getattr(model, "max_length", None)
         self.joins_inputs = self.max_length is not None and getattr(model, "joins_inputs", False)
-        self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output has at least one id
+        self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output needs one id
         self._longest_output = longest_output
         self._end_id = end_id
         self._continues_inputs = continues_inputs
