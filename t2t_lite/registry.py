@@ -271,7 +271,10 @@ def hparams(name: str | HParams) -> HParams:
 
 
 def ranged_hparams(name: str) -> Callable:
-    """Returns the registered function that fills a `RangedHParams` (hyperparameter ranges), as in tensor2tensor."""
+    """Returns the function with this name, which fills a `RangedHParams` with ranges of hyperparameters.
+
+    It is registered as in tensor2tensor. Raises `UnknownName`.
+    """
     return Registries.ranged_hparams.get(name)
 
 

@@ -7,7 +7,7 @@ from t2t_lite.settings.config import HParams
 
 @register_hparams(model="neural_gpu")
 def neural_gpu():
-    """tensor2tensor's Neural GPU: one GRU of size 256, gradients clipped at 10. Here the learning rate has a warmup."""
+    """tensor2tensor's Neural GPU: one GRU of size 256, gradients clipped at 10; here with a linear warmup."""
     return HParams().parse(
         "hidden_size=256,num_hidden_layers=1,batch_size=1024,layer_prepostprocess_dropout=0.1,label_smoothing=0,"
         "clip_grad_norm=10,optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
@@ -47,7 +47,7 @@ def bytenet_tiny():
 
 @register_hparams(model="conv_seq2seq")
 def conv_seq2seq_base():
-    """The ConvS2S paper's model for WMT'16 En-Ro, 20 layers of size 512 in both stacks, but with Adam."""
+    """The ConvS2S paper's model for WMT'16 En-Ro: 20 layers of size 512 per stack, with Adam instead of momentum."""
     return HParams().parse(
         "hidden_size=512,num_hidden_layers=20,layer_prepostprocess_dropout=0.1,clip_grad_norm=0.1,max_position=1024,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=5e-4"
@@ -65,7 +65,7 @@ def conv_seq2seq_tiny():
 
 @register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu():
-    """The Extended Neural GPU with two GRUs of size 256 (this package's choice), otherwise like `neural_gpu`."""
+    """The Extended Neural GPU with two GRUs of size 256 per step (this package's choice), else like `neural_gpu`."""
     return neural_gpu().parse("num_hidden_layers=2")
 
 

@@ -125,7 +125,7 @@ def _without_own_projection(path, config):
 
 
 def _electra_limits(config):
-    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only one for this head
+    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only activation of this head
     is_projected = config["embedding_size"] == config["hidden_size"]
     return {
         **bert.limits(config),

@@ -120,7 +120,7 @@ class Unigram(NamedTuple):
         return Published(encoder.path, *published(encoder), tokenizer={**self.tokenizer, **tokens})
 
 
-_CLEANED = {"do_lower_case": False, "keep_accents": True}  # off, because the model's rules include the clean-up
+_CLEANED = {"do_lower_case": False, "keep_accents": True}  # no clean-up, because the model's rules include it
 ALBERT = Unigram(
     "an ALBERT", ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"), first="[CLS]", end="[SEP]", mask="[MASK]", lower=True,
     tokenizer={"tokenizer_class": "AlbertTokenizer", **_CLEANED, "bos_token": "[CLS]", "eos_token": "[SEP]"},

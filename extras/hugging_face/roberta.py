@@ -6,7 +6,7 @@ from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 
 
 def _limits(config):
-    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only one for this head
+    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only activation of this head
     return {**bert.limits(config), "sentence_classes": (0,), **is_fixed}
 
 

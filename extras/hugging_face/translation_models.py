@@ -96,7 +96,10 @@ def import_translation_model(family, path, config, output_dir, languages=()):
 
 
 def _read_tokenizer_config(folder):
-    """Returns the contents of `tokenizer_config.json`, or {} if it is missing, with "unk_token" as a string."""
+    """Returns the contents of `tokenizer_config.json`, or {} if the file is missing, with "unk_token" as a string.
+
+    Raises `UserError` if the file is invalid.
+    """
     path = os.path.join(folder, "tokenizer_config.json")
     config = files.read_json(path, _TOKENIZER_SCHEMA) if files.exists(path) else {}
     unknown = config.get("unk_token", "<unk>")

@@ -37,8 +37,7 @@ _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if
 
 
 class Answerer:
-    """A trained model for texts: `reader` returns a `Reader`, which preprocesses texts, and `answer` takes its
-    readings.
+    """A trained model for texts: `reader` returns a `Reader`, whose readings of texts `answer` takes.
 
     Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method for texts.
 

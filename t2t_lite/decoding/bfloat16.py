@@ -55,8 +55,7 @@ def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
 
 
 def suggest(setting, hparams, rows):
-    """Measures for half a second whether a float32 model would be faster in bfloat16 on this CPU, and logs a hint if
-    so.
+    """Measures for half a second whether bfloat16 is faster on this CPU, and if so logs a hint for a float32 model.
 
     Args:
         setting: str, the flag that the user would add to the command.

@@ -273,8 +273,7 @@ class Predictor(Answerer):
         return self.task.method
 
     def _batched(self, readings, batch_size, function, on_progress):
-        """Applies a function of int32 [B, S] to batches of rows; returns, for each Reading, the list of its rows'
-        results.
+        """Applies a function of int32 [B, S] to batches of rows; returns a list of results per Reading, one per row.
 
         A batch has rows of similar length.
         """

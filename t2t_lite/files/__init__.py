@@ -174,8 +174,7 @@ class _GFileReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Context manager that yields a temporary path and renames the file there to `path`, or removes the file after an
-    error.
+    """Context manager that yields a temporary path, then renames its file to `path`; removes it after an error.
 
     Therefore a reader never sees a partial file, and a failure leaves the old file intact.
     """

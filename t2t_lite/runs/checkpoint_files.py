@@ -51,7 +51,10 @@ def parts_of_checkpoints(folder):
 
 
 def read_list(folder):
-    """Reads a folder's list of checkpoints, a `Listed`; a list that cannot be read is treated as missing."""
+    """Reads a folder's list of checkpoints, a `Listed`.
+
+    A list that cannot be read is treated as missing, since the list is only a hint.
+    """
     path = os.path.join(folder, LIST)
     try:
         text = read_bytes(path, _MOST_BYTES_OF_A_LIST).decode(errors="replace")

@@ -284,8 +284,7 @@ def check_belongs(output_dir, facts):
 
 
 def check_places(output_dir, others=()):
-    """Raises `UserError` if there is a folder where training or evaluation will write a file, or a file in place of a
-    folder.
+    """Raises `UserError` if a folder has the name of a file that a run will write, or a file that of a folder.
 
     Args:
         output_dir: str, a folder that may be missing.

@@ -12,8 +12,7 @@ from t2t_lite.errors import UserError
 
 
 def translate_records(job, split, output=""):
-    """Decodes records to `<output>.<model>….decodes`, writes the corresponding `.inputs` and `.targets`, and shows
-    BLEU.
+    """Decodes records to `<output>.<model>….decodes`, with their `.inputs` and `.targets`, and shows BLEU.
 
     Args:
         job: DecodingJob.

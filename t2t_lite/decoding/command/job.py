@@ -197,8 +197,7 @@ _SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fi
 
 
 class TranslatorPool:
-    """Copies of a `Translator`, `Generator` or `Predictor` on several devices, which share the work of each method
-    call.
+    """Copies of a `Translator`, `Generator` or `Predictor` on several devices, which share the work of each call.
 
     Texts are distributed by length, so that all devices get about the same amount of work, regardless of their speed.
 

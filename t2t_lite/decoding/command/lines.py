@@ -227,7 +227,7 @@ class LineTranslator(Lines):
         split_sentences: one of `SPLIT_SENTENCES`, see `Translator.translate`. Default: "auto" if long lines are split,
             or else "never".
         utility: "chrf" or "bleu" for minimum Bayes risk decoding, which samples num_samples outputs and sorts them by
-            risk; If None, outputs are searched instead.
+            risk. If None, outputs are searched instead.
         tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
         alignments: bool, whether to return word alignments.
         told: names of the `Teller`s whose values are returned as text.
