@@ -15,7 +15,7 @@ _METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> S
 _SEARCH = settings_of(SearchOptions)
 _IN_SEARCH = {declared.flag or name: name for name, declared in _SEARCH.items() if declared.flag is not None}
 SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the inverse
-# {sampling method in tensor2tensor: value in `SearchOptions`}.
+# {(setting, its value in tensor2tensor): value in `SearchOptions`}.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _MBR_SAMPLES = 32
 
