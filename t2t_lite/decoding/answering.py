@@ -242,7 +242,7 @@ class TextModel(Answerer):
             result: Hypothesis with ids, score and end.
             stop: strings before which the text is cut.
             before: ids that the hypothesis continues, such as a prompt, whose text is not part of the output.
-            output: str, the text to pass to the problem's `output_text`. By default, the text before the first stop
+            output: str, the text to pass to the problem's `output_text`. The default is the text before the first stop
                 string.
             **fields: further fields of `Hypothesis`.
         """

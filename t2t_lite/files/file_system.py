@@ -105,7 +105,7 @@ def make_folders(path):
     """Creates a folder and its parents, unless they exist. Raises the errors of Python or TensorFlow."""
     try:
         _gfile().makedirs(path) if is_remote(path) else os.makedirs(path, exist_ok=True)
-    except RecursionError:  # Python would call itself once per parent folder
+    except RecursionError:  # Python's makedirs calls itself once per parent folder
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
 
 

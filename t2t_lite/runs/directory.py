@@ -27,7 +27,7 @@ STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
-_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # lacking in their hparams.json
+_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # their hparams.json lacks these facts
 # Regular expressions of files and folders that training and evaluation write.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
@@ -225,7 +225,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
     if isinstance(hparams, str):
         hparams, hparams_set = None, hparams
-    is_known = hparams is None or hparams_set in registry.Registries.hparams  # else the name is a label
+    is_known = hparams is None or hparams_set in registry.Registries.hparams  # an unregistered name is only a label
     model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
@@ -284,7 +284,7 @@ def check_belongs(output_dir, facts):
 
 
 def check_places(output_dir, others=()):
-    """Raises `UserError` if a folder has the name of a file that a run will write, or a file that of a folder.
+    """Raises `UserError` if there is a folder in place of a file that a run will write, or vice versa.
 
     Args:
         output_dir: str, a folder that may be missing.

@@ -56,7 +56,7 @@ class Lines:
         long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`, or None for the
             default of `Answerer.reader`.
         on_error: function that takes an error message for each line that cannot be answered. If the function does not
-            raise an error, the line is skipped. If None, an error is raised.
+            raise an error, the line is skipped. If `on_error` is None, an error is raised.
         as_json: bool, whether outputs are lines of JSON, for which hypotheses get token scores.
         **reader_options: additional arguments of `Answerer.reader`.
 
@@ -359,7 +359,7 @@ class LinePredictor(Lines):
         return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
 
     def check_lengths(self, lines, first=1):
-        """Formats all lines of an output; its first and its last line may be formatted differently."""
+        """See `Lines`. Formats a whole output, whose first and last lines may have another format than the rest."""
         self._ends = first, first + len(lines) - 1
         return super().check_lengths(lines, first)
 

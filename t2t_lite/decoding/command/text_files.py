@@ -25,9 +25,9 @@ _BLOCK = 2**20  # bytes per read
 def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
     """Reads a file's lines as a list of str, which is [] for an empty file.
 
-    For WMT's XML test sets, each segment is a line. In text files, lines end only at LF or CR LF. If another delimiter
-    is given, records end at the delimiter, and an empty record at the end is dropped. All lines are checked before any
-    line is translated.
+    In WMT's test sets (.sgm, .xml), each segment is a line. In text files, lines end only at LF or CR LF. If another
+    delimiter is given, records end at the delimiter, and an empty record at the end is dropped. All lines are checked
+    before any line is translated.
 
     Args:
         path: str.

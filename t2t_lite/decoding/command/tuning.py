@@ -73,7 +73,7 @@ def parse_grid(text, where="--tune"):
 
 
 def tune(translate, score, combinations, warm_up=None):
-    """Tries each combination of settings and yields its `GridTrial`.
+    """Tries each combination of settings, and yields its `GridTrial` immediately.
 
     Args:
         translate: function of the settings, a dict, that returns the argument of `score`.

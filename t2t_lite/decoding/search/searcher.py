@@ -103,7 +103,8 @@ class Searcher:
 
         Returns:
             A list of at most n_best `Hypothesis` for each source, best first. The list is shorter if fewer hypotheses
-            finished within the limit. With `options.sampling` all n_best samples, in the order of sampling.
+            finished within the limit. With `options.sampling`, the list has all n_best samples, in the order of
+            sampling.
 
         Raises:
             UserError: the model's own search does not support the options.
@@ -161,7 +162,7 @@ class Searcher:
             options: SearchOptions; without sampling the search is greedy.
 
         Yields:
-            Yields the ids that `search` would return, int, one by one.
+            The ids that `search` would return, int, one by one.
 
         Raises:
             UserError: the model uses its own search.
