@@ -133,7 +133,7 @@ def run(flags):
 
 
 def _job(asked):
-    """Returns the DecodingJob that performs the checked flags, an `Asked`."""
+    """Returns the DecodingJob for the checked flags, an `Asked`."""
     from t2t_lite.decoding.command.job import DecodingJob
     from t2t_lite.training.distribution import choose_devices
 
