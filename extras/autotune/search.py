@@ -15,7 +15,7 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # in a row; after these, hyperparameters are hardly the cause
+_MOST_FAILURES = 5  # failures in a row; after so many, hyperparameters are hardly the cause
 REPORT = "tuning.json"
 
 

@@ -1,4 +1,4 @@
-"""Describes data written by t2t-datagen, and the batches that an hparams set would make of the data.
+"""Describes data written by t2t-datagen, and the batches that an hparams set would form from these data.
 
 Counts come from the manifest. Everything that needs ids is computed on a sample, so that the time does not depend on
 the size of the corpus.
