@@ -137,7 +137,7 @@ class RestTransport:
         return self._content(*answer)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Sends a request, and returns (status, reason, content, Retry-After). Raises ServerError without answer."""
+        """Sends a request; returns (status, reason, content, Retry-After). Raises ServerError if no answer comes."""
         # The socket is kept in `sockets`, because the connection drops it once the answer has started.
         with self._errors():
             connection.connect()
