@@ -182,7 +182,7 @@ def as_json(trials, objective, facts, output_dir, summary=None, command=""):
     Args:
         trials: list of Trial.
         objective: Objective.
-        facts: dict of JSON values, the facts of the study.
+        facts: dict of the JSON values that all trials of the study share.
         output_dir: str, the folder of the search.
         summary: dict, the results of the winner with other seeds, or None.
         command: str, a command that trains the winner again.

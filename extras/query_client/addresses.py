@@ -29,7 +29,7 @@ class Servable:
     Attributes:
         name: str, the model's name on the server.
         version: int, or None for the newest loaded version.
-        label: str, a version's label in the server's model config, or None. At most one of version and label is given.
+        label: str, a version's label in the server's model config, or None. `version` and `label` cannot both be given.
     """
 
     name: str

@@ -63,7 +63,7 @@ class RestTransport:
         return list(zip(versions, states, messages, strict=True))
 
     def stream(self, request):
-        """Yields the events of a completion, dicts. The time limit applies to the wait for each event.
+        """Yields the events of a streamed completion, as dicts. The time limit applies to the wait for each event.
 
         Args:
             request: dict, the fields of the request except "model" and "stream".
@@ -87,7 +87,7 @@ class RestTransport:
                         yield self._event(line.removeprefix(b"data: "))
 
     def _event(self, line):
-        """Parses an event and returns it, a dict. Raises ServerError if the event is an error."""
+        """Parses an event of a stream into a dict. Raises ServerError if the event is an error."""
         where = f"{self.address}: not a t2t-server: the event"
         try:
             event = parse_json(line, where, LONGEST_ANSWER, {"choices?": [{"text": str}]})
