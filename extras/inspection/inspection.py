@@ -66,7 +66,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
         problem: Problem; with `_rev` and `_copy`, inputs and targets are as a model sees them.
         data_dir: str.
         hparams: HParams that determine the batches.
-        set_name: str, how the text refers to the hyperparameters.
+        set_name: str, the name of the hyperparameters in the text.
         sample_size: int, number of examples in the sample.
 
     Raises:
