@@ -111,6 +111,7 @@ class Registries:
     self_attentions = Registry("self-attention layers")
     tellers = Registry("tellers")
     batches = Registry("batches")
+    catalogs = Registry("catalogs", one_per_module=True)
 
 
 register_problem = Registries.problems.register
@@ -131,6 +132,7 @@ register_export_file = Registries.export_files.register  # see `t2t_lite.export.
 register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
 register_teller = Registries.tellers.register  # a `Teller`, for values that a model reports in addition to its output
 register_batches = Registries.batches.register  # the batches of a run: a `t2t_lite.data.example_batches.ExampleBatches`
+register_catalog = Registries.catalogs.register  # by a file's extension: a `t2t_lite.corpora.catalogs.Catalog`
 task = Registries.tasks.get  # the `Task` subclass with a name; raises `UnknownName`
 teller = Registries.tellers.get  # the `Teller` subclass with a name
 check_model = Registries.models.check  # raises `UnknownName`; does not import the model, which needs Keras

@@ -1,11 +1,13 @@
 """Finds and reads the files of a corpus, as listed by tensor2tensor's `source_data_files` or given by the user."""
 
+import collections
 import fnmatch
 import os
 import urllib.parse
 
 from t2t_lite import files
 from t2t_lite.corpora import archives, plain_text, tables, tmx, wmt_files
+from t2t_lite.corpora.catalogs import catalog_of, is_catalog
 from t2t_lite.corpora.cells import CSV, JSON_LINES
 from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
@@ -17,7 +19,7 @@ _SHOWN = 5  # number of members of an archive that a message lists
 
 def holds_both(path):
     """Returns whether a file, judged by its name, holds both inputs and targets."""
-    return plain_text.kind(path) in _WITH_BOTH or archives.is_archive(path)
+    return plain_text.kind(path) in _WITH_BOTH or archives.is_archive(path) or is_catalog(path)
 
 
 def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
@@ -36,6 +38,8 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
         is_sgml = all(plain_text.kind(path) in wmt_files.SGM for path in paths)
         return (wmt_files.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
     (path,) = paths
+    if is_catalog(path):
+        return catalog_of(path).pairs(path, collections.Counter() if removed is None else removed)
     if archives.is_archive(path):
         return read_packed_pairs(path, languages, removed, on_bad_line)
     if plain_text.kind(path) == ".tmx":

@@ -364,7 +364,7 @@ class Generator(TextModel):
 
     @functools.cached_property
     def _scorer(self):
-        return GivenTargets(lambda _, targets: log_probs_of_targets(self.model, None, targets))
+        return GivenTargets(lambda inputs, targets: log_probs_of_targets(self.model, None, targets))
 
     @functools.cached_property
     def _of_continuations(self):

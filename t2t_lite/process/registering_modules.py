@@ -23,6 +23,7 @@ _PACKAGES = {  # {kind: (package of the built-in entries, or "" if only extras h
     "encoders": ("t2t_lite.text.published", "register_encoder"),
     "export formats": ("", "register_export_format"),
     "export files": ("t2t_lite.export", "register_export_file"),
+    "catalogs": ("", "register_catalog"),
     "batches": ("t2t_lite.data", "register_batches"),
     "tellers": ("t2t_lite.decoding", "register_teller"),
     "self-attention layers": ("t2t_lite.layers", "register_self_attention"),

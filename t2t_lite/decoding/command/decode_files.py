@@ -104,7 +104,7 @@ def searches_many_batches(job, num_lines):
     return num_lines >= _MANY_BATCHES * options.batch_size
 
 
-def translate_lines(job, part, path, write=None):
+def translate_lines(job, part, path, write=None, convert=None):
     """Answers the lines of a `FilePart`, writes them to a file (or - for standard output), and logs a summary.
 
     Args:
@@ -112,6 +112,7 @@ def translate_lines(job, part, path, write=None):
         part: FilePart.
         path: str.
         write: function of `Problem.writers`, or None to write lines of text.
+        convert: function of the lines of text that returns {path: bytes}, the files to write instead, or None.
     """
     as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
     lines_of = job.lines_of(part.name)
@@ -128,12 +129,12 @@ def translate_lines(job, part, path, write=None):
 
     paths = [path, *(beside for _, beside in job.files_beside().values())]
 
-    def convert(lines):
+    def converted(lines):
         contents = text_files.converted(write, path, part.lines, lines, job.translator.encoders)
         job.check_files({"--decode_to_file": [*contents]})  # the problem may use other names
         return contents
 
-    outputs = _write(job, paths, part, make, lines_of.title, convert if write else None)
+    outputs = _write(job, paths, part, make, lines_of.title, converted if write else convert)
     if part.references:  # the score of an empty file is undefined
         # sacreBLEU's score with its signature, which differs from tensor2tensor's BLEU_cased: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
