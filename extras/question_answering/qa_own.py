@@ -77,7 +77,7 @@ class SpanProblem(Text2TextProblem):
         return self.sequence_length
 
     def generation_settings(self):
-        """Adds the length and the stride of windows: see `Problem.generation_settings`."""
+        """Adds the length and the stride of windows to the settings: see `Problem.generation_settings`."""
         rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}
         return {**super().generation_settings(), **rows}
 
