@@ -60,7 +60,7 @@ def modules():
 
 @functools.cache
 def parts(command):
-    """Imports and returns the modules `in_<command>.py` of extras, which extend a command of the core.
+    """Imports and returns the extras' modules `in_<command>.py`, each of which extends a core command.
 
     Each module has a function `define_flags(flags)` and a docstring, which --help of the command shows. If the flags of
     an extra select a new mode, its module also has `MODES`, {name: Mode}. A broken module is left out, with a warning.

@@ -156,10 +156,10 @@ class Problem:
         return {}
 
     def eval_metrics(self) -> list[str]:
-        """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
+        """Returns the names of the metrics that are computed on teacher-forced batches; see `registry.register_metric`.
 
-        By default these are the metrics of the task. If `eval_decode_metric` is not None, outputs are also decoded and
-        scored.
+        By default, they are the metrics that the problem's task defines. If `eval_decode_metric` is not None, outputs
+        are also decoded and scored.
         """
         return list(registry.task_of(self).eval_metrics)
 

@@ -156,7 +156,7 @@ class ScoredSentence(NamedTuple):
 def scores_by_length(
     hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, limits=LENGTH_LIMITS, ter=None
 ):
-    """Scores groups of sentences of similar length.
+    """Scores sentences in groups of similar length.
 
     Args:
         hypotheses, references, metrics, tokenize, ter: as for `corpus_scores`. The length of a sentence is the number

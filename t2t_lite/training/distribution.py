@@ -34,7 +34,7 @@ _XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm":
 
 @dataclasses.dataclass
 class Replicas:
-    """The replicas of a run, over all machines.
+    """The replicas of a run, across all machines.
 
     Attributes:
         strategy: tf.distribute.MirroredStrategy, MultiWorkerMirroredStrategy, or None for one device.

@@ -235,5 +235,5 @@ def token_weights(sample_weight, targets):
     if missing < 0:  # weights [batch, 1] for classes [batch]
         sample_weight = ops.squeeze(sample_weight, axis=-1)
     sample_weight = ops.reshape(sample_weight, (*ops.shape(sample_weight), *[1] * missing))
-    # A copy, not a view, because with PyTorch Keras multiplies weights by masks in place.
+    # A copy, not a view, because Keras on the PyTorch backend multiplies weights by masks in place.
     return sample_weight * ops.ones(ops.shape(targets))

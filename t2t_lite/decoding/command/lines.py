@@ -78,7 +78,7 @@ class Lines:
         self._on_error = on_error or _raise
 
     def read(self, line, prefix=""):
-        """Reads a line for `Answerer.answer`. Returns None if the line is blank and does not need an answer.
+        """Reads a line for `Answerer.answer`. Returns None for a blank line that needs no answer.
 
         Args:
             line: an item of the list that a reader of files returns, not None.
