@@ -43,7 +43,7 @@ class SpanProblem(Text2TextProblem):
     task = "spans"
     eval_decode_metric = None
     targets_are_places = True
-    sequence_length = 383  # BERT's 384, less one for the position before the row
+    sequence_length = 383  # BERT's maximum length of 384, minus one for [CLS]
     doc_stride = DOC_STRIDE
 
     def texts(self, sample):

@@ -119,7 +119,7 @@ def choose(request, pairs, has_gpu):
 
 
 def hparams_for(plan, steps):
-    """Returns t2t-trainer's --hparams for a number of steps; in a short training, a fifth of the steps is warm-up."""
+    """Returns t2t-trainer's --hparams for a number of steps; a short run warms up for a fifth of its steps."""
     if plan.hparams_set == CPU_SET and steps < 5 * _WARMUP:
         return f"{plan.hparams},learning_rate_warmup_steps={steps // 5}"
     return plan.hparams

@@ -52,7 +52,8 @@ WITHOUT_SPACES = re.compile(
 _SAMPLE = 1000  # number of lines of a text that are examined for spaces
 _LONG = 40  # number of characters; a longer line has several words in any language
 _WIDTHS = {"FULLWIDTH", "HALFWIDTH"}
-# First words of letters' Unicode names that do not name a script; any text may use these letters, such as ª µ Ω ℝ ⁿ ʼ.
+# Words that begin the Unicode names of letters, but do not name a script. Any text may use these letters, such as ª µ Ω
+# ℝ ⁿ ʼ.
 _ANYWHERE = {
     "FEMININE", "MASCULINE", "MICRO", "OHM", "KELVIN", "ANGSTROM", "EULER", "DOUBLE-STRUCK", "BLACK-LETTER", "SCRIPT",
     "INFORMATION", "MATHEMATICAL", "SUPERSCRIPT", "SUBSCRIPT", "MODIFIER", "ARABIC-INDIC", "ALEF", "BET", "GIMEL",

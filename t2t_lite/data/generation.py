@@ -17,7 +17,7 @@ from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES = 4096  # number of examples, at the start of a shuffled shard, in which unknown ids are counted
-# largest normal share of unknown ids and byte pieces; with a vocabulary learned from similar text, it is far lower
+# highest normal share of unknown ids and byte pieces; a vocabulary learned from similar text has a far lower share
 _MOST = 0.05
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 

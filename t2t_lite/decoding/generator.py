@@ -46,7 +46,8 @@ class GenerationStream(Iterator[str]):
         self.ids, self.text, self.ended, self.stop = [], "", False, None
         self._generator, self._prompt, self._stops = generator, prompt, options.stop
         self._longest = generator.searcher.longest_output(len(prompt.ids), options)
-        # Round the length and remove stop strings; otherwise each length and each stop string would be traced again.
+        # Round the length and remove stop strings; otherwise the function would be retraced for each new length and
+        # stop string.
         length = min(bucket_width(options.extra_length), int(EXTRA_LENGTH.most))
         options = dataclasses.replace(options, stop=(), extra_length=max(length, options.extra_length))
         # `output_text` may return any text for an output, so the text of an unfinished output is not certain.

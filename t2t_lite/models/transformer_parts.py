@@ -83,7 +83,7 @@ class TransformerModel(SequenceModel):
         """Returns the initializer of embedding tables, or None for the layers' default initializer.
 
         The initializer "normal" is used for all weights, as in GPT-2 and BERT. Other initializers are only used for the
-        matrices of layers.
+        layers' weight matrices.
         """
         c = self.config
         return matrix_initializer("normal", c["initializer_gain"]) if c["initializer"] == "normal" else None

@@ -136,7 +136,7 @@ class BpeDropout:
         """Returns the column of each row's best merge that is not skipped, or a column that holds `_NEVER`."""
         # `calm` is the number of further steps per row that make the best merge. The step after these skips the best
         # merge.
-        columns = ranks.argmin(axis=1)  # of equal ranks, the leftmost is chosen, as in SentencePiece
+        columns = ranks.argmin(axis=1)  # among pairs of equal rank, the leftmost is chosen, as in SentencePiece
         if self._probability == 0:
             return columns
         # In a step, the number of best merges that are skipped is a geometric variable, so it is sampled once per word.

@@ -44,7 +44,7 @@ class _PlainReader(SentencePieceEncoder):
 
     @classmethod
     def of(cls, encoder):
-        """Returns a `_PlainReader`, or the encoder itself if its model has a normalization rule of its publisher."""
+        """Returns a `_PlainReader`, or the encoder itself if its publisher defined a custom normalization rule."""
         return cls(encoder) if sentencepiece_model.has_rule_of_characters(encoder._model) else encoder
 
     def __init__(self, encoder):
