@@ -78,7 +78,7 @@ def define_tf1_flags(flags):
 
 
 def refuse_packed(flags, *names):
-    """Raises `UserError` if one of the flags names an output with the extension of a compressed file."""
+    """Raises `UserError` if one of the flags names an output file with the extension of a compressed file."""
     for name in names:
         path = flags[name].value or ""
         if program := PACKERS.get(os.path.splitext(path)[1].lower()):
@@ -93,7 +93,7 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
 
     Args:
         command: the command's name, which begins its error messages.
-        define_flags: function of `Flags` that declares the flags.
+        define_flags: function of `Flags` that declares the command's flags.
         run: function of the parsed absl `FlagValues`; returns None or an exit status.
         argv: the words after the program's name; if None, the arguments of the process.
         check: function of the parsed values, called before anything heavy is imported; raises `UserError`.
@@ -178,7 +178,7 @@ def _run(command, define_flags, run, argv, check, tensorflow):
             print(registry.help_string())
             return 0
     if tensorflow:
-        flags.check_schemes()  # the user's folder may have added a file system
+        flags.check_schemes()  # checked now, since the user's folder may have added a file system
     return run(values)
 
 

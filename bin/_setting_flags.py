@@ -13,7 +13,8 @@ def define_settings(flags, settings, prefix="", names=None):
     """Declares a flag `<prefix><name>` for each setting that has a meaning, or only for `names`.
 
     Args:
-        settings: a class of settings, or {name: Setting}. A list's default is empty.
+        settings: a class of settings, or {name: Setting}. For a setting that is a list, the flag's default is an empty
+            list.
     """
     settings = settings if isinstance(settings, dict) else settings_of(settings)
     for declared in settings.values():
@@ -107,7 +108,7 @@ def check_tokenization(flags):
 
 
 def hparams_changes(flags):
-    """Returns --hparams, extended by --tokenization as the hyperparameter eval_tokenization, in which runs store it."""
+    """Returns --hparams, extended by the hyperparameter eval_tokenization, in which runs store --tokenization."""
     if flags.tokenization is None:
         return flags.hparams
     check_tokenization(flags)

@@ -25,7 +25,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` unless a model is named."""
+    """Raises `UserError` unless the flags name a trained model."""
     if not flags.checkpoint_path:
         require(flags, "output_dir")
 
@@ -38,7 +38,7 @@ def paths(flags):
     """
     name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
     path = os.path.expanduser(flags[name].value)
-    if "," not in path or files.exists(path) or files.exists(f"{path}.index"):  # the name of a file may contain commas
+    if "," not in path or files.exists(path) or files.exists(f"{path}.index"):  # file names may contain commas
         return [path]
     parts = flags[name].value.split(",")
     if not all(parts):

@@ -79,7 +79,7 @@ def run(flags):
     from t2t_lite.decoding.loading import load
     from t2t_lite.training.distribution import gpus_as_needed
 
-    gpus_as_needed()  # leaves the rest of the GPU memory to a trainer
+    gpus_as_needed()  # allocates GPU memory as needed, and leaves the rest to a trainer
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
     chosen_mode(flags, modes()).run(flags, answerer).save(flags.output)
     print(flags.output)

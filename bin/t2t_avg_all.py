@@ -3,7 +3,7 @@
 For each checkpoint in --model_dir from the n-th on, in the order of steps, the command averages that checkpoint and the
 n - 1 before it, and writes the mean to --output_dir as model.ckpt-<step>. t2t-decoder and t2t-exporter accept that
 folder in place of the run's. The paper averages the last 5 checkpoints of the base model and the last 20 of the big
-one. All averages in a folder have the same n.
+one. All averages in a folder are made of the same number of checkpoints, n.
 """
 
 import collections
@@ -18,7 +18,7 @@ from t2t_lite.errors import UserError, counted
 from t2t_lite.settings.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_AVERAGES = "averages.json"  # file in --output_dir with the number of checkpoints per average
+_AVERAGES = "averages.json"  # name of the file in --output_dir that holds the number of checkpoints per average
 
 
 def define_flags(flags):
@@ -62,7 +62,7 @@ def run(flags):
         if len(window) < flags.n:
             continue
         deleted = [item.step for item in window if not files.exists(item.path + ".index")]
-        if deleted:  # the trainer deleted one while this command waited
+        if deleted:  # the trainer deleted a checkpoint while this command waited
             _LOGGER.warning(
                 f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]} meanwhile."
             )
@@ -117,23 +117,23 @@ def _prepare(flags):
         )
     record_path = os.path.join(flags.output_dir, _AVERAGES)
     _check_same_n(flags, record_path)
-    if not flags.t2t_usr_dir:  # otherwise it has been imported already
+    if not flags.t2t_usr_dir:  # otherwise the user's folder has been imported already
         import_usr_dir(flags.model_dir, config)
     make_folders(flags.output_dir)
     files.copy_files(encoder_files(registry.problem(config["problem"]), flags.model_dir), flags.output_dir)
     source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))
-    if files.exists(source):  # its modification time is the start of the run, as in tensor2tensor
+    if files.exists(source):  # the file's modification time is the start of the run, as in tensor2tensor
         files.write_bytes(target, files.read_bytes(source), status(source).modified_ns / 1e9)
     write_run_config(flags.output_dir, config)
     files.write_json(record_path, {"n": flags.n})
 
 
 def _check_same_n(flags, record_path):
-    """Raises `UserError` for another n: an average is identified by its source's time, not by n."""
+    """Raises `UserError` if n changed, since existing averages are recognized by their checkpoint's time, not by n."""
     # --min_steps may differ, since it only sets the first step.
     from t2t_lite.files import exists, read_json
 
-    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # earlier versions lack n
+    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # earlier versions stored no n
     if window != flags.n:
         raise UserError(
             f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(window, 'checkpoint')} each. "

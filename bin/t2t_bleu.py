@@ -4,8 +4,8 @@
     t2t-bleu --translation=test.out.de --reference=test.de --baseline=old.out.de --by_length --worst=5 --source=test.en
 
 Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenization), then sacreBLEU's scores
-(cased) with their signatures. Publish the latter. All files are UTF-8 text with one sentence per line, or test sets of
-WMT (.sgm, .xml). They may be compressed (.gz, .bz2, .xz, .zst).
+(cased) with their signatures. Publish sacreBLEU's scores. All files are UTF-8 text with one sentence per line, or test
+sets of WMT (.sgm, .xml). They may be compressed (.gz, .bz2, .xz, .zst).
 """
 
 import json

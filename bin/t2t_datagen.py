@@ -3,7 +3,8 @@
     t2t-datagen --problem=translate_ende_phrasebook --data_dir=data
     t2t-datagen --problem=translate_own --data_dir=data --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000
 
-If the data is already complete, the command does nothing. If an earlier command was stopped, it resumes the work.
+If the data is already complete, the command does nothing. If an earlier command was stopped, the command resumes its
+work.
 """
 
 import collections

@@ -106,8 +106,9 @@ def run(flags):
     check_tokenization(flags)
     asked = flag_checks.asked(flags).of_model(_trained.find(flags))
     job = _job(asked)
+    from t2t_lite.corpora.catalogs import is_catalog
     from t2t_lite.data.problem import DatasetSplit
-    from t2t_lite.decoding.command import decode_files, decode_records, tuning
+    from t2t_lite.decoding.command import decode_catalogs, decode_files, decode_records, tuning
 
     split = DatasetSplit.TEST if asked["eval_use_test_set"] else DatasetSplit.EVAL
     source, output, reference = asked["decode_from_file"], asked["decode_to_file"], asked["decode_reference"]
@@ -123,7 +124,8 @@ def run(flags):
 
             write_features(job, source, asked["features_file"], **_trained.features_options(flags))
         case "decode_from_file":
-            decode_files.translate_file(job, source, output, reference, asked["prefix_file"])
+            translate = decode_catalogs.translate_catalog if is_catalog(source) else decode_files.translate_file
+            translate(job, source, output, reference, asked["prefix_file"])
         case "records":
             decode_records.translate_records(job, split, output)
         case "stream":
@@ -131,7 +133,7 @@ def run(flags):
 
 
 def _job(asked):
-    """Returns the DecodingJob that performs the checked flags, an `Asked`."""
+    """Returns the DecodingJob for the checked flags, an `Asked`."""
     from t2t_lite.decoding.command.job import DecodingJob
     from t2t_lite.training.distribution import choose_devices
 

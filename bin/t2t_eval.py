@@ -52,7 +52,7 @@ def run(flags):
 
 
 def evaluate(flags, *, once=False, on_train_data=False):
-    """Evaluates the newest checkpoint of --output_dir, or each one as it appears, and prints the metrics.
+    """Evaluates the newest checkpoint of --output_dir, or each checkpoint as it appears, and prints the metrics.
 
     Raises:
         UserError: a checkpoint or the records are missing, or a flag contradicts the run's training.
@@ -70,7 +70,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     if config := read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir):
         check_names(config, flags.problem, flags.model, flags.hparams_set)
         check_known(config, changes=changes)
-        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises without records
+        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises an error without records
     if once or not flags.eval_timeout_mins:  # otherwise a checkpoint may still appear
         find_checkpoint(flags.output_dir)
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
@@ -82,7 +82,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     if flags.worker_gpu == 0:
         hide_gpus()
     else:
-        gpus_as_needed()  # leaves the rest of the GPU memory to a trainer
+        gpus_as_needed()  # allocates GPU memory as needed, and leaves the rest to a trainer
     settings = EvaluationSettings(flags.eval_steps, flags.eval_stride, search=search)
     evaluation = CheckpointEvaluation(
         flags.output_dir, flags.data_dir, split, settings, lambda trained: parse_changes(trained, changes)

@@ -64,7 +64,7 @@ def check(flags):
 
 
 def _check_settings(flags, settings, fixed, effective):
-    """Rejects decoding settings that no export keeps; warns about settings that this format ignores."""
+    """Rejects decoding settings that no export keeps, and warns about settings that the requested format ignores."""
     from t2t_lite.decoding.command import flag_checks
     from t2t_lite.settings.config import parse_assignments
 
@@ -100,7 +100,7 @@ def run(flags):
     if features and not signatures.HAS_FEATURES:
         name = runs[0].problem.full_name
         raise UserError(f"--features_{next(iter(features))}: {name} is not an encoder. Remove the flag.")
-    made_of = export_of(runs[0].checkpoint)  # the export of an export is written next to the old one
+    made_of = export_of(runs[0].checkpoint)  # the export of an export is written next to the old export
     folder = os.path.dirname(made_of or runs[0].checkpoint)
     if is_saved_model:
         folder = os.path.abspath(folder) if made_of else os.path.join(folder, "export")

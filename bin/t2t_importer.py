@@ -2,7 +2,7 @@
 
     t2t-importer --from=hugging_face --path=opus-mt-en-de --output_dir=train
 
-The new checkpoint's path is printed. docs/importing.md lists the models that can be imported.
+The path of the new checkpoint is printed. docs/importing.md lists the models that can be imported.
 """
 
 import sys

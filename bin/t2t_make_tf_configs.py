@@ -41,7 +41,7 @@ def run(flags):
     workers = tuple(flags.workers or flags.masters)
     for index in range(len(workers)):
         config = Cluster(workers, index).tf_config()
-        read_cluster(config)  # raises the errors that the trainer would raise
+        read_cluster(config)  # raises the errors that t2t-trainer would raise for this TF_CONFIG
         print(f"'{config}'")
 
 

@@ -1,6 +1,6 @@
-"""Transformer sets for `--hparams_set` (mirrors tensor2tensor's models/transformer.py; `_v1` marks the paper's sets).
+"""Hyperparameter sets of the Transformer (mirrors tensor2tensor's models/transformer.py; `_v1` marks the paper's sets).
 
-There are three families: the paper's models; the rows of the paper's table 3, each with one change to
+There are three families of sets: the paper's models; the rows of the paper's table 3, each with one change to
 `transformer_base_v1`; and tensor2tensor's later sets, with tensor2tensor's values. docs/hparams_sets.md lists all sets
 with their sizes; docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that are not supported here.
 """
@@ -52,18 +52,18 @@ def transformer_parsing_v1():
     )
 
 
-# Table 3 of the paper: how each row changes the base model; d_v stays 64 in row (B). In tensor2tensor, these names are
-# changes to its transformer_base_v3, so the models differ.
+# The rows of table 3 of the paper, as changes to the base model; d_v stays 64 in row (B). In tensor2tensor, the sets
+# with these names change transformer_base_v3 instead, so the models differ.
 TABLE_3 = {
-    # (A): number of heads, which share 512 channels
+    # Row (A): other numbers of heads, which share 512 channels.
     "transformer_h1": {"num_heads": 1},
     "transformer_h4": {"num_heads": 4},
     "transformer_h16": {"num_heads": 16},
     "transformer_h32": {"num_heads": 32},
-    # (B): d_k = 16 and 32, multiplied by the number of heads
+    # Row (B): smaller keys. The option is the size of all 8 heads together, 8 · 16 and 8 · 32.
     "transformer_k128": {"attention_key_channels": 128},
     "transformer_k256": {"attention_key_channels": 256},
-    # (C): layers per side, d_model, d_ff
+    # Row (C): other numbers of layers per side, d_model and d_ff.
     "transformer_l2": {"num_hidden_layers": 2},
     "transformer_l4": {"num_hidden_layers": 4},
     "transformer_l8": {"num_hidden_layers": 8},
@@ -71,12 +71,12 @@ TABLE_3 = {
     "transformer_hs1024": {"hidden_size": 1024},
     "transformer_ff1024": {"filter_size": 1024},
     "transformer_ff4096": {"filter_size": 4096},
-    # (D): dropout and label smoothing
+    # Row (D): other rates of dropout and label smoothing.
     "transformer_dr0": {"layer_prepostprocess_dropout": 0.0},
     "transformer_dr2": {"layer_prepostprocess_dropout": 0.2},
     "transformer_ls0": {"label_smoothing": 0.0},
     "transformer_ls2": {"label_smoothing": 0.2},
-    # (E): learned positions instead of sinusoids
+    # Row (E): learned positions instead of sinusoids.
     "transformer_learned_positions": {"pos": "emb"},
 }
 
@@ -110,7 +110,7 @@ def transformer_base_v2():
         position_layout="tensor2tensor",
         attention_dropout=0.1,
         relu_dropout=0.1,
-        # in tensor2tensor, learning_rate 0.2 is multiplied by 5000 · 0.002 in the "legacy" schedule
+        # 0.2 in tensor2tensor, whose "legacy" schedule multiplies the learning rate by 5000 · 0.002
         learning_rate_constant=2.0,
         learning_rate_warmup_steps=8000,
     )

@@ -1,4 +1,4 @@
-"""Encoder sets for `--hparams_set`: BERT, RoBERTa, ALBERT, ERNIE, and this package's own small sets.
+"""Hyperparameter sets for encoders: BERT, RoBERTa, ALBERT, ERNIE, and this package's own small sets.
 
 Sizes and pretraining follow the papers: Devlin et al. 2019, appendix A.2; Liu et al. 2019, table 9; Lan et al. 2020,
 table 1 and section 4.1; Sun et al. 2019.

@@ -1,9 +1,10 @@
-"""Language model sets for `--hparams_set`: GPT and GPT-2, tensor2tensor's sets, and this package's own.
+"""Hyperparameter sets for language models: GPT and GPT-2, tensor2tensor's sets, and this package's own sets.
 
 GPT has the sizes and dropout of its published models, and the optimizer and learning rate of Radford et al. 2018,
-section 4.1. The authors of GPT-2 did not publish these settings, so GPT's are used. All matrices are initialized as
-N(0, 0.02), except that in GPT-2, matrices whose products are added to the residual stream are initialized as N(0,
-0.02/√(2N)). tensor2tensor's sets are from its models/research/attention_lm.py and models/transformer.py.
+section 4.1. The authors of GPT-2 did not publish an optimizer and a learning rate, so GPT's settings are used. All
+matrices are initialized as N(0, 0.02), except that in GPT-2, matrices whose products are added to the residual stream
+are initialized as N(0, 0.02/√(2N)). tensor2tensor's sets are from its models/research/attention_lm.py and
+models/transformer.py.
 """
 
 from t2t_lite.hparams.transformer import transformer_base
@@ -93,7 +94,7 @@ def attention_lm_base():
         position_layout="tensor2tensor",
         label_smoothing=0.0,
         shared_embedding_and_softmax_weights=False,
-        # in tensor2tensor, learning_rate 0.1 is multiplied by 5000 · 0.002 in the "legacy" schedule
+        # 0.1 in tensor2tensor, whose "legacy" schedule multiplies the learning rate by 5000 · 0.002
         learning_rate_constant=1.0,
         learning_rate_warmup_steps=2000,
     )

@@ -9,7 +9,9 @@ from t2t_lite.text import vocabulary
 
 
 class AlgorithmicProblem(Problem):
-    """Random sequences of symbols. Ids are symbol + 2, followed by EOS. Lengths are uniform in [1, longest].
+    """A problem with random sequences of symbols.
+
+    The id of a symbol is the symbol + 2, and EOS ends a sequence. Lengths are uniform in [1, longest].
 
     In tensor2tensor, the dev sequences are ten times as long as the training sequences (400 versus 40), which also
     tests generalization to longer sequences. Here both splits have the same lengths, so that the dev accuracy shows
@@ -50,12 +52,12 @@ class AlgorithmicProblem(Problem):
             yield {"inputs": _ids(inputs), "targets": _ids(targets)}
 
     def feature_encoders(self, data_dir):
-        """Returns encoders of space-separated numbers, such as "3 1 4"."""
+        """Returns encoders for ids written as space-separated numbers, such as "3 1 4"."""
         encoder = vocabulary.TextEncoder(self.num_symbols + vocabulary.TextEncoder.num_reserved_ids)
         return {"inputs": encoder, "targets": encoder}
 
     def generation_settings(self):
-        """Returns the numbers of symbols, the lengths and the numbers of examples."""
+        """Returns the settings of generation: the numbers of symbols, the lengths and the numbers of examples."""
         names = ("num_symbols", "train_length", "dev_length", "train_size", "dev_size")
         return {name: getattr(self, name) for name in names}
 
@@ -69,7 +71,7 @@ class AlgorithmicIdentityDecimal40(AlgorithmicProblem):
     """The targets are the inputs."""
 
     def targets_of(self, inputs):
-        """Returns the inputs."""
+        """Returns a copy task's targets: the input symbols themselves."""
         return inputs
 
 
@@ -78,13 +80,13 @@ class AlgorithmicReverseDecimal40(AlgorithmicProblem):
     """The targets are the inputs in reverse order."""
 
     def targets_of(self, inputs):
-        """Returns the inputs in reverse order."""
+        """Returns the input symbols in reverse order."""
         return inputs[::-1]
 
 
 @registry.register_problem
 class AlgorithmicAdditionDecimal40(AlgorithmicProblem):
-    """The inputs are two numbers separated by symbol 10, and the targets are their sum; all begin with the last digit.
+    """The inputs are two numbers separated by symbol 10, and the targets are their sum, all with reversed digits.
 
     In tensor2tensor, symbol 10 has an id outside of the vocabulary.
     """
@@ -98,7 +100,7 @@ class AlgorithmicAdditionDecimal40(AlgorithmicProblem):
         return [*one, 10, *two], self.targets_of([*one, 10, *two])
 
     def targets_of(self, inputs):
-        """Returns the digits of the sum, last digit first."""
+        """Returns the digits of the two numbers' sum, last digit first."""
         middle = inputs.index(10)
         numbers = (int("".join(map(str, reversed(digits)))) for digits in (inputs[:middle], inputs[middle + 1 :]))
         return [int(digit) for digit in reversed(str(sum(numbers)))]

@@ -4,8 +4,8 @@
 
 A line of a file is `label<TAB>text`; for pairs it is `label<TAB>first<TAB>second`. The classes are the labels in the
 training files. `regress_own` and `regress_pair_own` learn numbers, such as similarities of pairs. For pairs, use
-`classify_pair_own` and `regress_pair_own`. `D/<problem>.json` stores the request, so later commands need only
-`--data_dir=D`.
+`classify_pair_own` and `regress_pair_own`. `D/<problem>.json` stores the settings of this command, so later commands
+need only `--data_dir=D`.
 """
 
 import collections
@@ -22,27 +22,27 @@ from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FEW_LABELS = 10  # up to this number, labels may differ in every line, as in a small file
+_FEW_LABELS = 10  # up to this number of different labels, a file may be small, so no warning is logged
 
 
 @registry.register_problem
 class ClassifyOwn(OwnCorpus, Text2ClassProblem):
-    """The user's own labelled texts, given to `configure`."""
+    """The problem of classifying the user's own labelled texts, which are given to `configure`."""
 
     columns = ("label", "text")
     settings = own_settings(*LABELLED, OwnSetting("class_labels", list, None), "problem", vocab_type="subwords")
 
     @property
     def num_classes(self):
-        """The number of classes."""
+        """The number of different labels in the training files."""
         return len(self.determined("class_labels"))
 
     def class_labels(self, data_dir):
-        """Returns the labels, sorted."""
+        """Returns the sorted list of the labels."""
         return self.determined("class_labels", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the classes, and warns of classes that are missing in other files; see `OwnCorpus.check_corpus`."""
+        """Finds the classes in the training files, and warns of classes that are missing in the other files."""
         counts = {
             split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
         }
@@ -67,7 +67,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         super().check_corpus(data_dir, tmp_dir)
 
     def _check_first_lines(self, counts):
-        """Raises an error if the first line may be a header, that is, if its label is unique."""
+        """Raises an error if the first line may be a header, that is, if its label occurs only once."""
         if self.layout.has_header is not None:
             return
         paths = [facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)]
@@ -92,7 +92,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
 
 @registry.register_problem
 class ClassifyPairOwn(ClassifyOwn):
-    """The user's own labelled text pairs, given to `configure`; in a row, both texts end in 1."""
+    """The problem of classifying the user's own text pairs, given to `configure`; in a row, both texts end in 1."""
 
     columns = ("label", "first", "second")
     num_texts = 2
@@ -104,7 +104,7 @@ def _are_numbers(ends):
 
 @registry.register_problem
 class RegressOwn(OwnCorpus, Text2RealProblem):
-    """The user's own texts with one number each, given to `configure`."""
+    """The problem of predicting a number for each of the user's own texts, which are given to `configure`."""
 
     columns = ("number", "text")
     settings = own_settings(
@@ -112,11 +112,11 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
     )
 
     def label_range(self, data_dir):
-        """Returns the lowest and the highest number in all files."""
+        """Returns the lowest and the highest number in all of the user's files."""
         return self.determined("label_range", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the range of the numbers; see `OwnCorpus.check_corpus`."""
+        """Finds the range of the numbers in the user's files; see `OwnCorpus.check_corpus`."""
         numbers = {number for _, number, _ in self._all_numbered()}
         if not numbers:
             raise UserError(
@@ -162,7 +162,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
 
 @registry.register_problem
 class RegressPairOwn(RegressOwn):
-    """The user's own text pairs with one number each, given to `configure`; in a row, both texts end in 1."""
+    """The problem of predicting a number for each of the user's own text pairs; in a row, both texts end in 1."""
 
     columns = ("number", "first", "second")
     num_texts = 2

@@ -1,11 +1,12 @@
-"""Language modelling on published texts (with tensor2tensor's names and addresses) and on the user's own texts.
+"""Language modelling on published texts (with tensor2tensor's names and URLs) and on the user's own texts.
 
 docs/language_models.md describes the texts and the differences from tensor2tensor.
 
     t2t-datagen --problem=languagemodel_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
 For `languagemodel_own` and `languagemodel_own_characters`, each file is a document, unless it is divided into documents
-by lines `<|endoftext|>`. `D/<problem>.json` stores the whole request, so later commands need only `--data_dir=D`.
+by lines `<|endoftext|>`. `D/<problem>.json` stores all settings of this command, so later commands need only
+`--data_dir=D`.
 """
 
 import collections
@@ -33,7 +34,7 @@ _ENWIK8 = "http://mattmahoney.net/dc/enwik8.zip"
 
 
 class PublishedText(PublishedFiles, Text2SelfProblem):
-    """Language modelling on the lines of published files."""
+    """The base class for language modelling on the lines of published files."""
 
     def text_of_line(self, line):
         """Returns the text of a line in the files; by default its words, separated by single spaces."""
@@ -51,7 +52,7 @@ class PublishedWords(PublishedText):
     """Like `PublishedText`, but the words of the training set are the vocabulary; rare words become `<unk>`.
 
     Attributes:
-        most_words: int, size of the vocabulary without padding and EOS; None: all words.
+        most_words: int, size of the vocabulary without padding and EOS; None for all words.
     """
 
     vocab_type = VocabType.TOKEN
@@ -77,12 +78,12 @@ class PublishedWords(PublishedText):
         return [os.path.join(data_dir, self.vocab_filename)]
 
 
-# The Penn Treebank (PTB), as prepared by Mikolov.
+# Problems with the Penn Treebank (PTB), as prepared by Mikolov.
 
 
 @register_problem
 class LanguagemodelPtb10k(PublishedWords):
-    """Penn Treebank, by words."""
+    """Language modelling of the Penn Treebank by words."""
 
     url = _PTB
     text_files = files_of_splits("simple-examples/data/ptb.{}.txt", "train", "valid", "test")
@@ -91,7 +92,7 @@ class LanguagemodelPtb10k(PublishedWords):
 
 @register_problem
 class LanguagemodelPtbCharacters(PublishedText):
-    """Penn Treebank, by characters; in the files, spaces separate the characters, and `_` stands for a space."""
+    """The Penn Treebank by characters; in the files, spaces separate the characters, and `_` stands for a space."""
 
     url = _PTB
     text_files = files_of_splits("simple-examples/data/ptb.char.{}.txt", "train", "valid", "test")
@@ -102,12 +103,12 @@ class LanguagemodelPtbCharacters(PublishedText):
         return "".join(line.split()).replace("_", " ").strip()
 
 
-# The one-billion-word benchmark.
+# Problems with the one-billion-word benchmark.
 
 
 @register_problem
 class LanguagemodelLm1b32k(PublishedText):
-    """Sentences of news; UNK replaces words outside the benchmark's vocabulary of 793,471."""
+    """Sentences of news, in which UNK replaces words outside of the benchmark's vocabulary of 793,471 words."""
 
     url = _LM1B
     text_files = files_of_splits(
@@ -122,7 +123,7 @@ class LanguagemodelLm1b32k(PublishedText):
     max_samples_for_vocab = 63_000
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": sentence}."""
+        """Yields {"targets": sentence} for every sentence of a split."""
         ((url, name),) = self.further_files.items()
         (path,) = source_files.find_texts(tmp_dir, name, url)
         vocabulary = {line.strip() for line in plain_text.read_lines(path, self.on_bad_line) if line}
@@ -133,14 +134,14 @@ class LanguagemodelLm1b32k(PublishedText):
 
 @register_problem
 class LanguagemodelLm1b8k(LanguagemodelLm1b32k):
-    """Like `languagemodel_lm1b32k`, but with fewer pieces."""
+    """Like `languagemodel_lm1b32k`, but with a smaller vocabulary."""
 
     approx_vocab_size = 2**13
 
 
 @register_problem
 class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
-    """Like `languagemodel_lm1b32k`, but by UTF-8 bytes."""
+    """Like `languagemodel_lm1b32k`, but the text is encoded by UTF-8 bytes."""
 
     vocab_type = VocabType.CHARACTER
 
@@ -150,7 +151,7 @@ class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
 
 @register_problem
 class LanguagemodelWikitext103(PublishedWords):
-    """Lines of Wikipedia (paragraphs and headings), by words."""
+    """Language modelling of lines of Wikipedia (paragraphs and headings) by words."""
 
     url = f"{_WIKITEXT}/wikitext-103-v1.zip"
     text_files = files_of_splits("wikitext-103/wiki.{}.tokens", "train", "valid", "test")
@@ -158,7 +159,7 @@ class LanguagemodelWikitext103(PublishedWords):
 
 @register_problem
 class LanguagemodelWikitext103Characters(PublishedText):
-    """Lines of Wikipedia, by UTF-8 bytes."""
+    """Language modelling of lines of Wikipedia by UTF-8 bytes."""
 
     url = f"{_WIKITEXT}/wikitext-103-raw-v1.zip"
     text_files = files_of_splits("wikitext-103-raw/wiki.{}.raw", "train", "valid", "test")
@@ -186,7 +187,7 @@ class LanguagemodelWikitext103L16k(LanguagemodelWikitext103L4k):
     sequence_length = 16384
 
 
-# The first 100 MB of Wikipedia's XML.
+# Problems with enwik8, the first 100 MB of Wikipedia's XML.
 
 
 @register_problem
@@ -195,8 +196,8 @@ class Enwik8L65k(PublishedText):
 
     Attributes:
         sequence_length: int, number of bytes in a row.
-        held_out_bytes: int, the size of the dev set and of the test set, which follows it.
-        overlap: int, number of training rows that contain each byte, at different positions.
+        held_out_bytes: int, the size in bytes of the dev set, and of the test set, which follows the dev set.
+        overlap: int, number of training rows in which each byte occurs, at different positions.
     """
 
     url = _ENWIK8
@@ -213,7 +214,7 @@ class Enwik8L65k(PublishedText):
         return self.sequence_length
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields rows of bytes, without EOS."""
+        """Yields {"targets": ids} for rows of bytes, without EOS."""
         sources = iter(self.sources(tmp_dir, dataset_split))
         source = next(sources)
         with plain_text.open_binary(source) as file:
@@ -248,7 +249,7 @@ for _name, _length in (
 
 @registry.register_problem
 class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
-    """The user's own text files, given to `configure`, in the pieces of a vocabulary."""
+    """The user's own text files, given to `configure`, encoded with the pieces of a vocabulary."""
 
     settings = own_settings(
         "problem", "sequence_length", "vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab",
@@ -273,14 +274,14 @@ class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
 
 @registry.register_problem
 class LanguagemodelOwnCharacters(LanguagemodelOwn):
-    """The user's own text files, given to `configure`, by UTF-8 bytes."""
+    """The user's own text files, given to `configure`, encoded as UTF-8 bytes."""
 
     vocab_type = VocabType.CHARACTER
     settings = own_settings("problem", "sequence_length", "files", sequence_length=1024)
 
 
 def _with_borders(parts):
-    """Yields (whether it separates documents, line) for each line of a text; long lines are yielded in parts."""
+    """Yields (whether the line separates documents, line) for each line of a text; long lines are yielded in parts."""
     begins_a_line = True
     for part in parts:
         yield begins_a_line and part.strip() == END_TOKEN, part

@@ -5,10 +5,11 @@
 The files, the rows and the vocabulary are as in `languagemodel_own`. Masks are sampled whenever a batch is read, so
 that each epoch has different masks (RoBERTa's dynamic masking).
 
-`next_sentence_own` (BERT) and `sentence_order_own` (ALBERT) also predict the relation of the two texts in a row. A line
-of a file is a sentence, or any part of a text that should stay whole. A blank line ends a document. A record has a row
-of two texts, `targets`, and an alternative row, `other`; one of these rows is sampled whenever a batch is read. The
-feature `sentence` tells which: 1 is the original row, 2 the alternative row.
+`next_sentence_own` (BERT) and `sentence_order_own` (ALBERT) also predict the relation of the two texts in a row. For
+these two problems, a line of a file is a sentence, or any part of a text that should not be split. A blank line ends a
+document. A record has a row of two texts, `targets`, and an alternative row, `other`; one of these rows is sampled
+whenever a batch is read. The feature `sentence` is 1 if the original row was sampled and 2 if the alternative row was
+sampled.
 """
 
 import functools
@@ -30,7 +31,7 @@ from t2t_lite.text.vocabulary import EOS_ID
 _LOGGER = logging.getLogger("t2t_lite")
 _MASK = "[MASK]"
 _SHORTER = 0.1  # share of rows with a random length, as in the code of BERT and ALBERT
-_SHORTEST_ROW = 4  # length of a row with two texts of one id, each followed by EOS
+_SHORTEST_ROW = 4  # length of the shortest row: two texts of one id, each followed by EOS
 
 
 @registry.register_problem
@@ -47,7 +48,7 @@ class MaskedLmOwn(LanguagemodelOwn):
     )  # fmt: skip
 
     def check_settings(self, values, paths):
-        """See `OwnCorpus.check_settings`; also raises `UserError` if an existing vocabulary has no mask."""
+        """See `OwnCorpus.check_settings`; also raises `UserError` if an existing vocabulary has no mask piece."""
         from t2t_lite.text.encoder_parts import mask_of
 
         super().check_settings(values, paths)
@@ -80,7 +81,7 @@ class MaskedLmOwn(LanguagemodelOwn):
 
     @property
     def additional_reserved_tokens(self):
-        """The mask piece, which is part of a learned vocabulary."""
+        """The mask piece, which is added to a learned vocabulary."""
         return () if self.existing_vocabularies else (_MASK,)
 
     def feature_encoders(self, data_dir):
@@ -93,7 +94,7 @@ class MaskedLmOwn(LanguagemodelOwn):
         return {"inputs": encoder, "targets": encoder}
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the samples; then logs how often the text itself contains the mask, if the vocabulary encodes it."""
+        """Yields the samples, then warns if the text itself contains the mask and the vocabulary encodes it as such."""
         from t2t_lite.text.encoder_parts import mask_of
 
         encoder = self.feature_encoders(data_dir)["targets"]
@@ -116,18 +117,18 @@ class MaskedLmOwn(LanguagemodelOwn):
 
 
 class _SentencePretrainingOwn(MaskedLmOwn):
-    """The user's own documents of sentences, given to `configure`. Subclasses define `others`."""
+    """The base class for documents with one sentence per line, given to `configure`. Subclasses define `others`."""
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
     smallest_corpus = (
         "documents of at least two sentences, with one sentence per line and a blank line between documents"
     )
     record_features = ("targets", "other")
-    keeps_pieces = True  # since most rows are full, resegmenting would reveal the row that has room for more pieces
+    keeps_pieces = True  # most original rows are full, so a longer segmentation would reveal alternative rows
     rows_are_windows = False
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Checks that two texts fit into a row; see `OwnCorpus.prepare_generation`."""
+        """Checks that `sequence_length` has room for two texts; see `OwnCorpus.prepare_generation`."""
         if self.sequence_length < _SHORTEST_ROW:
             raise UserError(
                 f"--sequence_length={self.sequence_length}: too few ids for two texts. Expected {_SHORTEST_ROW} or "
@@ -145,7 +146,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
                 begins = not line
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields and counts all samples, each as a separate text."""
+        """Yields all samples; counts the words, characters and bytes of each sample as a separate text."""
         return super(ChoppedTextProblem, self).nonblank_samples(data_dir, tmp_dir, dataset_split)
 
     def sample_encoder(self, data_dir):
@@ -159,11 +160,11 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         return hparams.override_from_dict({"sentence_classes": 2}) if "sentence_classes" in hparams else hparams
 
     def eval_metrics(self):
-        """Returns the names of the metrics for both tasks."""
+        """Returns the names of the metrics for masked pieces and for the relation of the two texts."""
         return [*super().eval_metrics(), "sentence_accuracy"]
 
     def corrupt(self, batch, seeds):
-        """Selects one of the two rows and masks it; returns the number of the row as `sentence`."""
+        """Selects one of the two rows and masks it; the feature `sentence` is the selected row's number."""
         from t2t_lite.data.corruption import one_of
 
         rows, number = one_of(batch["targets"], batch["other"], seeds)
@@ -176,7 +177,7 @@ class SentenceOrderOwn(_SentencePretrainingOwn):
 
     @staticmethod
     def others(documents, number, place, room, draw):
-        """Returns the texts of the other row."""
+        """Returns the two texts of the alternative row: the original texts in reverse order."""
         start, border, end = place
         return documents[number][border:end], documents[number][start:border]
 
@@ -216,12 +217,12 @@ class NextSentenceOwn(_SentencePretrainingOwn):
 
 def _records(encoder, length, others, samples):
     """Returns {"targets", "other"} for every row; drops a single remaining sentence at the end of a document."""
-    # sentences are split at `longest`, so that any two fit into a row
+    # sentences are split at `longest` ids, so that any two of them fit into a row
     documents, longest, records = [], length // 2 - 1, []
     for sample in samples:
         if sample["begins"] or not documents:
             documents.append([])
-        ids = encoder.encode(" " + sample["targets"])  # with a space, as if the sentence were inside a text
+        ids = encoder.encode(" " + sample["targets"])  # the space encodes the sentence as if it were inside a text
         documents[-1] += [ids[at : at + longest] for at in range(0, len(ids), longest)]
     documents = [document for document in documents if document]  # some texts have no ids
     for number, document in enumerate(documents):
@@ -249,7 +250,7 @@ def _room(longest, draw):
 
 
 def _fitting(sentences, room):
-    """Returns the first sentences that fit into `room` ids; if the first is too long, a part of it."""
+    """Returns the first sentences that fit into `room` ids; if the first sentence is too long, returns a part of it."""
     fitting = [sentences[0][:room]]
     for sentence in sentences[1:]:
         if sum(map(len, fitting)) + len(sentence) > room:

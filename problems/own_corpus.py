@@ -1,4 +1,4 @@
-"""The base class for problems on the user's own texts; it adds vocabularies and tables to `own_problem`.
+"""The base class for problems on the user's own texts: `own_problem` with vocabularies and tables of text.
 
 `--vocab_from` may give vocabulary files of any kind in `vocabulary_files`, or a folder.
 """
@@ -17,11 +17,11 @@ from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
-_MOST_LABELS = 10_000  # a file with more labels probably has texts in the label column
+_MOST_LABELS = 10_000  # largest number of labels; a file with more labels probably has texts in the label column
 
 
 def _learned_with(name, meaning):
-    """Returns a property for a setting of vocabulary learning, with the default of `Text2TextProblem`."""
+    """Returns a property that reads a setting for learning a vocabulary; its default is that of `Text2TextProblem`."""
 
     def value(problem):
         configured = (problem._config or {}).get(name)
@@ -34,22 +34,22 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     """A mixin for the user's own texts; list it before the class of the problem's kind. Subclasses define `settings`.
 
     Attributes:
-        usual_vocab_sizes: the sizes that an error about the vocabulary's size recommends.
+        usual_vocab_sizes: str, the vocabulary sizes that an error message recommends.
     """
 
     usual_vocab_sizes = "1000 to 50000"
     vocab_size_is_approximate = False
-    vocab_size_is_limit = False  # the requested size is final, because the data folder stores it
+    vocab_size_is_limit = False  # the requested size is used, because the data folder stores it
 
     @property
     def expected_lines(self):
-        """A description of a file's contents, for messages."""
+        """A description of what a file must contain, for messages."""
         return f"lines of {'<TAB>'.join(self.columns)}"
 
     # The request.
 
     def check_settings(self, values, paths):
-        """See `OwnProblem.check_settings`; also finds or checks the vocabulary."""
+        """See `OwnProblem.check_settings`; also finds or checks the settings of the vocabulary."""
         if "columns" in values:
             self._layout_of(values).check()
             self._check_tables(values, [*itertools.chain(*paths.values())])
@@ -73,15 +73,15 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                 )
 
     def with_defaults(self, values):
-        """Returns all keys, but without the keys for learning a vocabulary if an existing vocabulary is used."""
+        """Returns the keys that have defaults, except those for learning a vocabulary if one is given."""
         return self.settings.keys() - ({*VOCABULARY} if values.get("vocab_from") else {})
 
     def fits(self, key, value):
-        """Returns whether an existing vocabulary fits the features of this problem."""
+        """Returns whether a setting's value fits this problem; an existing vocabulary must fit its features."""
         return key != "vocab_from" or not value or {*value} == {*self.text_features}
 
     def _find_vocabulary(self, values):
-        """Returns a description of the vocabulary given by `vocab_from`."""
+        """Returns the description, for the data folder, of the vocabulary that `vocab_from` names."""
         sources = values["vocab_from"]
         if both := [name for name in VOCABULARY if values.get(name) is not None]:
             raise UserError(
@@ -108,7 +108,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         vocab_type = values.get("vocab_type") or self.settings["vocab_type"].default if "vocab_type" in values else None
         for name in SENTENCEPIECE:
             if values.get(name) == getattr(Text2TextProblem, name):
-                values[name] = None  # the default is stored as None, as in data from earlier versions
+                values[name] = None  # if the value is the default, None is stored, as in data from earlier versions
             if values.get(name) is not None and vocab_type == VocabType.BYTE_LEVEL_BPE.value:
                 raise UserError(
                     f"--{name} together with --vocab_type={vocab_type}, which keeps texts unchanged. Remove --{name}, "
@@ -128,7 +128,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
             if RESERVED.fullmatch(symbol) or symbols.count(symbol) > 1:
                 raise UserError(f"{flag}: {symbol} is already in the vocabulary. Choose another symbol, or remove it.")
 
-    # Values stored in the data folder.
+    # Properties that read values stored in the data folder.
 
     approx_vocab_size = kept(
         "vocab_size", "The requested size of the vocabulary; None if an existing vocabulary is used."
@@ -158,7 +158,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     @property
     def layout(self):
-        """The `Layout` that finds the columns of tables."""
+        """The `Layout` by which the columns of the user's tables are found."""
         return self._layout_of(self.config)._replace(languages=self.language_pair or ())
 
     def _layout_of(self, settings):
@@ -166,15 +166,12 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         return Layout(self.columns, **values | {name: tuple(values[name] or ()) for name in ("columns", "fields")})
 
     def rows(self, split):
-        """Yields (list of str, place for messages) for every line in a split's tables; see `read_table`."""
+        """Yields (list of cells, "<path>, line <number>") for every row of a split's tables; see `read_table`."""
         for facts in self.files_of(split):
             yield from read_table(facts["path"], self.layout, self.on_bad_line)
 
     def enough_labels(self, labels, what):
-        """Returns the labels, sorted.
-
-        Raises `UserError` unless the training files have 2 to 10,000 different labels.
-        """
+        """Returns the labels, sorted. Raises `UserError` unless the training files have 2 to 10,000 labels."""
         found = sorted(set(labels))
         if not 2 <= len(found) <= _MOST_LABELS:
             raise UserError(
@@ -182,7 +179,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
             )
         return found
 
-    # Files in the data folder.
+    # Methods for the files in the data folder.
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
         """See `Text2TextProblem.get_or_create_vocab`."""
@@ -200,10 +197,10 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         Args:
             folder: str, an existing folder.
             path: str, path of a vocabulary of any kind in `vocabulary_files`, or {feature: path}.
-            **remembered: further values of the configuration, such as `class_labels`.
+            **remembered: further values to store in the configuration, such as `class_labels`.
 
         Raises:
-            UserError: the file is not such a vocabulary.
+            UserError: a file is not a vocabulary of one of these kinds.
         """
         paths = path if isinstance(path, dict) else {self.text_features[0]: path}
         config = {
@@ -225,8 +222,8 @@ def find_vocabularies(paths, languages):
 
     Args:
         paths: [model], [model of the inputs, model of the targets], [data_dir] or [output_dir].
-        languages: (of inputs, of targets). If a folder's problem has the opposite direction, its vocabularies are
-            swapped.
+        languages: the codes of the languages of (inputs, targets). If a folder's problem has the opposite direction,
+            its vocabularies are swapped.
 
     Raises:
         UserError: no vocabulary is found, several are found, or the vocabulary is of another kind.
@@ -248,7 +245,7 @@ def find_vocabularies(paths, languages):
 
 
 def count_pieces(path):
-    """Returns the number of pieces in a vocabulary file. Raises `UserError` for any other file."""
+    """Returns the number of pieces in a vocabulary file. Raises `UserError` if the file is not a vocabulary."""
     import sentencepiece
 
     if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
@@ -267,7 +264,7 @@ def _in_folder(flag, folder, languages):
     problem = registry.problem(_problem_name(flag, folder))
     encoders = problem.get_feature_encoders(folder)
     texts = [name for name in ("inputs", "targets") if name in getattr(problem, "text_features", encoders)]
-    # both are the same file if there is only one text
+    # if the problem has only one text feature, both paths are the same
     encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}
     for encoder in encoders.values():
         if not vocabulary_files.has_pieces(encoder):

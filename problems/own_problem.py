@@ -1,4 +1,4 @@
-"""The base class for problems on the user's own files: handles `configure`, the stored configuration and the splits.
+"""The base class for problems on the user's own files, with `configure`, the stored configuration and the splits.
 
 The configuration is a dict of JSON values with the keys of `settings`. Generation writes it to a JSON file in the data
 folder, so that later commands need only this folder.
@@ -20,15 +20,15 @@ from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 _LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
-_MOST_WARNINGS = 5  # the number of warnings is limited, since there may be thousands of image files
+_MOST_WARNINGS = 5  # largest number of logged warnings, since there may be thousands of image files
 
 
 def kept(key, meaning, default=None):
-    """Returns a property for the configured value of a key, or `default` if the value is None or missing.
+    """Returns a property that reads a key of the configuration, or gives `default` if the value is None or missing.
 
     Args:
-        key, meaning: str.
-        default: an immutable value.
+        key, meaning: str, the key of the configuration and the property's docstring.
+        default: the property's default, an immutable value.
     """
     return property(lambda problem: default if (value := problem.config.get(key)) is None else value, doc=meaning)
 
@@ -37,13 +37,14 @@ class OwnProblem(Problem):
     """A mixin for the user's own files; list it before the class of the problem's kind. Subclasses define `settings`.
 
     Attributes:
-        settings: {key: OwnSetting} for the configuration, in this order; see `own_settings`.
+        settings: {key: OwnSetting}, the settings that the configuration stores, in this order; see `own_settings`.
         config_filename: file name of the configuration in the data folder; by default `<problem>.json`.
-        columns: names of a table's columns, or of the parts of another file, for messages.
-        file_endings: extensions of the files to take from a folder, such as (".png",); (): a folder is an error.
-        example_flags: flags that an error message shows if flags are missing.
-        expected_lines: description of a file's contents, for messages.
-        sample_unit: name of the parts of a file, for messages.
+        columns: names of a table's columns, or for other kinds of files the names of their parts, for messages.
+        file_endings: extensions of the files to use if the user gives a folder, such as (".png",); if (), a folder is
+            an error.
+        example_flags: str, an example of the required flags, which an error message shows if flags are missing.
+        expected_lines: str, a description of what a file must contain, for messages.
+        sample_unit: str, the plural name of the samples in a file, for messages.
     """
 
     is_generate_per_split = True
@@ -57,19 +58,19 @@ class OwnProblem(Problem):
     def __init__(self, was_reversed=False, was_copy=False):
         super().__init__(was_reversed, was_copy)
         self._config = None
-        # the data folder from which the configuration was read; None if it is from `configure`
+        # the data folder from which the configuration was read; None if `configure` has set the configuration
         self._config_from = None
 
     @property
     def config_filename(self):
-        """Name of the configuration's file in the data folder."""
+        """The name of the file in the data folder that stores the configuration."""
         return f"{self.name}.json"
 
     # The request.
 
     @property
     def flags(self):
-        """Names of the settings that `configure` accepts; each is a flag of t2t-datagen."""
+        """The names of the settings that `configure` accepts, which are also flags of t2t-datagen."""
         return [
             name
             for name, setting in SETTINGS.items()
@@ -77,7 +78,7 @@ class OwnProblem(Problem):
         ]
 
     def configure(self, train_files=(), dev_files=(), test_files=(), **given):
-        """Sets the files and settings for generation.
+        """Sets the user's files and the settings for generation.
 
         Args:
             train_files, dev_files, test_files: lists of paths, like t2t-datagen's flags with these names.
@@ -105,7 +106,7 @@ class OwnProblem(Problem):
         )
 
     def _files(self, split, paths):
-        """Returns the paths, with each folder replaced by its files."""
+        """Returns the given paths, with each folder replaced by the files in it."""
         found = []
         for path in paths:
             if not (self.file_endings and files.is_folder(path)):
@@ -126,7 +127,7 @@ class OwnProblem(Problem):
         return found
 
     def check_files(self, paths):
-        """Raises `UserError` if a split has no files.
+        """Raises `UserError` unless training files and dev files are given.
 
         Args:
             paths: {split: list of paths}; the test set is optional.
@@ -141,7 +142,7 @@ class OwnProblem(Problem):
         """Checks all settings and converts them, in place, to the values of the configuration.
 
         Args:
-            values: {name: value, or None if it is missing}; defaults are filled in.
+            values: {name of a setting: value, or None if it is missing}; missing values are replaced by defaults.
             paths: {split: list of paths}.
 
         Raises:
@@ -154,10 +155,10 @@ class OwnProblem(Problem):
         """Returns the keys of the settings whose missing values are replaced by defaults."""
         return self.settings.keys()
 
-    # Values stored in the data folder.
+    # Methods for the values stored in the data folder.
 
     def remember(self, config):
-        """Stores a configuration."""
+        """Sets the configuration of this problem."""
         self._config, self._config_from = config, None
 
     def read_config(self, data_dir):
@@ -191,7 +192,7 @@ class OwnProblem(Problem):
 
     @property
     def config(self):
-        """The configuration. Raises `UserError` if there is none yet."""
+        """The configuration. Raises `UserError` if neither `configure` nor a data folder has set it yet."""
         if self._config is None:
             raise UserError(
                 f"{self.name}: has no corpus yet. Call configure(), or a method that takes the data folder."
@@ -199,7 +200,7 @@ class OwnProblem(Problem):
         return self._config
 
     def determined(self, key, data_dir=None):
-        """Returns the value for a key that generation determines.
+        """Returns the value of a configuration key that generation determines.
 
         Args:
             key: str, such as "class_labels".
@@ -222,16 +223,16 @@ class OwnProblem(Problem):
         return listed(self.config["files"].get(split, []))
 
     def paths_of(self, split):
-        """Returns the paths of a split's files as one string, for messages."""
+        """Returns the paths of a split's files, joined to one string for messages."""
         return ",".join(facts["path"] for facts in self.files_of(split))
 
     def bytes_of(self, split):
-        """Returns the total size of a split's files."""
+        """Returns the total size of a split's files in bytes."""
         return sum(facts["bytes"] for facts in self.files_of(split))
 
     @property
     def dataset_splits(self):
-        """The splits that have files, with one shard per 16 MiB (at most 100), or one shard if the order is kept."""
+        """The splits with files; each has one shard per 16 MiB of text (at most 100), or one shard if it is ordered."""
         return [
             {
                 "split": split,
@@ -266,7 +267,7 @@ class OwnProblem(Problem):
         }
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
-        """See `Problem.generate_data`; if `configure` was not called, uses the configuration in the data folder."""
+        """See `Problem.generate_data`; if `configure` was not called, the configuration in the data folder is used."""
         config = self.read_config(data_dir)
         if self.skip_bad_lines:
             config["skip_bad_lines"] = True
@@ -304,18 +305,18 @@ class OwnProblem(Problem):
         files.write_json(os.path.join(data_dir, self.config_filename), self.config)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Reads all files once, so that faults are found before generation begins."""
+        """Reads all files once, so that faults in the user's files are found before generation begins."""
         for split in self.config["files"]:
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", self.sample_unit)
             self.check_split(split, progress.watch, data_dir, tmp_dir)
             progress.done()
 
     def check_split(self, split, watch, data_dir, tmp_dir):
-        """Reads a split's files once; `watch` is a function that yields and counts samples."""
+        """Reads a split's files once; `watch` wraps the iterable of samples and counts them."""
         for _ in watch(self.generate_samples(data_dir, tmp_dir, split)):
             pass
 
-    # Files in the data folder.
+    # Methods for the files in the data folder.
 
     def feature_encoders(self, data_dir):
         """See `Problem.feature_encoders`."""
@@ -328,7 +329,7 @@ class OwnProblem(Problem):
         return [*self.configuration_files(data_dir), *super().vocabulary_files(data_dir)]
 
     def configuration_files(self, data_dir):
-        """Returns the path of the configuration."""
+        """Returns the path of the file that stores the configuration."""
         return [os.path.join(data_dir, self.config_filename)]
 
 

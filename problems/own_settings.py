@@ -1,8 +1,8 @@
 """Declares the settings of problems on the user's own files.
 
 A setting with a meaning is a flag of t2t-datagen and an argument of `OwnCorpus.configure`. Its value is stored in a
-JSON file in the data folder, under its name or `key`. A problem lists the keys of its file and their defaults. An extra
-can declare further settings with `declare_settings`, in a module that must be quick to import, since `t2t-datagen
+JSON file in the data folder, under its name or `key`. A problem lists the keys in its file and their default values. An
+extra can declare further settings with `declare_settings`, in a module that must be quick to import, since `t2t-datagen
 --help` imports it.
 """
 
@@ -15,30 +15,31 @@ from t2t_lite.errors import UserError
 from t2t_lite.settings import ranges
 from t2t_lite.settings.ranges import Choices, Range, Setting, typed_value
 
-WEIGHT = Range(most=1000, above=0)  # the valid weights of a corpus
+WEIGHT = Range(most=1000, above=0)  # the range of valid weights of a corpus
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # the kinds of vocabularies that can be learned
-# Settings that --vocab_from determines, so they must not be combined with it.
+# Settings that must not be combined with --vocab_from, because the existing vocabulary determines them.
 SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
 VOCABULARY = (
     "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab", *SENTENCEPIECE
 )  # fmt: skip
 TABLES = ("columns", "header", "fields", "separator")
-# Keys that all problems with labelled texts have.
+# The keys of settings that all problems with labelled texts have.
 LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", *SENTENCEPIECE, "files", *TABLES)
 
 
 @dataclasses.dataclass(frozen=True)
 class OwnSetting(Setting):
-    """A setting of problems on the user's own files. If `fixed`, it cannot change once data exist.
+    """A setting of problems on the user's own files. If `fixed`, its value cannot change once data exist.
 
     Attributes:
-        key: str, the setting's key in the data folder; "" for the setting's name.
+        key: str, the setting's key in the JSON file in the data folder; "" if this is the setting's name.
         is_path: bool, whether the value is a path or a list of paths.
-        is_required: bool, whether the data folder always has a value.
+        is_required: bool, whether the data folder's JSON file always has a value for the setting.
         is_newer: bool, whether manifests omit the setting if it has no value, for compatibility with earlier versions.
-        fits: function that returns whether a JSON value is valid in the data folder; None if kind and limits suffice.
-        problems: names of problems that accept the setting without listing it, because it is declared in another
-            folder.
+        fits: function that returns whether a JSON value from the data folder is valid; None if checking its kind and
+            limits is enough.
+        problems: names of problems that accept the setting although they do not list it, because another folder
+            declares it.
     """
 
     key: str = ""
@@ -55,9 +56,9 @@ class OwnSetting(Setting):
         return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
 
     def checked(self, values):
-        """Returns the setting's value from `values`, see `OwnProblem.check_settings`.
+        """Returns the setting's value in `values` (see `OwnProblem.check_settings`).
 
-        Raises `UserError` for a contradiction.
+        Raises `UserError` if it contradicts another value.
         """
         return values.get(self.name)
 
@@ -76,7 +77,7 @@ class OwnSetting(Setting):
 
 
 def are_strings(value):
-    """Returns whether a JSON value is a list of texts."""
+    """Returns whether a JSON value is a list of strings."""
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
@@ -105,7 +106,7 @@ def _are_paths(paths):
     return not paths or (isinstance(paths, dict) and are_strings([*paths, *paths.values()]))
 
 
-SETTINGS = {}  # {name: OwnSetting} of all declared settings
+SETTINGS = {}  # {name: OwnSetting} for all declared settings
 
 
 def declare_settings(*settings):
@@ -131,9 +132,9 @@ def own_settings(*settings, problem="", **defaults):
     """Returns {key: OwnSetting} for the settings that a problem stores in its data folder, in this order.
 
     Args:
-        settings: keys of `SETTINGS`, and OwnSettings that are not in it.
+        settings: keys of `SETTINGS`, and OwnSettings that are not in `SETTINGS`.
         problem: str, name of a problem for which other folders may declare settings.
-        defaults: the problem's own defaults, by key.
+        defaults: {key: value}, the problem's own default values.
     """
     if problem:
         _MODULES.names()
@@ -143,7 +144,7 @@ def own_settings(*settings, problem="", **defaults):
     return found | {key: dataclasses.replace(found[key], default=default) for key, default in defaults.items()}
 
 
-_MODULES = registry.Registry("own settings")  # used only to find and import the modules that declare settings
+_MODULES = registry.Registry("own settings")  # used only to import the modules that declare settings
 _FILES = {"kind": list, "default": None, "key": "files", "is_path": True}
 declare_settings(
     OwnSetting(
@@ -220,7 +221,7 @@ declare_settings(
         meaning="Separator of the cells of tables. Default: tab; for .csv files, the separator is detected in their "
         "first lines.",
     ),
-    # These are determined by generation, so they have no flag.
+    # Settings without a flag, because generation determines their values.
     OwnSetting("format", int, None, fits=lambda value: True),
     OwnSetting("problem", str, None, fits=lambda value: True),
     OwnSetting("files", dict, None, is_required=True, fits=_are_files),

@@ -1,6 +1,7 @@
-"""Mixin for problems with published files, from an archive that is found in `tmp_dir` or downloaded there.
+"""A mixin for problems with published files, whose archive is found in `tmp_dir` or downloaded to it.
 
-The archive in `tmp_dir` may be packed or unpacked. Addresses may be in `.tsv` tables in the folders of the modules.
+The archive in `tmp_dir` may be packed or unpacked. A module may keep the files' URLs in a `.tsv` table in its own
+folder.
 """
 
 import collections
@@ -12,18 +13,18 @@ from t2t_lite.data.problem import DatasetSplit
 
 
 def files_of_splits(pattern, train, dev, test=None):
-    """Returns {split: file name}, where {} in the pattern is replaced by the split's argument; None: no file."""
+    """Returns {split: file name}: {} in the pattern is replaced by the split's argument; None means no file."""
     names = {DatasetSplit.TRAIN: train, DatasetSplit.EVAL: dev, DatasetSplit.TEST: test}
     return {split: pattern.format(name) for split, name in names.items() if name}
 
 
 class PublishedFiles:
-    """A mixin for published files, to be listed before the problem's base class.
+    """A mixin for problems with published files; list it before the problem's base class.
 
     Attributes:
         url: str, URL of the archive.
         text_files: {split: name or pattern of the files in the archive}.
-        further_files: {url: name} of additional files.
+        further_files: {url: file name} of additional files to download.
         train_shards: int.
     """
 
@@ -35,14 +36,14 @@ class PublishedFiles:
 
     @property
     def dataset_splits(self):
-        """The splits that have files; only the training set has several shards."""
+        """The splits for which files are published; only the training set has several shards."""
         return [
             {"split": split, "shards": self.train_shards if split == DatasetSplit.TRAIN else 1}
             for split in self.text_files
         ]
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the files, then makes the vocabulary."""
+        """Finds or downloads the published files, then makes the vocabulary."""
         sources = [[self.url, ("text", name)] for name in self.text_files.values()]
         downloads.provide(sources + [[url, ("text", name)] for url, name in self.further_files.items()], tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
@@ -53,9 +54,10 @@ class PublishedFiles:
 
 
 def read_table(package, name, **convert):
-    """Returns the rows of `<name>.tsv` in a package as named tuples; the first line names the columns.
+    """Returns the rows of the table `<name>.tsv` in a package as named tuples; its first line names the columns.
 
-    Cells are strings, or "" if a line is too short; `convert` is {column: function of a string} for other types.
+    Cells are strings, or "" if a line is too short; `convert` is {column: function that converts a string} for other
+    types.
     """
     text = (importlib.resources.files(package) / f"{name}.tsv").read_text(encoding="utf-8")
     reader = csv.DictReader(text.splitlines(), delimiter="\t", restval="")
@@ -64,5 +66,5 @@ def read_table(package, name, **convert):
 
 
 def words(text):
-    """Splits a cell that holds several words into a tuple."""
+    """Splits a table's cell that holds several words into a tuple."""
     return tuple(text.split())

@@ -2,7 +2,7 @@
 
     t2t-datagen --problem=translate_own --train_files=a.en,a.de --vocab_size=8000 --data_dir=D
 
-`D/problem.json` stores the whole request, so later commands need only `--data_dir=D`. For all flags, see
+`D/problem.json` stores all settings of this command, so later commands need only `--data_dir=D`. For all flags, see
 docs/own_corpora.md.
 """
 
@@ -33,7 +33,7 @@ _DEFAULT_HELD_OUT = 1000
 
 @registry.register_problem
 class TranslateOwn(OwnCorpus, TranslateProblem):
-    """The user's own parallel corpora, given to `configure`. After generation, only the data folder is needed."""
+    """Translation with the user's own parallel corpora. After generation, only the data folder is needed."""
 
     config_filename = "problem.json"
     settings = own_settings(
@@ -94,7 +94,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
         Args:
             folder: str, an existing folder.
-            languages: (of inputs, of targets).
+            languages: the codes of the languages of (inputs, targets).
             vocabularies: {"inputs": bytes, "targets": bytes}, the contents of files; if they are equal, both sides
                 share one vocabulary.
             ending: str, extension of these files: ".model" or ".subwords".
@@ -112,7 +112,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for path in set(sources.values()):
             files.remove(path)
 
-    # The stored configuration. In format 1, problem.json has only languages, vocab_size and files.
+    # Methods for the stored configuration. In its format 1, problem.json has only languages, vocab_size and files.
 
     def _read_file(self, path):
         config = super()._read_file(path)
@@ -139,26 +139,26 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     @property
     def additional_reserved_tokens(self):
-        """The user's symbols and the symbols of a substitution, a tuple."""
+        """A tuple of the user-defined symbols and the symbols of the `substitution`."""
         symbols = self.substitution.symbols if self.substitution else ()
         return (*(self._recall("user_defined_symbols") or ()), *symbols)
 
     @property
     def substitution(self):
-        """The substitution made by a setting of an extra, or None; see `Problem.substitution`."""
+        """The substitution that a setting of an extra defines, or None; see `Problem.substitution`."""
         made = (setting.substitution((self._config or {}).get(name)) for name, setting in self.settings.items())
         return next(filter(None, made), None)
 
     @property
     def dataset_splits(self):
-        """The splits that have files, and a shard for held-out pairs; see `OwnCorpus.dataset_splits`."""
+        """The splits that have files, and a dev set of one shard for held-out pairs; see `OwnCorpus.dataset_splits`."""
         splits = super().dataset_splits
         if self._recall("held_out"):
             splits.insert(1, {"split": DatasetSplit.EVAL, "shards": 1})
         return splits
 
     def bytes_of(self, split):
-        """Returns the size of a split's text; for training, each corpus is multiplied by its weight."""
+        """Returns the bytes of a split's text; for training, the bytes of each corpus are multiplied by its weight."""
         if split != DatasetSplit.TRAIN:
             return super().bytes_of(split)
         sizes = {facts["path"]: facts["bytes"] for facts in self.files_of(split)}
@@ -217,7 +217,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
                     )
 
     def _corpora(self, split):
-        """Returns the [path, …] of each corpus of a split."""
+        """Returns, for each corpus of a split, the list of its one or two paths."""
         return group_files(split, [facts["path"] for facts in self.files_of(split)])
 
     def _weighted_corpora(self):
@@ -228,13 +228,13 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         return itertools.chain.from_iterable(map(self._read_corpus, self._corpora(split)))
 
     def _read_corpus(self, paths, counts=True):
-        """Yields the pairs of a corpus; `counts` is False if another split already counts the omissions."""
+        """Yields the pairs of a corpus; `counts` is False if another split already counts the skipped pairs."""
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
         return read_corpus(paths, self.layout, self.language_pair, removed, on_bad_line)
 
     def _training_pairs(self, part=None):
-        """Yields the pairs that pass the filters: training pairs, held-out pairs (EVAL) or, by default, all once."""
+        """Yields the pairs that pass the filters: training pairs, held-out pairs (EVAL) or all pairs once."""
         bound = self.config["held_out_below"] if part and self._recall("held_out") else 0
         thresholds = self._recall("filters") or {}
         if part == DatasetSplit.EVAL:
@@ -267,7 +267,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
 
 def _check_weights(words, num_corpora):
-    """Returns one float per training corpus, or None if all are 1. Raises `UserError`."""
+    """Returns the weight of each training corpus, a float, or None if all are 1. Raises `UserError`."""
     flag = f"--corpus_weights={','.join(map(str, words))}"
     if words and len(words) != num_corpora:
         raise UserError(
@@ -295,7 +295,7 @@ def _on_side(pairs, side, bound, seed):
 
 
 def group_files(split, paths):
-    """Groups paths by corpus: [path] of a file or archive with both sides, or [inputs path, targets path].
+    """Groups a split's paths by corpus: [path] of a file or archive with both sides, or [inputs path, targets path].
 
     Raises `UserError`.
     """
@@ -317,7 +317,7 @@ def check_sides(files, languages):
 
     Args:
         files: {split: list of paths}.
-        languages: [of inputs, of targets].
+        languages: the codes of the languages of [inputs, targets].
     """
     pairs = [(split, group) for split, paths in files.items() for group in group_files(split, paths) if len(group) == 2]
     trained_on = next((group for split, group in pairs if split == DatasetSplit.TRAIN), ())
@@ -338,7 +338,7 @@ def warn_of_other_languages(files, languages):
     """Warns if the extension of a file is a third language; for the arguments, see `check_sides`."""
     for split, paths in files.items():
         for group in group_files(split, paths):
-            for path, language in zip(group, languages, strict=False):  # a table forms a group by itself
+            for path, language in zip(group, languages, strict=False):  # a table is a corpus by itself
                 end = kind(path)[1:]
                 if is_language(end) and end not in _words(language):
                     flag = f"--{FLAGS[split]}"
@@ -348,7 +348,7 @@ def warn_of_other_languages(files, languages):
 
 
 def _names(paths, languages):
-    """Returns whether the first path has a word for the first language where the second has one for the second."""
+    """Returns whether two paths differ where the first path names the first language and the second path the second."""
     first, second = ({*_words(language)} for language in languages)
     differing = [pair for pair in zip(*(_words(path)[::-1] for path in paths), strict=False) if pair[0] != pair[1]]
     return any(first_word in first - second and second_word in second - first for first_word, second_word in differing)
@@ -359,7 +359,7 @@ def _words(name):
 
 
 def check_languages(languages, train_files):
-    """Returns [language of inputs, language of targets], by default from the files' extensions. Raises `UserError`."""
+    """Returns the languages of [inputs, targets], which by default are the files' extensions. Raises `UserError`."""
     flag = f"--train_files={','.join(train_files)}"
     pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
     endings = [[os.path.splitext(without_packing(path))[1][1:] for path in paths] for paths in pairs]

@@ -1,12 +1,13 @@
 """Translation from English to German, French and eight other languages with public corpora (WMT, IWSLT and others).
 
-Mirrors tensor2tensor's translate_encs.py, translate_ende.py and so on, with the same names. Each row of the table below
-lists corpora in `corpora.tsv` and makes one problem per vocabulary. The dev set is newstest2013 unless a row has
-another one.
+The problems have the same names as in tensor2tensor's translate_encs.py, translate_ende.py and so on. Each row of the
+table below lists corpora in `corpora.tsv` and makes one problem per vocabulary. The dev set is newstest2013 unless a
+row names another set.
 
-`corpora.tsv` has addresses and members, from tensor2tensor's translate_*.py and tensorflow-datasets' translate/wmt.py,
-and sizes and SHA-256, from tensorflow-datasets' url_checksums. `{x}` stands for the language that is paired with
-English. If both languages are in one file, `english` gives the format: "tsv 3 2" (the columns, English first) or "tmx".
+`corpora.tsv` lists the archives' URLs and members (from tensor2tensor's translate_*.py and tensorflow-datasets'
+translate/wmt.py), and their sizes and SHA-256 (from tensorflow-datasets' url_checksums). In this table, `{x}` stands
+for the language that is paired with English. If both languages are in one file, `english` gives the format: "tsv 3 2"
+(the columns, English first) or "tmx".
 """
 
 import logging
@@ -44,7 +45,7 @@ class CorporaProblem(TranslateProblem):
         language_pair: ("en", the other language).
         train_corpora: names of rows in `corpora.tsv`, in the order in which they are read.
         dev_corpora: likewise.
-        test_corpora: likewise; empty if the problem has no test set.
+        test_corpora: names of rows in `corpora.tsv` for the test set; empty if the problem has no test set.
         differs_from_tensor2tensor: differences from tensor2tensor's problem with this name, logged by generation.
     """
 
@@ -71,7 +72,7 @@ class CorporaProblem(TranslateProblem):
         return [source(name, self.language_pair[1]) for name in names[dataset_split]]
 
     def generation_settings(self):
-        """Returns the settings of the base class and the archives, which cannot change once data exist."""
+        """Returns the settings of the base class and the problem's archives, which cannot change once data exist."""
         archives = {
             FILE_TAGS[part["split"]]: [
                 source_files.archive_name(url) for url, _ in self.source_data_files(part["split"])
@@ -81,15 +82,15 @@ class CorporaProblem(TranslateProblem):
         return {**super().generation_settings(), "archives": archives}
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Also logs differences from tensor2tensor's corpora; see `TranslateProblem.prepare_generation`."""
+        """See `TranslateProblem.prepare_generation`; also logs how the corpora differ from tensor2tensor's."""
         if self.differs_from_tensor2tensor:
             _LOGGER.info(f"{self.name}: {self.differs_from_tensor2tensor}")
         super().prepare_generation(data_dir, tmp_dir)
 
 
-# Suffixes of problem names: settings of the vocabulary, which both languages share.
+# {suffix of a problem's name: settings of the vocabulary, which both languages share}
 _VOCABULARIES = {
-    "37k": {"approx_vocab_size": 37_000},  # the paper's vocabulary for English-German
+    "37k": {"approx_vocab_size": 37_000},  # the Transformer paper's vocabulary for English-German
     "32k": {"approx_vocab_size": 2**15},
     "8k": {"approx_vocab_size": 2**13},
     "_characters": {"vocab_type": VocabType.CHARACTER},  # UTF-8 bytes
@@ -120,7 +121,7 @@ def _register(names, vocabularies, **settings):
         globals()[class_name] = registry.register_problem(name)(problem_class)
 
 
-# WMT14, 4.5 million pairs, as in the paper (section 5.1); also under tensor2tensor's names.
+# WMT14, 4.5 million pairs, as in the Transformer paper (section 5.1); also under tensor2tensor's names.
 _register("translate_ende_wmt", "37k", **_WMT14_ENDE)
 _register("translate_ende_wmt", "32k 8k _characters", differs_from_tensor2tensor=_OTHER_NEWS_COMMENTARY, **_WMT14_ENDE)
 # ParaCrawl release 4, by itself and with WMT14's corpora; both use the vocabulary of translate_ende_wmt32k.
@@ -133,12 +134,12 @@ _register(
     differs_from_tensor2tensor=_OTHER_NEWS_COMMENTARY,
     **_PARACRAWL,
 )
-# WMT14, 40.8 million pairs; the paper has a vocabulary of 32k.
+# WMT14, 40.8 million pairs; the vocabulary of the Transformer paper has 32k pieces.
 _register(
     "translate_enfr_wmt", "32k 8k _characters", train_corpora="commoncrawl europarl_v7 news_commentary_v9 giga_fren un",
     test_corpora="newstest2014", prepared_dataset="wmt14_translate/fr-en",
 )  # fmt: skip
-# A million pairs of WMT14 and separate dev pairs, as sampled by OpenNMT.
+# A million training pairs of WMT14 and separate dev pairs, as sampled by OpenNMT.
 _register(
     "translate_enfr_wmt_small", "32k 8k _characters", train_corpora="opennmt_1m_train", dev_corpora="opennmt_1m_valid",
     test_corpora="newstest2014",
@@ -163,11 +164,11 @@ _register(
 )
 # SETimes, with MULTEXT-East's "1984" (4,986 pairs) as dev set.
 _register("translate_enmk_setimes", "32k _characters", train_corpora="setimes_mk", dev_corpora="mte_1984_mk")
-# About 614,000 pairs.
+# Europarl and SETimes, about 614,000 pairs.
 _register(
     "translate_enro_wmt", "32k 8k _characters", train_corpora="europarl_v7_ro setimes_ro", dev_corpora="newsdev2016"
 )
 # The Autshumato corpus.
 _register("translate_entn", "_rma", train_corpora="autshumato_tn", dev_corpora="autshumato_dev_tn")
-# 133,000 pairs of talks; 1,553 dev pairs.
+# IWSLT15's translated talks, 133,000 pairs; 1,553 dev pairs.
 _register("translate_envi_iwslt", "32k", train_corpora="iwslt15_vi", dev_corpora="iwslt_tst2012_vi")

@@ -27,7 +27,7 @@ class NotWritten(UserError, NotImplementedError):
 
 
 class UnknownName(UserError, KeyError):
-    """A name is not registered. This is also a `KeyError`, as in tensor2tensor's registry."""
+    """A name is not registered. The error is also a `KeyError`, as in tensor2tensor's registry."""
 
     __str__ = UserError.__str__  # replaces KeyError's method, which would print the repr of the message
 
@@ -41,7 +41,7 @@ class Failure(RuntimeError):
 
 @contextlib.contextmanager
 def located(where):
-    """Context that prefixes the message of a `UserError` with the place of the mistake, such as a file or a flag."""
+    """Context manager that prefixes a `UserError` with the place of the mistake, such as a file or a flag."""
     try:
         yield
     except UserError as error:
@@ -50,12 +50,12 @@ def located(where):
 
 @contextlib.contextmanager
 def needs(package, pip_extra, what, instead=""):
-    """Context for imports of an optional package that `what` needs.
+    """Context manager for imports of an optional package that `what` needs.
 
     Args:
         package: str, the name of the package.
         pip_extra: str, the extra of t2t_lite that installs the package.
-        what: str, the subject of the message, such as a flag, a command or a file.
+        what: str, the subject of the error message, such as a flag, a command or a file.
         instead: str, an alternative for the user, which ends the message.
 
     Raises:

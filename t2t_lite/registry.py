@@ -54,7 +54,7 @@ class Metric:
     decides: bool = False
 
     def __call__(self, *arguments, **facts):
-        """Calls the metric's function."""
+        """Calls the metric's function with its arguments."""
         return self.__wrapped__(*arguments, **facts)
 
 
@@ -68,7 +68,7 @@ LOG_FIELDS = ("time", "event", "step", "seconds", "split", "checkpoint_time", "s
 
 
 def is_loss(name):
-    """Returns whether a metric is a built-in part of every evaluation, so that it is not registered."""
+    """Returns whether a metric is a part of every evaluation, which is built in and not registered."""
     return name in ("loss", "perplexity") or name.startswith(
         ("loss_", "cost_", "nats_per_", "perplexity_per_", "bits_per_")
     )
@@ -111,26 +111,28 @@ class Registries:
     self_attentions = Registry("self-attention layers")
     tellers = Registry("tellers")
     batches = Registry("batches")
+    catalogs = Registry("catalogs", one_per_module=True)
 
 
 register_problem = Registries.problems.register
 register_task = Registries.tasks.register
 register_model = Registries.models.register
 register_ranged_hparams = Registries.ranged_hparams.register
-register_score = Registries.scores.register  # for attention: a `t2t_lite.layers.AttentionScore`
-register_pattern = Registries.patterns.register  # for attention: a `t2t_lite.layers.Pattern`
+register_score = Registries.scores.register  # for attention layers: a `t2t_lite.layers.AttentionScore`
+register_pattern = Registries.patterns.register  # for attention layers: a `t2t_lite.layers.Pattern`
 register_feed_forward = Registries.feed_forwards.register  # a layer with the call of `t2t_lite.layers.FeedForward`
 register_family = Registries.families.register  # a function that returns a `t2t_lite.extras.hugging_face.family.Family`
 register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.extras.hugging_face.published_vocabulary`
-# files in a Hugging Face folder beside the model's: see `t2t_lite.extras.hugging_face.encoders`
+# additional files in a Hugging Face folder: see `t2t_lite.extras.hugging_face.encoders`
 register_folder_part = Registries.folder_parts.register
-# a TextEncoder, by the kind of its file: `t2t_lite.text.vocabulary_files`
+# a TextEncoder, named after the kind of its vocabulary file: see `t2t_lite.text.vocabulary_files`
 register_encoder = Registries.encoders.register
 register_export_format = Registries.export_formats.register  # see `t2t_lite.export.formats`
 register_export_file = Registries.export_files.register  # see `t2t_lite.export.by_task`
 register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
 register_teller = Registries.tellers.register  # a `Teller`, for values that a model reports in addition to its output
 register_batches = Registries.batches.register  # the batches of a run: a `t2t_lite.data.example_batches.ExampleBatches`
+register_catalog = Registries.catalogs.register  # by a file's extension: a `t2t_lite.corpora.catalogs.Catalog`
 task = Registries.tasks.get  # the `Task` subclass with a name; raises `UnknownName`
 teller = Registries.tellers.get  # the `Teller` subclass with a name
 check_model = Registries.models.check  # raises `UnknownName`; does not import the model, which needs Keras
@@ -156,10 +158,10 @@ def register_metric(
     number (float), the tags of a sentence's words (list of str) or a part of a text (str), as the problem's task says.
 
     A metric of "texts" or "ids" is a function of two equally long lists, outputs and references: texts as users see
-    them, or lists of ids without EOS. It is computed if `Problem.eval_decode_metric` or the hyperparameter eval_metrics
-    contains its name. If it has arguments called `tokenize` and `language`, it receives the tokenization for BLEU (str)
-    and the target language (str or None). A metric of "answers", "texts" or "ids" returns a float, or a float and a
-    dict of further fields for the log.
+    them, or lists of ids without EOS. Such a metric is computed if `Problem.eval_decode_metric` or the hyperparameter
+    eval_metrics contains its name. If the function has arguments called `tokenize` and `language`, it receives the
+    tokenization for BLEU (str) and the target language (str or None). A metric of "answers", "texts" or "ids" returns a
+    float, or a float and a dict of further fields for the log.
 
     Args:
         name_or_function: the name; by default that of the function.
@@ -190,8 +192,8 @@ def register_hparams(name_or_function=None, *, model=None):
 
     Args:
         name_or_function: the name; by default that of the function.
-        model: str, name of the model for which the set is intended, so that `--model` can be omitted. None: the model
-            whose hyperparameters the set has, or else the model for the problem's task.
+        model: str, name of the model for which the set is intended, so that `--model` can be omitted. If None, it is
+            the model whose hyperparameters the set has, or else the model for the problem's task.
     """
 
     def add(function):
@@ -240,14 +242,14 @@ def task_of(problem: t2t_lite.data.Problem) -> type:
 
 
 def model(name: str) -> type[t2t_lite.models.SequenceModel]:
-    """Returns the `keras.Model` subclass with this name. Raises `UnknownName`."""
+    """Returns the registered model, a `keras.Model` subclass, with this name. Raises `UnknownName`."""
     return Registries.models.get(name)
 
 
 def hparams(name: str | HParams) -> HParams:
     """Returns a new `HParams` for the set with this name; an `HParams` is returned unchanged.
 
-    So functions that take hyperparameters also take the name of a set.
+    Therefore functions that take hyperparameters also take the name of a set.
 
     Raises:
         UnknownName: the name is not registered; the message lists the nearest names.
@@ -271,7 +273,10 @@ def hparams(name: str | HParams) -> HParams:
 
 
 def ranged_hparams(name: str) -> Callable:
-    """Returns the function with this name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
+    """Returns the function with this name, which fills a `RangedHParams` with ranges of hyperparameters.
+
+    It is registered as in tensor2tensor. Raises `UnknownName`.
+    """
     return Registries.ranged_hparams.get(name)
 
 
@@ -286,7 +291,7 @@ def metric(name: str) -> Metric:
 
 
 def help_string() -> str:
-    """Returns a text of all registered names, grouped by kind and first word, which `--registry_help` prints."""
+    """Returns the text that `--registry_help` prints: all registered names, grouped by kind and first word."""
     lines = []
     for title, registry in (
         ("Models", Registries.models),

@@ -18,7 +18,8 @@ SPEED_ROWS = (
         "CTranslate2",
     ),
 )
-_NOT_SHOWN = {"phrasebook"}  # synthetic sentences; README describes the quickstart
+# Synthetic sentences, which README describes with the quickstart, and a small treebank, which docs/results.md has.
+_NOT_SHOWN = {"phrasebook", "parsing_gum"}
 _HEAD = "| measured | model | on | result |"
 _SIGNATURE = re.compile(r" `(nrefs:[^`]*)`")
 _FIGURES = "tokens_per_second", "sentences_per_second"

@@ -18,7 +18,7 @@ from t2t_lite.training.settings import (
     RememberedFlags,
 )
 
-# Remembered settings of this command that are not settings of the Trainer.
+# Settings of t2t-trainer that a run remembers, but that are not settings of the `Trainer`.
 _THREADS = ("inter_op_parallelism_threads", "intra_op_parallelism_threads")
 _OF_COMMAND = ("export_saved_model", *_THREADS)
 # {schedule: description}; the names are tensor2tensor's (utils/trainer_lib.py).
@@ -38,7 +38,7 @@ EVALUATING_SCHEDULES = {
 _EACH = "for c in {output_dir}/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${{c%.index}} {files}; done"
 _DEV = "t2t-trainer --schedule=train_eval_and_decode translates the dev set at each evaluation; for any text: "
 _FILES = "--decode_from_file={source} --decode_to_file=$c.decodes"
-# Commands that replace schedules of tensor2tensor.
+# The commands that replace some schedules of tensor2tensor.
 _ELSEWHERE = {
     "decode": "t2t-decoder --output_dir={output_dir} --decode_from_file={source}",
     "continuous_decode": _DEV + _EACH.replace("{files}", _FILES),

@@ -72,7 +72,7 @@ def _check_several_runs(flag, flags):
         raise UserError(f"{flag}: needs a schedule that trains and evaluates, not --schedule={flags.schedule}.")
     if os.environ.get("TF_CONFIG"):
         raise UserError(f"{flag}: several runs cannot use several machines. Unset TF_CONFIG.")
-    if flags.output_dir and os.path.exists(_config(flags)):  # remote files are checked later
+    if flags.output_dir and os.path.exists(_config(flags)):  # only local files are checked here, remote files later
         raise UserError(
             f"{flag}: --output_dir={flags.output_dir} already holds a run. Expected a new folder for several runs."
         )
@@ -94,7 +94,7 @@ def evaluate_run(flags):
 
 def prepare(flags):
     """Recalls remembered flags and makes the checks that work without TensorFlow. Raises `UserError`."""
-    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect the checks below
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # recalled flags affect the checks below
     check_run(flags)
 
 

@@ -14,7 +14,7 @@ def train_run(flags, output_dir, random_seed, **trial):
         flags: absl's FlagValues.
         output_dir: str.
         random_seed: int, or None for the seed of the hyperparameter set.
-        trial: see `make_trainer`.
+        trial: additional arguments of `make_trainer`.
     """
     from t2t_lite.export.saved_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
@@ -71,7 +71,7 @@ def _begins_as(flags, earlier):
     """Returns (settings with which a run starts, a dict as in `hparams.json`; the name of its problem)."""
     from t2t_lite.runs.locating import find_run
 
-    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with another run's settings
+    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # a new run with another run's settings
     settings = find_run(flags.warm_start_from).config if begins_as else earlier
     return settings, flags.problem or earlier.get("problem")
 
@@ -106,11 +106,14 @@ def check_run(flags):
     if not flags.generate_data:
         problem.get_feature_encoders(flags.data_dir)
         for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-            _ = Records(problem, flags.data_dir, split).paths  # raises an error if the files are missing
+            _ = Records(problem, flags.data_dir, split).paths  # raises an error if files of the data are missing
 
 
 def prepare_data(flags, trainer):
-    """Generates the data if --generate_data is set, after checking all names and that the model can be exported."""
+    """Generates the data if --generate_data is set.
+
+    Before that, all names are checked, and whether the model can be exported.
+    """
     from t2t_lite import registry
     from t2t_lite.data.named_problems import generate_problems, select_problems
     from t2t_lite.export import by_task

@@ -15,7 +15,7 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # in a row; after these, hyperparameters are hardly the cause
+_MOST_FAILURES = 5  # failures in a row; after so many, hyperparameters are hardly the cause
 REPORT = "tuning.json"
 
 
@@ -182,7 +182,7 @@ def as_json(trials, objective, facts, output_dir, summary=None, command=""):
     Args:
         trials: list of Trial.
         objective: Objective.
-        facts: dict of JSON values, the facts of the study.
+        facts: dict of the JSON values that all trials of the study share.
         output_dir: str, the folder of the search.
         summary: dict, the results of the winner with other seeds, or None.
         command: str, a command that trains the winner again.

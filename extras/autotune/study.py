@@ -135,7 +135,7 @@ class Study:
         seed: int, the seed of the sampler.
 
     Attributes:
-        objective, facts: as passed.
+        objective, facts: the constructor's arguments.
 
     Raises:
         UserError: the study in the folder is unreadable, or has different facts.
@@ -298,7 +298,7 @@ def _sample(trial, interval):
 
 
 def _difference(old, new):
-    """Returns two JSON values as text; of two objects, only the entries that differ."""
+    """Formats two JSON values as text; if both are objects, only the entries that differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         old, new = ({name: facts.get(name) for name in names} for facts in (old, new))

@@ -79,16 +79,16 @@ def run_alone(command):
     with _passing_signals_on(workers) as stopped:
         workers.append(worker := subprocess.Popen(command, start_new_session=True))
         _wait(workers, stopped)
-    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as shells report a signal
+    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as shells report signals
 
 
 @contextlib.contextmanager
 def _passing_signals_on(workers, then=lambda: None):
-    """Like `stop_on_signal`, for a list of worker processes, which may still grow; kills them at the end."""
+    """Like `stop_on_signal`, for a growing list of worker processes, all of which are killed at the end."""
 
     def end():
         for worker in workers:
-            worker.kill()  # has no effect after it has ended
+            worker.kill()  # has no effect after the worker has ended
 
     with stop_on_signal(then, at_second=end) as stopped:
         try:
@@ -108,9 +108,9 @@ def _wait(workers, stopped):
         if stopped.is_set() and not was_stopped:
             was_stopped = True
             for worker in workers:
-                worker.send_signal(signal.SIGTERM)  # has no effect after it has ended
+                worker.send_signal(signal.SIGTERM)  # has no effect after the worker has ended
         time.sleep(0.1)
-    return stopped.is_set()  # also if it arrived just after all workers had ended
+    return stopped.is_set()  # also if the signal came just after all workers ended
 
 
 def _last_line(path):

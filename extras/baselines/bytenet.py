@@ -13,11 +13,11 @@ from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
-EPSILON = 1e-6  # as in tensor2tensor's normalizations
+EPSILON = 1e-6  # epsilon of the layer normalizations, as in tensor2tensor
 
 
 class ConvolutionBlock(Layer):
-    """For each dilation, a ReLU, a convolution without bias and a layer normalization."""
+    """A block with a ReLU, a convolution without bias and a layer normalization for each dilation."""
 
     def __init__(self, size: int, kernel_size: int, dilations: list, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
@@ -96,9 +96,9 @@ class ByteNet(EncoderDecoder):
 
     The decoder has no attention: it reads the previous target and the encoder's output at its own position. Targets may
     be longer than inputs, so the encoder also computes half as many additional positions, where it only reads
-    neighbours. Past these the decoder reads zeros. All convolutions read zeros before the beginning and past the end.
-    In tensor2tensor, which also rounds both widths up to a multiple of 50, the result depends on the padding of a
-    batch.
+    neighbours. Past these positions the decoder reads zeros. All convolutions read zeros before the beginning and past
+    the end. In tensor2tensor, which also rounds both widths up to a multiple of 50, the result depends on the padding
+    of a batch.
 
     `hidden_size` is the size of embeddings and convolutions, `num_layers` the number of convolutions per block,
     `num_blocks` the number of blocks in the encoder and in the decoder, and `dropout` the dropout rate for the output
@@ -168,7 +168,7 @@ class ByteNet(EncoderDecoder):
     def step(self, x, state, memory, position):
         """Maps x [B, K, hidden] and pasts [B, K, width, …] to (outputs [B, K, hidden], the next pasts)."""
         read = _aligned(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
-        read = ops.broadcast_to(read, ops.shape(x))  # for all beams
+        read = ops.broadcast_to(read, ops.shape(x))  # shared by all beams
         x, past = self.start.step(ops.concatenate([read, x], axis=-1), state[0])
         after = [past]
         for layer, past in zip(self.decoder, state[1:], strict=True):

@@ -27,7 +27,7 @@ class GatedConvolution(Layer):
     def __init__(self, size: int, kernel_size: int, dropout: float, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking, own = True, {"dtype": self.dtype_policy}
-        initializer = normal(kernel_size * size, 1 - dropout, 4.0)  # the gate halves its input
+        initializer = normal(kernel_size * size, 1 - dropout, 4.0)  # gain 4, because the gate halves its input
         self.dropout = Dropout(dropout, name="dropout", **own)
         self.convolution = Convolution(
             2 * size, kernel_size, causal=causal, kernel_initializer=initializer, name="convolution", **own
@@ -73,7 +73,7 @@ class Attention(Layer):
         weights = masked_softmax(scores, ops.expand_dims(memory["mask"], 1))
         length = ops.sum(
             ops.cast(memory["mask"], "float32"), axis=1
-        )  # m: with equal weights, the context's variance is 1 / m
+        )  # m, the number of inputs: with equal weights, the context's variance is 1 / m
         found = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
         return (self.output_layer(found) + inputs) * HALF, weights
 
@@ -111,7 +111,7 @@ class ConvSeq2Seq(EncoderDecoder):
             side: LearnedPositionEmbedding(max_position, _embeddings(), name=f"{side}_position", **own)
             for side in ("encoder", "decoder")
         }
-        self.dropouts = {  # one per use, because two calls of one layer would sample the same mask
+        self.dropouts = {  # one dropout layer per use, because two calls of a layer would sample the same mask
             name: Dropout(dropout, name=f"{name}_dropout", **own) for name in ("encoder", "decoder", "output")
         }
         self.maps = {  # projections before and after the convolutions

@@ -17,7 +17,7 @@ class Convolution(Layer):
     CPU.) The convolution is computed as one matrix product with all windows.
 
     Args:
-        filters: int, the size of the outputs.
+        filters: int, the number of output features.
         kernel_size: int, the number of positions in a window.
         dilation: int, the distance between neighbours in a window.
         causal: bool, whether `before` is kernel_size - 1, so that a position only sees itself and earlier positions.

@@ -21,7 +21,7 @@ END_MARGIN = 10.0  # past the tape, the odds of EOS against all other ids are e^
 class ConvolutionalGRU(Layer):
     """Computes u ⊙ s + (1 - u) ⊙ tanh(U * (r ⊙ s) + b), section 2, with saturating gates (Kaiser and Bengio 2016).
 
-    All three convolutions may also read a second sequence p, by adding W * p to each of them.
+    If there is a second sequence p, a term W * p is added to each of the three convolutions.
     """
 
     def __init__(self, size: int, kernel_size: int, **kwargs):
@@ -240,7 +240,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         tape = _widened(memory, length)
         width = shape_of(tape)[1]
         at, steps = ops.arange(width, dtype="int32"), ops.arange(length, dtype="int32")[:, None]
-        written = tape_at({"hidden": x}, at + 1)  # each target at its own position
+        written = tape_at({"hidden": x}, at + 1)  # writes each target at its own position
         seen = ops.cast(at < steps, x.dtype)[None, :, :, None] * written[:, None]  # [B, T, W, hidden]
         parts = [seen, _flags(at, steps, memory, x.dtype)]
         if training:
@@ -269,7 +269,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         written = written + ops.cast(at == position - 1, x.dtype)[:, None] * ops.expand_dims(x, 2)
         flags = ops.broadcast_to(
             _flags(at, ops.reshape(position, (1, 1)), memory, x.dtype), (batch, beams, width, 2)
-        )  # the same for all beams
+        )  # the same flags for all beams
         inputs = ops.reshape(ops.concatenate([written, flags], axis=-1), (-1, width, size + 2))
         output, (after,) = self.outputs_of_steps.cell(inputs, [ops.reshape(tape, (-1, width, size))])
         after, read = ops.reshape(after, (batch, beams, width, size)), shape_of(state[0][0])[2]

@@ -7,7 +7,7 @@ from t2t_lite.settings.config import HParams
 
 @register_hparams(model="neural_gpu")
 def neural_gpu():
-    """tensor2tensor's set: one GRU of size 256, gradients clipped at 10. Here the learning rate has a linear warmup."""
+    """tensor2tensor's Neural GPU: one GRU of size 256, gradients clipped at 10; here with a linear warmup."""
     return HParams().parse(
         "hidden_size=256,num_hidden_layers=1,batch_size=1024,layer_prepostprocess_dropout=0.1,label_smoothing=0,"
         "clip_grad_norm=10,optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
@@ -18,13 +18,13 @@ def neural_gpu():
 
 @register_hparams(model="neural_gpu")
 def neural_gpu_tiny():
-    """A single GRU of size 64, for CPUs and tests."""
+    """A Neural GPU with a single GRU of size 64, for CPUs and tests."""
     return neural_gpu().parse("hidden_size=64,learning_rate_constant=2e-3,learning_rate_warmup_steps=200")
 
 
 @register_hparams
 def bytenet_base():
-    """tensor2tensor's set: 4 blocks of 4 convolutions of size 768 in both encoder and decoder."""
+    """tensor2tensor's ByteNet set: 4 blocks of 4 convolutions of size 768 in both encoder and decoder."""
     hparams = HParams().parse(
         "hidden_size=768,num_hidden_layers=4,batch_size=2048,layer_prepostprocess_dropout=0.2,clip_grad_norm=2,"
         "optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
@@ -37,7 +37,7 @@ def bytenet_base():
 
 @register_hparams
 def bytenet_tiny():
-    """Two blocks of 4 convolutions of size 128, for CPUs."""
+    """A ByteNet with two blocks of 4 convolutions of size 128, for CPUs."""
     return bytenet_base().parse(
         "hidden_size=128,num_block_repeat=2,layer_prepostprocess_dropout=0.1,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=2e-3,"
@@ -47,7 +47,7 @@ def bytenet_tiny():
 
 @register_hparams(model="conv_seq2seq")
 def conv_seq2seq_base():
-    """The paper's model for WMT'16 En-Ro, 20 layers of size 512 in both stacks, with Adam instead of momentum."""
+    """The ConvS2S paper's model for WMT'16 En-Ro: 20 layers of size 512 per stack, with Adam instead of momentum."""
     return HParams().parse(
         "hidden_size=512,num_hidden_layers=20,layer_prepostprocess_dropout=0.1,clip_grad_norm=0.1,max_position=1024,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=5e-4"
@@ -56,7 +56,7 @@ def conv_seq2seq_base():
 
 @register_hparams(model="conv_seq2seq")
 def conv_seq2seq_tiny():
-    """Four encoder and three decoder layers of size 128, for CPUs; the authors' IWSLT'14 model has as many layers."""
+    """ConvS2S of size 128 for CPUs, with 4 encoder and 3 decoder layers, the numbers of the authors' IWSLT'14 model."""
     return conv_seq2seq_base().parse(
         "hidden_size=128,num_encoder_layers=4,num_decoder_layers=3,batch_size=2048,max_position=512,"
         "learning_rate_constant=2e-3,learning_rate_warmup_steps=200"
@@ -65,19 +65,19 @@ def conv_seq2seq_tiny():
 
 @register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu():
-    """Two GRUs of size 256 per step, otherwise like `neural_gpu`; these sizes are this package's choice."""
+    """The Extended Neural GPU with two GRUs of size 256 per step (this package's choice), else like `neural_gpu`."""
     return neural_gpu().parse("num_hidden_layers=2")
 
 
 @register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu_tiny():
-    """Two GRUs of size 64, for CPUs and tests."""
+    """An Extended Neural GPU with two GRUs of size 64, for CPUs and tests."""
     return extended_neural_gpu().parse("hidden_size=64,learning_rate_constant=2e-3,learning_rate_warmup_steps=200")
 
 
 @register_hparams
 def kermit_base():
-    """Six layers of size 512, like the encoder of `transformer_base`, without label smoothing."""
+    """KERMIT with six layers of size 512, like the encoder of `transformer_base`, without label smoothing."""
     hparams = transformer_base().parse("label_smoothing=0,eval_beam_size=1")
     hparams.add_hparam("slot_order", "binary_tree")
     return hparams
@@ -85,7 +85,7 @@ def kermit_base():
 
 @register_hparams
 def kermit_tiny():
-    """Three layers of size 128, for CPUs."""
+    """KERMIT with three layers of size 128, for CPUs."""
     return kermit_base().parse(
         "hidden_size=128,filter_size=512,num_heads=4,num_hidden_layers=3,batch_size=2048,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=2e-3,"
@@ -95,7 +95,7 @@ def kermit_tiny():
 
 @register_hparams(model="lstm_lm")
 def lstm_lm_base():
-    """Two layers of size 512 per direction; ELMo also has two layers, but the sizes are this package's choice."""
+    """Two LSTM layers of size 512 per direction; ELMo also has two layers, but the sizes are this package's choice."""
     return HParams().parse(
         "hidden_size=512,num_hidden_layers=2,label_smoothing=0,max_length=0,clip_grad_norm=1,optimizer_adam_beta2=0.999,"
         "optimizer_adam_epsilon=1e-8,learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,"
@@ -105,7 +105,7 @@ def lstm_lm_base():
 
 @register_hparams(model="lstm_lm")
 def lstm_lm_tiny():
-    """Two layers of size 128, for CPUs and tests."""
+    """A bidirectional LSTM with two layers of size 128, for CPUs and tests."""
     return lstm_lm_base().parse(
         "hidden_size=128,batch_size=2048,learning_rate_constant=3e-3,learning_rate_warmup_steps=200"
     )
@@ -113,7 +113,7 @@ def lstm_lm_tiny():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention():
-    """Two layers of size 128 with additive attention; clipping and Adam as in tensor2tensor's `basic_params1`."""
+    """Two LSTM layers of size 128, additive attention; clipping and Adam as in tensor2tensor's `basic_params1`."""
     return HParams().parse(
         "hidden_size=128,num_hidden_layers=2,batch_size=1024,layer_prepostprocess_dropout=0.2,clip_grad_norm=2,"
         "optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
@@ -132,7 +132,7 @@ def lstm_bahdanau_attention():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_luong_attention():
-    """Two layers of size 128 with multiplicative attention (Luong et al. 2015)."""
+    """LSTMs with two layers of size 128 and multiplicative attention (Luong et al. 2015)."""
     hparams = lstm_attention()
     hparams.add_hparam("attention_mechanism", "luong")
     return hparams
@@ -149,7 +149,7 @@ def lstm_attention_gnmt():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention_tiny():
-    """Two layers of size 128 like `lstm_attention`, with larger batches and a higher learning rate, for CPUs."""
+    """Like `lstm_attention`, two LSTM layers of size 128, but larger batches and a higher learning rate, for CPUs."""
     return lstm_attention().parse(
         "batch_size=2048,layer_prepostprocess_dropout=0.1,optimizer_adam_beta1=0.9,optimizer_adam_beta2=0.98,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=3e-3,"

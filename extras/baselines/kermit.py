@@ -33,7 +33,7 @@ class Kermit(TransformerModel):
     The text and the canvas are read as one row, without padding between them and without causal masks. Positions start
     over in the canvas, except with `pos=rotary` and relative attention, which count positions in the whole row. One of
     two learned vectors is added to each id, to distinguish the text from the canvas. A canvas ends with id 1. There is
-    a slot before each id of the canvas, including this 1. The state of the id gives the logits of its slot: they
+    a slot before each id of the canvas, including this 1. The final state of an id gives the logits of its slot, which
     predict an id that is missing in the slot, or 1 for "nothing is missing".
 
     Args:
@@ -255,7 +255,7 @@ class Insertion:
             (canvas, missing), both int32 [B, T], padded with 0 after EOS: the model's input, and the id to predict
             before each id of the canvas. A row's results depend only on its seed and its ids.
         """
-        in_order, of_size = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
+        in_order, of_size = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # both are [B, T, 2]
         kept = _kept(ids, in_order[..., 0], of_size[:, 0, 0])
         order, slot = places(kept)
         chosen = self._chosen((ids != PAD_ID) & ~kept, slot, self.log_weights(kept), in_order[..., 1])
@@ -275,12 +275,12 @@ class Insertion:
         order, slot = places(kept)
         after = tf.gather(order, slot, batch_dims=1)
         before = tf.gather(tf.pad(order, [[0, 0], [1, 0]], constant_values=-1), slot, batch_dims=1)
-        middle = tf.cast(before + after, tf.float32) / 2  # of the ids between two ids of the canvas
+        middle = tf.cast(before + after, tf.float32) / 2  # the middle of the ids between two ids of the canvas
         return -tf.abs(tf.cast(tf.range(tf.shape(kept)[1]), tf.float32) - middle) / self.temperature
 
     @staticmethod
     def _chosen(is_missing, slot, log_weights, random):
-        """Returns the position in the row of the id chosen for each slot, int32 [B, T]; T means nothing."""
+        """Returns each slot's sampled id, as its position in the row, int32 [B, T]; T means that no id is missing."""
         rows, length = tf.unstack(tf.shape(slot))
         segment = tf.range(rows)[:, None] * length + slot
         score = log_weights - tf.math.log(-tf.math.log(random))  # the maximum is a sample with these weights (Gumbel)
@@ -300,7 +300,7 @@ def places(kept):
         kept: bool [B, T], whether each id is in the canvas.
 
     Returns:
-        int32 [B, T] each.
+        Two tensors, each int32 [B, T].
     """
     length = tf.shape(kept)[1]
     order = tf.sort(tf.where(kept, tf.range(length), length), axis=1)
@@ -308,7 +308,7 @@ def places(kept):
 
 
 def _kept(ids, rank, of_size):
-    """Returns whether each id is in the canvas, bool [B, T], given random numbers for the ids [B, T] and for k [B]."""
+    """Samples which ids are in the canvas, bool [B, T], given random numbers for the ids [B, T] and for k [B]."""
     length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), axis=1)  # n + 1
     is_end = tf.range(tf.shape(ids)[1]) == length[:, None] - 1
     size = tf.cast(of_size * tf.cast(length, tf.float32), tf.int32)  # 0 … n

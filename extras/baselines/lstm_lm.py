@@ -43,7 +43,7 @@ class LSTMStack(Layer):
         return outputs, states
 
     def step(self, x, states):
-        """Maps x [N, size] and each layer's state to the next states; the output is the sum of their h."""
+        """Returns each layer's next state, given x [N, size] and the states; the stack's output is the sum of the h."""
         following = []
         for layer, state in zip(self.layers, states, strict=True):
             h, state = layer.cell(x, state)
@@ -72,8 +72,8 @@ class LSTMLanguageModel(SequenceModel):
     """A language model of a forward and a backward LSTM stack, which share an embedding and a softmax.
 
     With the head "lm", each stack predicts the next id of "targets" in its direction; the loss of the backward stack is
-    a cost, see `named_outputs`. The other heads read a learned mix of all layers' states for "inputs"; their
-    `target_vocab_size` is 1 + the number of classes or tags. `hidden_size` is the size of embeddings and cells,
+    a cost, see `named_outputs`. The other heads read a learned mix of all layers' states for "inputs", and need a
+    `target_vocab_size` of 1 + the number of classes or tags. `hidden_size` is the size of embeddings and cells,
     `num_layers` the number of layers per direction, and `dropout` the dropout rate for the input of each layer and
     head.
     """

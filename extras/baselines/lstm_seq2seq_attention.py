@@ -79,7 +79,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
                 f"received num_layers={num_layers}."
             )
         size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
-        # Compiled steps and searches use XLA, which cannot use cuDNN's kernels.
+        # cuDNN is off, since compiled steps and searches use XLA, which cannot use cuDNN's kernels.
         options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}
         self.backward = keras.layers.LSTM(size, go_backwards=True, name="encoder_backward", **options)
         self.encoder = [keras.layers.LSTM(size, name=f"encoder_{i}", **options) for i in range(num_layers)]

@@ -124,7 +124,7 @@ def model_spec(model, tokens):
         "activation": getattr(Activation, _ACTIVATIONS[config["activation"]]),
         "ffn_glu": config["activation"] == "swiglu",
         "relative_position": _relative_options(config) is not None,
-        "head_dim": config["key_dim"],  # None: hidden_size / num_heads
+        "head_dim": config["key_dim"],  # None means hidden_size / num_heads
     }
     spec = TransformerSpec(
         TransformerEncoderSpec(config["num_encoder_layers"], **options),
@@ -204,7 +204,7 @@ def _fill_feed_forward(residual, theirs):
 
 
 def _fill_dense(layers, theirs):
-    """Joins projections into one with concatenated outputs, stored as [outputs, inputs]."""
+    """Concatenates the outputs of projections into one projection, stored as [outputs, inputs]."""
     theirs.weight = np.ascontiguousarray(np.concatenate([_array(layer.kernel) for layer in layers], axis=1).T)
     if layers[0].use_bias:
         theirs.bias = np.concatenate([_array(layer.bias) for layer in layers])

@@ -129,7 +129,7 @@ def _block_flops(layer, length, memory_length, context, rows, only_frozen=False)
     With `only_frozen`, only products with frozen kernels are counted.
     """
     cross, own, memory = _cross_attention(layer), 0, 0
-    times = {}  # how often a layer is applied per position, where not once
+    times = {}  # {layer: how often it is applied per position, if not once}
     for part in layer._flatten_layers():
         if isinstance(part, MultiHeadAttention) and part is not cross:
             if context:

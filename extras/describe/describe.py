@@ -63,7 +63,7 @@ class Description:
         hparams_set: str, "" if the set is not known.
         train_steps: int.
         replicas: int, over all machines.
-        gpu_memory: float, GB per replica for the estimate of the largest batch size; None: no estimate.
+        gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
     """
 
     parts: list
@@ -103,7 +103,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
         hparams_set: str, name of the hparams set, to compare with the paper's own estimate; "" if not known.
         train_steps: int.
         replicas: int, over all machines.
-        gpu_memory: float, GB per replica for the estimate of the largest batch size; None: no estimate.
+        gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
 
     Returns:
         Description.

@@ -8,7 +8,7 @@ from t2t_lite.export.formats import destinations_text
 from t2t_lite.extras.describe import describe
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
-_VOCAB_SIZE = 37_000  # default, the paper's vocabulary size
+_VOCAB_SIZE = 37_000  # default vocabulary size, as in the paper
 
 
 def describe_run(

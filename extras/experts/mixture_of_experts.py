@@ -154,7 +154,7 @@ class MixtureOfExperts(Layer):
         """Returns the bytes per position that the backward pass needs; `compute` is the number of bytes per value."""
         hidden_size, inner = self.gate_kernel.shape[0], 1 if self.activation == "relu" else 4
         inner, dropped = inner + (self.dropout_rate > 0), self.dropout_rate > 0
-        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # with inputs and outputs
+        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # includes inputs and outputs
         return of_experts + self.filter_size * dropped * compute + 8 * 4 * self.num_experts
 
     def gates(self, inputs, training=False):

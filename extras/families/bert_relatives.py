@@ -94,7 +94,7 @@ def distilbert():
         ),
         fields=(
             *(_RENAMED.get(field.name, field) for field in bert.fields() if field.name not in _LACKING),
-            # A sinusoid table is stored like a learned table, and imported as such.
+            # A table of sinusoids is stored like a learned position table, and imported as a learned table.
             Field("sinusoidal_pos_embds", kind=bool, usual=False, value=lambda config: False),
             Field("seq_classif_dropout", value=lambda config: config["dropout"], is_read=False),
             Field("qa_dropout", value=lambda config: 0.0, is_read=False),
@@ -112,7 +112,7 @@ def distilbert():
         vocabularies=((WordPieceEncoder,), "WordPiece"),
         prefix="distilbert.",
         unused=(
-            "position_ids", "vocab_projector.weight",  # computed at load time, or tied
+            "position_ids", "vocab_projector.weight",  # weights that are computed at load time, or tied
         ),
         sentence_problem=None,
         tokenizer={"tokenizer_class": "DistilBertTokenizer"},
@@ -121,7 +121,7 @@ def distilbert():
 
 def _without_own_projection(path, config):
     if config["embedding_size"] == config["hidden_size"]:
-        config["embedding_size"] = None  # only different sizes are projected
+        config["embedding_size"] = None  # embeddings are only projected if their size differs from the hidden size
 
 
 def _electra_limits(config):

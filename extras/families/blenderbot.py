@@ -47,7 +47,7 @@ def blenderbot():
             else field
             for field in marian.fields(
                 number("max_position_embeddings", "max_position", usual=128, value=_positions),
-                only("encoder_no_repeat_ngram_size", 0, is_read=False),  # the default is 3, for chat
+                only("encoder_no_repeat_ngram_size", 0, is_read=False),  # the default of Blenderbot is 3, for chat
                 only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
             )
         ),

@@ -16,8 +16,8 @@ from t2t_lite.text.subwords import train_bpe
 
 _SIZE = 4  # bytes of a unit
 _LABELS = np.arange(256, dtype=np.uint32)
-_CHUNK = 2**12  # number of nodes that are processed together
-_MOST_KEYS, _LONGEST_KEY = 2**22, 2**10  # nmt_nfkc has 220,000 keys, of at most 16 bytes
+_CHUNK = 2**12  # number of trie nodes that are processed together
+_MOST_KEYS, _LONGEST_KEY = 2**22, 2**10  # limits; nmt_nfkc has 220,000 keys, of at most 16 bytes
 
 
 def read_rules(charsmap):
@@ -38,7 +38,7 @@ def read_rules(charsmap):
             parents = nodes[start : start + _CHUNK]
             found = _children(units, parents)
             children = np.where(found < units.size, units[np.minimum(found, units.size - 1)], 0)
-            for row in np.nonzero(children[:, 0] >> 31)[0]:  # a value: the position of the replacement
+            for row in np.nonzero(children[:, 0] >> 31)[0]:  # the value of a node: the position of the replacement
                 at = int(children[row, 0] & 0x7FFFFFFF)
                 rules[keys[start + row].decode()] = texts[at : texts.index(b"\0", at)].decode()
             rows, labels = np.nonzero((children & 0x800000FF == _LABELS) & (_LABELS > 0))
@@ -49,7 +49,7 @@ def read_rules(charsmap):
 
 
 def _children(units, nodes):
-    """Returns the possible index of each node's child for each byte, uint32 [nodes, 256]."""
+    """Returns the index at which each trie node's child for each byte would be, uint32 [nodes, 256]."""
     found = units[nodes]
     return (nodes ^ ((found >> 10) << ((found & 0x200) >> 6)))[:, None] ^ _LABELS
 
@@ -69,7 +69,7 @@ def compiled(rules):
 
 
 def clean_up(tokenizer, path):
-    """Returns the clean-up settings of an ALBERT's or XLNet's `tokenizer.json`; {} for other tokenizers."""
+    """Returns the settings in `tokenizer.json` for the clean-up of ALBERT and XLNet, or {} for other tokenizers."""
     normalizer = tokenizer.get("normalizer") or {}
     rules = normalizer.get("normalizers", [normalizer])
     check_schema(rules, [{"type?": str}], f"{path}: 'normalizer'")
@@ -80,11 +80,11 @@ def clean_up(tokenizer, path):
 
 
 def check_words(tokenizer, rules, path):
-    """Checks that a Unigram `tokenizer.json` splits texts at spaces, and only applies SentencePiece's rules.
+    """Checks that a Unigram `tokenizer.json` splits texts at spaces, and otherwise only applies SentencePiece's rules.
 
     Args:
         tokenizer: dict, the contents of the file.
-        rules: list of dict, the normalizers in the file.
+        rules: list of dict, the normalizers in the `tokenizer.json`.
         path: str, the file's path, for error messages.
 
     Raises:

@@ -1,9 +1,9 @@
 """Converts the SentencePiece vocabularies of ALBERT, XLNet and XLM-RoBERTa to our ids and back.
 
 For ALBERT and XLNet, Transformers replaces quotation marks, strips accents and lowercases letters before it runs
-SentencePiece. Here this clean-up is part of the SentencePiece model's rules, so that exported graphs also have it.
-XLM-RoBERTa's file lacks the tokens <pad> and <mask> of the model, and its ids differ, because fairseq puts four other
-tokens first.
+SentencePiece. Here this clean-up is part of the SentencePiece model's rules, so that exported graphs also do the
+clean-up. XLM-RoBERTa's file lacks the tokens <pad> and <mask> of the model, and its ids differ, because fairseq puts
+four other tokens first.
 """
 
 import base64
@@ -34,7 +34,7 @@ _CHUNK = 2**14
 
 
 class Unigram(NamedTuple):
-    """The vocabularies of a family of models, registered as `published_vocabulary` describes.
+    """A kind of SentencePiece vocabulary that a model family uses, registered as `published_vocabulary` describes.
 
     Attributes:
         name: str, the name of the family with an article, for messages.
@@ -112,12 +112,15 @@ class Unigram(NamedTuple):
         return vocabulary
 
     def published(self, encoder):
-        """Returns the Published of a SentencePieceEncoder. Raises `UserError` if its model is not from `adopted`."""
+        """Returns the Published of a SentencePieceEncoder.
+
+        Raises `UserError` if the encoder's model was not made by `adopted`.
+        """
         tokens = {"pad_token": self.pad, "sep_token": self.end, "unk_token": self.unknown}
         return Published(encoder.path, *published(encoder), tokenizer={**self.tokenizer, **tokens})
 
 
-_CLEANED = {"do_lower_case": False, "keep_accents": True}  # because the model's rules include the clean-up
+_CLEANED = {"do_lower_case": False, "keep_accents": True}  # no clean-up, because the model's rules include it
 ALBERT = Unigram(
     "an ALBERT", ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"), first="[CLS]", end="[SEP]", mask="[MASK]", lower=True,
     tokenizer={"tokenizer_class": "AlbertTokenizer", **_CLEANED, "bos_token": "[CLS]", "eos_token": "[SEP]"},
@@ -160,12 +163,12 @@ def _models(folder):
 
 def family_of(pieces):
     """Returns the Unigram whose first token is among the pieces; the default is ALBERT's."""
-    families = (XLNET, ALBERT, XLM_ROBERTA)  # in this order, because all of them may have <s>
+    families = (XLNET, ALBERT, XLM_ROBERTA)  # in this order, because <s> may occur in each of these vocabularies
     return next((family for family in families if family.first in pieces), ALBERT)
 
 
 def completed(model, path):
-    """Adds the pieces that a published SentencePiece model lacks compared with its tokenizer; returns the bytes.
+    """Adds the tokenizer's pieces that a published SentencePiece model lacks, and returns the model's bytes.
 
     Args:
         model: bytes of the file.
@@ -282,10 +285,10 @@ def published(encoder):
     """Returns (list of the published id for each of our ids, {special token: our id}, {file name: bytes}).
 
     Args:
-        encoder: SentencePieceEncoder whose model is from `adopted`.
+        encoder: SentencePieceEncoder whose model was made by `adopted`.
 
     Raises:
-        UserError: the model is not from `adopted`.
+        UserError: the model was not made by `adopted`.
     """
     proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
     pieces = [piece.piece for piece in proto.pieces]
@@ -343,7 +346,7 @@ def _add_clean_up(proto, path, lower, keep_accents):
 def _without_accents(proto, lower):
     """Returns {text: replacement} for the clean-up that strips accents, combined with the model's rules.
 
-    The model's rules for several characters are dropped: except for Hangul, they add an accent to a letter.
+    The model's rules for sequences of characters are dropped: except for Hangul, such rules add an accent to a letter.
     """
     import sentencepiece
 
@@ -370,7 +373,7 @@ def _with_accents(own, lower):
     if not lower:
         return own
     texts = {*own, *(c for c in _characters() if c.lower() != c)}
-    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J + caron, like j + caron
+    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J + caron is like j + caron
     lowered = {text: _lowered(text) for text in texts}
     return {text: own.get(small, "".join(own.get(c, c) for c in small)) for text, small in lowered.items()}
 

@@ -1,7 +1,7 @@
 """The vocabulary of the original GPT: BPE of lower-case words (Radford et al. 2018; Sennrich et al. 2016).
 
 A text is normalized and split into words as for an uncased BERT. The symbols of a word are its characters, with `</w>`
-appended to the last one. The ids equal those of Transformers' OpenAIGPTTokenizer without ftfy and spaCy.
+appended to the last character. The ids equal those of Transformers' OpenAIGPTTokenizer without ftfy and spaCy.
 """
 
 import functools
@@ -47,7 +47,7 @@ class WordBPEEncoder(BPEEncoder):
 
         words = wordpiece_graph.split(strings, lower=True)
         codes = tf.strings.unicode_decode(words.flat_values, "UTF-8")  # ragged [words, (characters)]
-        last = codes.row_splits[1:] - 1  # words are not empty
+        last = codes.row_splits[1:] - 1  # a word has at least one character
         inside = _looked_up(codes.flat_values, self._inside)
         ends = _looked_up(tf.gather(codes.flat_values, last), self._last)
         spelled = tf.tensor_scatter_nd_update(inside, last[:, None], ends)

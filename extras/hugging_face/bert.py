@@ -25,7 +25,7 @@ ACTIVATIONS = {
 
 ENDS = ("bos_token_id", "eos_token_id")
 ROLES = ("query", "key", "value")
-# The embeddings of some relatives are smaller than the hidden states.
+# Some relatives of BERT have embeddings that are smaller than the hidden states.
 EMBEDDING_SIZE = number(
     "embedding_size", "embedding_size", usual=128,
     value=lambda config: config["embedding_size"] or config["hidden_size"],
@@ -50,7 +50,7 @@ def fields(*more, padding=0, activation="gelu", ends=()):
         more: the additional Fields of a relative.
         padding: int, the default pad_token_id.
         activation: str, the default hidden_act.
-        ends: names of additional fields for token ids, which are not read.
+        ends: names of additional `config.json` fields for token ids, which are not read.
     """
     return (
         Field("architectures", kind=[str], usual=NEEDED, is_written=False),
@@ -80,7 +80,7 @@ def fields(*more, padding=0, activation="gelu", ends=()):
 
 
 def limits(config):
-    """Returns the limits on the arguments of a `TransformerEncoder`, see `Family`."""
+    """Returns the limits on a `TransformerEncoder`'s arguments, see `Family.limits`."""
     return {
         **dict.fromkeys(("position_layout", "head", "first_id")),
         "pooling": ("first",) if config["head"] in ("class", "real") else None,
@@ -91,7 +91,7 @@ def limits(config):
 
 
 def body(prefix):
-    """Returns {path: name} for the weights of the body, whose names begin with `prefix`."""
+    """Returns {path of our weight: foreign name} for the weights of the body, whose names begin with `prefix`."""
     attention, ffn = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
     layer = f"{prefix}.encoder.layer.*"
     return {
@@ -106,7 +106,7 @@ def body(prefix):
 
 
 def embeddings(prefix):
-    """Returns {path: name} for the embeddings and their normalization."""
+    """Returns {path of our weight: foreign name} for the embeddings and their normalization."""
     return {
         "embedding": f"{prefix}.embeddings.word_embeddings",
         "position": f"{prefix}.embeddings.position_embeddings",
@@ -160,7 +160,8 @@ def bert():
         vocabularies=((WordPieceEncoder, "albert"), "WordPiece or ALBERT"),
         prefix="bert.",
         unused=(
-            # Computed at load time, also stored under another name, or part of a head that the class lacks.
+            # Weights that are computed at load time, also stored under another name, or part of a head that the class
+            # lacks.
             "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight",
             "pooler.dense.bias", "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
             "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",

@@ -1,9 +1,9 @@
 """Imports and exports encoders (BERT, its relatives and XLNet) as Hugging Face folders.
 
-A folder may also hold files of other packages, such as those of sentence-transformers. Each kind is registered as a
-class without arguments, `@registry.register_folder_part("name")`. Its method `read(folder, family, vocabulary, most)`
-returns {argument of our model: value}. Its method `written(family, predictor)` returns an object with the attributes
-`title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
+A folder may also hold files of other packages, such as those of sentence-transformers. Each kind of files is a class
+without arguments, registered with `@registry.register_folder_part("name")`. Its method `read(folder, family,
+vocabulary, most)` returns {argument of our model: value}. Its method `written(family, predictor)` returns an object
+with the attributes `title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
 """
 
 import logging
@@ -28,8 +28,9 @@ _HEAD_THERE = {"real": "class"}  # foreign models predict a number as a single c
 def import_encoder(family, path, config, output_dir, problem=""):
     """Makes a run from an encoder and its head, which predicts masked words, classes, tags, spans or a number.
 
-    Logits and hidden states are the same, given the same ids. A body without a head becomes a masked-word model whose
-    head is untrained, for extracting features and for `--warm_start_from`. A warning is logged in this case.
+    Given the same ids, our model and the foreign model have the same logits and hidden states. A body without a head
+    becomes a masked-word model whose head is untrained, for extracting features and for `--warm_start_from`. A warning
+    is logged in this case.
 
     Args:
         family: Family.
@@ -138,7 +139,7 @@ def _check_vocabulary(folder, config, vocabulary):
 
 
 def _first_position(folder, family, config):
-    """Returns how many rows of the position table are unused. Raises `UserError` if no row is used."""
+    """Returns how many rows at the start of the position table are unused; raises `UserError` if none is used."""
     first, count = family.first_position(config["pad_token_id"]), config["max_position_embeddings"]
     expected = f"more than {first + 1}"
     check(f"{folder}/config.json", "max_position_embeddings", count, count > first + 1, expected)
@@ -173,7 +174,7 @@ def remembered_values(head, labels, longest, settings):
         "sequence_length": longest,
         "mask_rate": 0.15,
         "mask_unit": "token",
-        "label_range": [0.0, 1.0],  # predictions are positions in this range, so 0 to 1 keeps them unchanged
+        "label_range": [0.0, 1.0],  # predicted positions in the range 0 to 1 equal the numbers
     }
     if head in ("class", "tag"):
         values |= dict.fromkeys(("class_labels", "tags"), labels)

@@ -19,7 +19,7 @@ from t2t_lite.models.arguments import model_settings, to_hparam
 from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
 
-NEEDED, OPTIONAL = object(), object()  # instead of a default
+NEEDED, OPTIONAL = object(), object()  # stand in place of a default
 # Upper limits, far beyond any Transformer. The exact sizes are checked against the shapes of the weights.
 _MOST = {
     "vocab_size": 2**24, "max_position": 2**20, "hidden_size": 2**16, "filter_size": 2**18, "num_heads": 2**12,
@@ -116,28 +116,28 @@ def epsilon(name, usual):
 
 
 def choice(name, argument, values, **more):
-    """Declares a field whose value is one of the words in {foreign word: our word}. The first word is the default."""
+    """Declares a `config.json` field with one of the words in {foreign word: our word}; the first is the default."""
     return Field(name, argument, values=values, **{"usual": next(iter(values)), **more})
 
 
 def only(name, *values, **more):
-    """Declares a field that supports only these synonymous values; the first is written, the default is null."""
+    """Declares a field with these synonymous values only; exports write the first value, and the default is null."""
     return Field(name, values=dict.fromkeys(values), **more)
 
 
 def off(*names):
-    """Declares boolean options that must be off."""
+    """Declares boolean fields of `config.json` that must be false."""
     return [only(name, False, None, is_written=False) for name in names]
 
 
 def same(name, other, argument=""):
-    """Declares a field that must equal a previous field."""
+    """Declares a field of `config.json` that must equal a previous field."""
     is_right = lambda value, config: value == config[other] and type(value) is type(config[other])  # noqa: E731
     return Field(name, argument, is_right=is_right, expected=f"{{{other}}}, as in {other}")
 
 
 def fact(*names, **more):
-    """Declares fields that are not read, and whose values the exporter provides."""
+    """Declares fields that imports do not read, and whose values the exporter provides."""
     return [Field(name, is_read=False, is_written=False, **more) for name in names]
 
 
@@ -162,7 +162,8 @@ class Family(NamedTuple):
         prefix: str, prefix of the names of the body's weights. The files of a model without a head lack this prefix.
         unused: tuple of str, suffixes of the names of weights that are not read, because they are computed at load time
             or also stored under another name.
-        hparams_set: str, the hyperparameter set with the family's training settings. If "", the defaults are used.
+        hparams_set: str, the hyperparameter set with the family's training settings. If it is "", the default
+            hyperparameters are used.
         text_problem: str, the problem for pretraining on single texts.
         sentence_problem: str, the problem for pretraining on pairs of sentences, or None.
         first_position: function of the padding id that returns how many rows at the start of the position table are
@@ -245,7 +246,7 @@ class Family(NamedTuple):
         options = {name: (False, True) if name.endswith("_bias") else (v,) for name, v in self.options.items()}
         head_size = config["hidden_size"] // config["num_heads"]
         sizes = dict.fromkeys(("key_dim", "value_dim"), (None, head_size))
-        # What features are by default does not change the model: see `encoders.encoder_folder`.
+        # The arguments for default features do not change the model's outputs: see `encoders.encoder_folder`.
         features = dict.fromkeys(("features_pooling", "features_normalized", "features_length"))
         return {**sizes, **features, "attention_bias": (False, True), **values, **options, **self.limits(config)}
 
@@ -264,7 +265,7 @@ def hparams_of(arguments, model_class, base=None):
 
 
 def check(path, name, value, is_right, expected):
-    """Raises `UserError` unless a value `is_right`."""
+    """Raises `UserError` unless `is_right` accepts the value of a field."""
     if not is_right:
         raise UserError(f"{path}: {name}={shown(value).strip(chr(39))}. Expected {expected}.")
 

@@ -33,7 +33,7 @@ def fields(activation):
 
 
 def layers(name):
-    """Returns {path: name} for the weights of the layers, whose names begin with `name`."""
+    """Returns {path of our weight: foreign name} for the layers; the foreign names begin with `name`."""
     attention, ffn = "decoder.layers.*.self_attention", "decoder.layers.*.feed_forward"
     return {
         f"{attention}.layer.query_projection+key_projection+value_projection": f"{name}.attn.c_attn",

@@ -33,11 +33,11 @@ def export_hugging_face(
     A post-norm Transformer becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with
     Marian's tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With
     a length penalty, this requires `early_stopping="never"`, because `generate` stops by an estimate by default. Two
-    things differ. In Transformers, a text that begins with `>>` and has a later `<<` is read as a language code, and an
-    output is limited to 512 ids, instead of the input's length + 50. A language model becomes a GPT2LMHeadModel or an
-    OpenAIGPTLMHeadModel (see `t2t_lite.extras.hugging_face.language_models`). An encoder becomes a BERT, one of its
-    relatives or an XLNet (see `t2t_lite.extras.hugging_face.encoders`). For these models, beam_size and alpha have no
-    effect.
+    things differ from our search. In Transformers, a text that begins with `>>` and has a later `<<` is read as a
+    language code, and an output is limited to 512 ids, instead of the input's length + 50. A language model becomes a
+    GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see `t2t_lite.extras.hugging_face.language_models`). An encoder becomes
+    a BERT, one of its relatives or an XLNet (see `t2t_lite.extras.hugging_face.encoders`). For these models, beam_size
+    and alpha have no effect.
 
     Args:
         translator: Translator, Generator or Predictor. A Translator must have a single Transformer whose options Marian
@@ -133,7 +133,7 @@ class HuggingFace(formats.Format):
         return f"Hugging Face's {family.class_prefix}" if family else super().label(model)
 
     def obstacles(self, model, encoders=None):
-        """See `Format`; also names vocabularies that the family's tokenizer does not support."""
+        """See `Format`; the obstacles include vocabularies that the family's tokenizer does not support."""
         if reasons := formats.class_obstacles(model, {family.model for family in families()}):
             return reasons
         family = family_of(model, encoders) or next(entry for entry in families() if entry.model is type(model))
@@ -143,6 +143,6 @@ class HuggingFace(formats.Format):
         return reasons
 
     def answer(self, model, encoders=None):
-        """See `Format`; names the family, and if no vocabulary is given, the kind of vocabulary that it needs."""
+        """See `Format`; describes the family and, without a vocabulary, the kind of vocabulary that it needs."""
         family = family_of(model, encoders)
         return f"yes, {family.class_prefix}{'' if encoders else f', with a {family.vocabularies[1]} vocabulary'}"

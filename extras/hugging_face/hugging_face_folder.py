@@ -83,7 +83,7 @@ class Folder(NamedTuple):
 
 
 class HuggingFaceWeights:
-    """The tensors of a foreign model; `fill` checks that a model uses all of them.
+    """The tensors of a foreign model; `fill` checks that our model uses all tensors.
 
     Args:
         path: str, path of the file, for error messages.
@@ -126,7 +126,7 @@ class HuggingFaceWeights:
         return tensor
 
     def take_any(self, names, shape):
-        """Returns a tensor like `take`, under the first of several names that exists, as needed for tied tensors."""
+        """Returns a tensor like `take`, by the first of its possible names that exists; tied tensors have several."""
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def drop_rows(self, name, count):
@@ -162,7 +162,7 @@ class HuggingFaceWeights:
             if path.endswith(".inner"):
                 counts = ("num_hidden_groups", "num_layers", f"num_{path.partition('.')[0]}_layers")
                 for number in range(next(arguments[count] for count in counts if count in arguments)):
-                    # Raises at the first missing layer.
+                    # This raises an error at the first missing layer.
                     self.take(f"{name.replace('*', str(number))}.weight", shape[:: -1 if family.is_transposed else 1])
 
 
@@ -246,7 +246,7 @@ def write_tensors(path, tensors):
     """Writes tensors, {name: float32 array}, to a local safetensors file."""
     contiguous = {name: np.ascontiguousarray(tensor, "<f4") for name, tensor in tensors.items()}
     data = safetensors.numpy.save(contiguous, metadata={"format": "pt"})
-    with open(path, "wb") as file:  # the package's save_file would make it readable only by its owner
+    with open(path, "wb") as file:  # the package's save_file would make the file readable only by its owner
         file.write(data)
 
 
@@ -261,7 +261,7 @@ def read_tensors(data, path):
         UserError: the file has another format, or is truncated or inconsistent.
     """
     try:
-        entries = safetensors.deserialize(data)  # a list: safetensors.numpy would refuse bfloat16
+        entries = safetensors.deserialize(data)  # a list of tensors, since safetensors.numpy would refuse bfloat16
         return {name: _array(facts) for name, facts in entries}
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -7,7 +7,7 @@ from t2t_lite.cli.commands import Mode
 
 
 def define_flags(flags):
-    """Declares no flags."""
+    """Declares no additional flags."""
 
 
 def run(flags, answerer, folder, settings, longest, card):

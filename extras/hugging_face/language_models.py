@@ -15,8 +15,9 @@ from t2t_lite.text.vocabulary_files import open_encoder
 def import_language_model(family, path, config, output_dir):
     """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel and its vocabulary.
 
-    The logits are the same, given the same ids. The end-of-text id represents an empty prompt, and precedes a text that
-    is scored. Ids for padding and unknown text that the vocabulary lacks are never predicted.
+    Given the same ids, our model and the foreign model have the same logits. The end-of-text id represents an empty
+    prompt, and precedes a text that is scored. Ids for padding and unknown text that the vocabulary lacks are never
+    predicted.
 
     Args:
         family: Family.

@@ -23,7 +23,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Rows of the position table, which is computed at load time: enough for the longest input (1024) and 50 more.
 _POSITIONS = 2048
-SINUSOIDS = 1024  # rows of a stored position table, as relatives have it: the maximum input length in pieces
+SINUSOIDS = 1024  # rows of the position table that relatives store: the maximum input length in pieces
 
 
 def fields(*more):
@@ -114,6 +114,6 @@ def marian():
         | _layers("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
         vocabularies=((SentencePieceEncoder,), "SentencePiece"),
         complete=complete,
-        # Stored under several names, or computed at load time.
+        # Weights that are stored under several names, or computed at load time.
         unused=("embed_tokens.weight", "lm_head.weight", "model.shared.weight", "embed_positions.weight"),
     )

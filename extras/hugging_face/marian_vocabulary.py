@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncode
 # A language code at the beginning of a text, as in multilingual models. It must be a single piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
 _BLANK = "\u2581"
-_LONGEST_PIECE = 512  # characters; SentencePiece learns far shorter pieces, and does not load pieces of 100,000
+_LONGEST_PIECE = 512  # characters per piece; SentencePiece learns far shorter ones, and cannot load 100,000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ def renumbered(model, ids, special, size, path, with_others):
     for i, name in listed:
         if name in text_pieces:
             listed_pieces.append((make(name, text_pieces[name].score, text_pieces[name].type), i))
-        elif LANGUAGE_CODE.fullmatch(name):  # at the beginning of a text, where SentencePiece adds a space
+        elif LANGUAGE_CODE.fullmatch(name):  # for the beginning of a text, where SentencePiece adds a space
             listed_pieces.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
         else:
             has_others = True
@@ -86,7 +86,7 @@ def renumbered(model, ids, special, size, path, with_others):
     heads = [("pad", "<pad>", kind.CONTROL), ("eos", "</s>", kind.CONTROL), ("unk", "<unk>", kind.UNKNOWN)]
     first = []
     for role, name, type in heads:
-        while name in names:  # an ordinary piece has this name
+        while name in names:  # an ordinary piece already has this name
             name = f"<{name}>"
         setattr(spec, f"{role}_piece", name)
         first.append((make(name, 0.0, type), special[role]))

@@ -16,7 +16,7 @@ from keras import ops
 NEVER = -100.0
 # Suffixes of the names of layers whose outputs are added to the hidden states.
 _ADDED = ("output_projection", "outer", "position")
-_KINDS = {  # attribute that identifies a kind of layer -> {weight: suffix of its foreign name}
+_KINDS = {  # {attribute that identifies a kind of layer: {weight: suffix of its foreign name}}
     "kernel": {"kernel": ".weight", "bias": ".bias"},
     "gamma": {"gamma": ".weight", "beta": ".bias"},
     "embeddings": {"embeddings": ".weight"},
@@ -42,7 +42,7 @@ class WeightPart(NamedTuple):
     Attributes:
         name: str, the tensor's name.
         weights: list of (layer, attribute); the tensor is their concatenation along the last axis.
-        is_by_id: bool, whether each row belongs to a token id.
+        is_by_id: bool, whether each row of the tensor belongs to a token id.
         is_transposed: bool, whether the tensor is [outputs, inputs], as in PyTorch's linear layers.
         is_added: bool, whether the layer's outputs are added to the hidden states.
         heads: int, the size of the heads axis if the foreign tensor's last axis is split into (heads, size), else 0.
@@ -102,7 +102,7 @@ def _owners(owner, path):
     for attribute in above.split(".") if above else ():
         owner = None if owner is None else getattr(owner, attribute)
     if star:
-        for number, layer in enumerate(dict.fromkeys(owner)):  # layers that share weights count once
+        for number, layer in enumerate(dict.fromkeys(owner)):  # layers that share weights are yielded once
             yield from ((str(number), inner) for _, inner in _owners(layer, below))
     elif owner is not None:
         yield "", owner
@@ -133,8 +133,8 @@ def fill(parts, take, published_ids=(), num_ids=None, change=None):
         parts: iterable of WeightPart.
         take: function of (name, shape) that returns the foreign tensor as an array, and checks its shape.
         published_ids: list of int.
-        num_ids: int, number of foreign ids; ids that are not in `published_ids` are dropped. None means that
-            `published_ids` has all foreign ids.
+        num_ids: int, number of foreign ids; ids that are not in `published_ids` are dropped. If None, `published_ids`
+            has all foreign ids.
         change: function of (WeightPart, array in our layout) that returns our array. If None, arrays are not changed.
     """
     order = ours_by_theirs(published_ids)

@@ -35,7 +35,7 @@ _SCHEMA = {
 }
 _CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
 _FIRST = ("[CLS]", "<cls>", "<s>")
-_ROBERTAS_FIRST = "<s>"  # also the first token of XLM-RoBERTa
+_ROBERTAS_FIRST = "<s>"  # <s> is also the first token of XLM-RoBERTa
 # The supported {part of tokenizer.json: {setting: value}}. Except for "type", the values are also the defaults. None
 # means that the setting is off or the part is missing.
 _OF_BERT = {
@@ -128,7 +128,7 @@ def vocabulary_of(folder):
     with tempfile.TemporaryDirectory() as work_dir:
         try:
             yield _read_folder(folder, work_dir)
-        except UserError as error:  # the user does not know about the temporary folder
+        except UserError as error:  # hides the temporary folder, which the user does not know
             raise UserError(_in_users_words(str(error), work_dir, folder)) from None
 
 
@@ -235,7 +235,7 @@ def settings_of(tokenizer, path):
 
 
 def check_setting(path, name, value, expected):
-    """Raises `UserError` unless a setting has the expected value. None means that it is off or missing."""
+    """Raises `UserError` unless a setting has the expected value. None means that the setting is off or missing."""
     if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
         actual = f"{name}={shown(value)}" if value is not None else f"no {name}"
         raise UserError(

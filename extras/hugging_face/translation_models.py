@@ -96,7 +96,10 @@ def import_translation_model(family, path, config, output_dir, languages=()):
 
 
 def _read_tokenizer_config(folder):
-    """Returns `tokenizer_config.json`, or {} if missing, with "unk_token" as a string. Raises `UserError`."""
+    """Returns the contents of `tokenizer_config.json`, or {} if the file is missing, with "unk_token" as a string.
+
+    Raises `UserError` if the file is invalid.
+    """
     path = os.path.join(folder, "tokenizer_config.json")
     config = files.read_json(path, _TOKENIZER_SCHEMA) if files.exists(path) else {}
     unknown = config.get("unk_token", "<unk>")
@@ -166,7 +169,7 @@ def _special_ids(config, tokenizer, ids, file):
 
 
 def _our_rows(embeddings, inputs, targets):
-    """Returns {"inputs", "targets", "softmax": float32 [our ids, hidden], "bias": float32 [our ids]}."""
+    """Returns tables by our ids: {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]}."""
     # A bias of -1e9, which excludes an id, would spoil the loss in fine-tuning: label smoothing sums all logits.
     bias = np.maximum(embeddings["bias"][targets.rows], NEVER)
     return {
@@ -220,7 +223,7 @@ def translation_tensors(family, model):
     """Returns the tensors for an export, {foreign name: float32 array}, of a Transformer that the family supports.
 
     Foreign decoding starts from the embedding of padding, which is zero. If the softmax shares this row, a bias of -100
-    replaces the logit of padding. Tied matrices occur only once.
+    replaces the logit of padding. Matrices that share their weights are exported only once.
     """
     config, scale, position_names = model.config, stream_scale(model.config["norm_epsilon"]), _position_names(family)
     order, factor = conversion(family, model)
@@ -304,7 +307,7 @@ def _sinusoids_of(take, names, shape):
     if not np.array_equal(*tables) or shape[1] % 2:
         return None
     scale = tables[0][0].max()  # at position 0 all sines are 0 and all cosines are 1
-    if not 3e-3 < scale < 1e4:  # the range for epsilons up to 1
+    if not 3e-3 < scale < 1e4:  # range of the scale for epsilons up to 1
         return None
     exact = EPSILON / float(scale) ** 2
     epsilon = next(value for value in (float(f"{exact:.6g}"), exact) if np.isclose(stream_scale(value), scale, 1e-6, 0))

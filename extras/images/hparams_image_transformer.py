@@ -1,10 +1,11 @@
 """tensor2tensor's Image Transformer sets (Parmar et al. 2018), and the Sparse Transformer's set for images.
 
 The Image Transformer sets have the values of tensor2tensor's models/image_transformer.py and image_transformer_2d.py.
-Batch sizes count ids instead of images, and `learning_rate_constant` is tensor2tensor's learning rate times 10. One
-thing differs: positions are sinusoids along a single axis. The class of an image is a prompt, which all sets except the
-unconditional ones also add to each position, as in tensor2tensor. Not included are the sets for TPUs and the sets with
-logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not a multiple of the block.
+Batch sizes count ids instead of images, and `learning_rate_constant` is tensor2tensor's learning rate times 10. Unlike
+in tensor2tensor, positions are sinusoids along a single axis. The class of an image is a prompt, which all sets except
+the unconditional ones also add to each position, as in tensor2tensor. Not included are the sets for TPUs and the sets
+with logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not a multiple of the
+block.
 """
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_base
@@ -17,7 +18,7 @@ def _changed(hparams, **changes):
 
 
 def _images(number, height=32):
-    """Returns the batch size in ids for a number of square RGB images."""
+    """Returns the batch size, in ids, for a batch of square RGB images."""
     return number * 3 * height**2
 
 
@@ -239,7 +240,8 @@ def sparse_transformer_cifar10():
 def image_transformer_small():
     """4 layers of size 128, whose attention sees 4 to 8 rows of an MNIST image (112 to 224 pixels); 5 images per batch.
 
-    It has the relative positions of Huang et al. (2018). Without them, the model learned streaks instead of digits.
+    The set has the relative positions of Huang et al. (2018). Without them, the model learned streaks instead of
+    digits.
     """
     hparams = transformer_lm_base().override_from_dict(
         {

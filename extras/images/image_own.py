@@ -92,7 +92,7 @@ class ImageEncoder(TextEncoder):
         return int(np.prod(self.size))
 
     def encode(self, text):
-        """Returns a list with the id of the class named `text`, or of the unknown class if the text is blank."""
+        """Returns a list with one id: that of the class named `text`, or of the unknown class if the text is blank."""
         label = text.strip()
         if label and label not in self.class_labels:
             known = f"one of {', '.join(self.class_labels)}, or a blank line" if self.class_labels else "a blank line"
@@ -112,7 +112,7 @@ class ImageEncoder(TextEncoder):
         return image.reshape(self.size)
 
     def count_pixels(self, ids):
-        """Returns how many of the ids are pixel values; each channel counts."""
+        """Returns how many of the ids are pixel values, of which each pixel has one per channel."""
         return sum(i >= self._first for i in ids)
 
     def _piece(self, i):
@@ -139,7 +139,8 @@ class ImageEncoder(TextEncoder):
 
 
 class ImageProblem(Problem):
-    """Images that a language model learns pixel by pixel. Subclasses define `image_size` and `generate_images`.
+    """Base class of problems whose images a language model learns pixel by pixel. Subclasses define `image_size` and
+    `generate_images`.
 
     The `inputs` of an example are the id of its class, and its `targets` are the ids of all pixels, without an end (see
     `ImageEncoder`). Evaluations report the loss in bits per dimension, where each channel of a pixel is a dimension.
@@ -238,7 +239,7 @@ def _are_sizes(size):
 
 @registry.register_problem
 class ImageOwn(OwnProblem, ImageProblem):
-    """The problem on the user's own PNGs, which are passed to `configure`."""
+    """The problem `image_own`, whose images are the user's own PNGs, which are passed to `configure`."""
 
     settings = own_settings(
         "problem", "files", OwnSetting("folders", list, None), OwnSetting("image_size", list, None, fits=_are_sizes),
@@ -312,7 +313,7 @@ class ImageOwn(OwnProblem, ImageProblem):
             pass
 
     def generate_images(self, data_dir, tmp_dir, dataset_split):
-        """Yields (image, class name)."""
+        """Yields the images of a split as (image, class name)."""
         self.read_config(data_dir)
         first = f"as {self._paths(DatasetSplit.TRAIN)[0]}"
         for path in self._paths(dataset_split):

@@ -1,4 +1,4 @@
-"""Explains the settings of problems on the user's own files for `image_own`."""
+"""Help texts of `image_own` for the settings that all problems on the user's own files share."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

@@ -28,14 +28,14 @@ class PublishedImages(ImageProblem):
     image_files = types.MappingProxyType({})
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the files."""
+        """Finds the image files, or downloads them."""
         if not self._prepared(tmp_dir):
             named = {name: url for of_split in self.image_files.values() for name, url in of_split.items()}
             downloads.provide([[url, ("text", name)] for name, url in named.items()], tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
 
     def generate_images(self, data_dir, tmp_dir, dataset_split):
-        """Yields (image, name of its class)."""
+        """Yields the images of a split as (image, name of its class)."""
         if folder := self._prepared(tmp_dir):
             pairs = _read_prepared(folder, _IN_PREPARED[dataset_split], self.image_size)
         else:

@@ -37,18 +37,18 @@ class LocalOneDimension(Pattern):
         return (j <= i) & (j // self.block_length >= i // self.block_length - 1)
 
     def parts(self, length, causal):
-        """Returns a single part, in which each block sees itself and the previous block."""
+        """Returns the attention as a single part, in which each block sees itself and the previous block."""
         if is_short(self.block_length, length):
             return None
         size, _ = blocks_of(self.block_length, length)
         return [block_part(size, length, [1, 0], lambda i, j, end: j <= i, [Strides(-size)])]
 
     def positions(self, at, count):
-        """Returns the last positions, up to the length of two blocks."""
+        """Returns the positions that one decoding step reads: the last ones, up to the length of two blocks."""
         return last_positions(2 * self.block_length, at, count)
 
     def seen(self, keys):
-        """Returns the length of two blocks, at most `keys`."""
+        """Returns how many positions are read per decoding step: two blocks, but at most `keys`."""
         return min(2 * self.block_length, keys)
 
 
@@ -57,9 +57,9 @@ class LocalTwoDimensions(Pattern):
     """Divides an image into blocks of rows and columns; each block sees itself and its earlier neighbours.
 
     A sequence contains the blocks of the image in raster order, and the cells of each block in raster order. A block
-    sees `blocks_beside` blocks to its left. In the `blocks_above` rows of blocks above it, it sees the block directly
-    above and `blocks_beside` blocks on either side. This equals tensor2tensor's `masked_local_attention_2d` (Parmar et
-    al., section 3.2) if the flanges are multiples of the block.
+    sees `blocks_beside` blocks to its left. In each of the `blocks_above` rows of blocks above, a block sees the block
+    directly above it and `blocks_beside` blocks on either side. This equals tensor2tensor's `masked_local_attention_2d`
+    (Parmar et al., section 3.2) if the flanges are multiples of the block.
 
     Args:
         block_height, block_width: int, cells per block.
@@ -116,7 +116,7 @@ class LocalTwoDimensions(Pattern):
         return (j <= i) & near
 
     def parts(self, length, causal):
-        """Returns a single part, in which each block sees all its neighbours."""
+        """Returns the attention as a single part, in which each block sees all its neighbours."""
         if is_short(self.size, length):
             return None
         lefts = ops.convert_to_tensor([c for _, c, _ in self.neighbors for _ in range(self.size)], "int32")

@@ -16,7 +16,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 COLORS = {1: "grey", 3: "RGB"}
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _ALPHA = 4  # bit of the colour type that marks an alpha channel
-_SRGB_GAMMA, _TOLERANCE = 45455, 2273  # 1 / 2.2 in units of 1 / 100,000, and 5 % of it
+_SRGB_GAMMA, _TOLERANCE = 45455, 2273  # the usual gamma, 1 / 2.2, in PNG's unit of 1 / 100,000, and a tolerance of 5 %
 _BYTES = 0x08  # type code of unsigned bytes in idx files
 
 
@@ -150,7 +150,7 @@ def class_of(path, folders=()):
 
     Args:
         path: str, the path of an image.
-        folders: list of str, the given folders. An image outside of these folders was given as a file.
+        folders: list of str, the given folders. An image outside of these folders was itself given, as a file.
     """
     inside = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
     folder = max(inside, key=len, default=os.path.dirname(path))
@@ -204,7 +204,7 @@ def _warn_of_classes(folder, names, class_labels):
 
 
 def write_grid(path, answers, encoders):
-    """Returns {path: bytes of a PNG}, a grid without borders with a row per input, which has its outputs, best first.
+    """Returns {path: bytes of a PNG}: a grid without borders, with a row of outputs per input, best first.
 
     Args:
         path: str.

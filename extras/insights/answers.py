@@ -12,7 +12,7 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.settings.ranges import PATTERN_LENGTH, typed_value
 from t2t_lite.visualization.attention_pictures import attend
 
-_MOST_CHARACTERS = 10_000  # limit for a text in a request
+_MOST_CHARACTERS = 10_000  # maximum number of characters of a text in a request
 
 
 class Answers:
@@ -33,7 +33,7 @@ class Answers:
             self.leave_out("patterns")
 
     def leave_out(self, call):
-        """Removes a call that this model does not support."""
+        """Removes a call that this model does not support from `calls`."""
         self.calls = tuple(one for one in self.calls if one != call)
 
     def attention(self, request):
@@ -46,7 +46,8 @@ class Answers:
         return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
 
     def patterns(self, request):
-        """Draws which of "length" positions see each other. The default length is that of the training examples.
+        """Draws the attention pattern: which of "length" positions see each other. By default, "length" is the length
+        of the training examples.
 
         Returns:
             {"length": int, "picture": {"name", "type", "data" in base64}}.
@@ -56,7 +57,7 @@ class Answers:
         return {"length": length, "picture": picture_file("patterns", draw_patterns(self.answerer.model, length))}
 
     def prepared(self, text):
-        """Returns a text after the problem's preprocessing."""
+        """Returns a text as it is after the problem's preprocessing."""
         return self.answerer.problem.encoded_text(text) if self.answerer.problem else text
 
 

@@ -109,7 +109,7 @@ class Generations(TextAnswers):
         return prompt
 
     def scored(self, request, target):
-        """Returns the ids of the prompt and of the target, without EOS."""
+        """Returns the prompt ids and the target ids of a request, without EOS."""
         return self.searched(request), self._ids(target)
 
     @property

@@ -9,8 +9,8 @@ import tempfile
 from t2t_lite import files
 from t2t_lite.errors import UserError, counted, printable
 
-FILE = {"name": str, "data": str}  # in a request: a name whose ending is the format, and base64 data
-LONGEST_FILE = 150_000  # bytes, so that the base64 data fit into a request
+FILE = {"name": str, "data": str}  # a file in a request: a name whose ending is the format, and base64 data
+LONGEST_FILE = 150_000  # maximum size in bytes, so that the base64 data fit into a request
 MOST_GIVEN = 4096  # maximum number of ids of a file, which are scored in one batch
 
 

@@ -22,8 +22,8 @@ from t2t_lite.runs.locating import find_checkpoint, find_run
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 
-_MOST_EXAMPLES = 100  # maximum number of records that are tried
-_LENGTHS = range(4, 31)  # number of ids of an example that is neither trivial nor slow
+_MOST_EXAMPLES = 100  # maximum number of dev records that are tried to find an example
+_LENGTHS = range(4, 31)  # numbers of ids for an example, which should be neither trivial nor slow
 _MOST_WORDS = 5  # maximum number of words in an example prompt
 _MOST_FOLDERS = 3  # parent folders to try above those of train/avg/model.ckpt-9 or export/1/variables/variables
 # {answerer: class of its answers}. The `calls` of a class are the names of the methods that answer requests.
@@ -32,7 +32,7 @@ CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls}
 
 
 class Models:
-    """Named models that answer requests. Thread-safe, because requests are answered one at a time.
+    """Named models that answer requests. The class is thread-safe, because requests are answered one at a time.
 
     Args:
         answerers: {name: Translator, Generator or Predictor}. The name of a loaded model is its path (an output_dir, a
@@ -92,10 +92,10 @@ class Models:
 
 
 class _Model:
-    """A model with its answers, and facts about its files."""
+    """A loaded model with its answers, and facts about its files."""
 
     def __init__(self, name, answerer, data_dir):
-        run = next(iter(answerer.runs), None)  # the first model of an ensemble
+        run = next(iter(answerer.runs), None)  # for an ensemble, the run of its first model
         self.answers = _ANSWERS[answerer.task.answered_by](answerer)
         self._name, self._loaded = name, run and (run.path, _time_of(run.path))
         config = run.config if run else {}
@@ -167,7 +167,7 @@ def example_text(answerer, data_dir=None):
     """
     run = next(iter(answerer.runs), None)
     if run is None or answerer.task.inputs != ("inputs",) or answerer.task.output == "candidates":
-        return ""  # records do not contain two texts or masks
+        return ""  # records do not contain pairs of texts or masks
     try:
         for folder in [data_dir] if data_dir else _folders(run.path):
             records = Records(answerer.problem, folder, DatasetSplit.EVAL)
@@ -175,7 +175,7 @@ def example_text(answerer, data_dir=None):
                 examples = itertools.islice(records.examples(run.hparams), _MOST_EXAMPLES)
                 return next(filter(None, (_text(answerer, example) for example in examples)), "")
     except (UserError, Failure, OSError, tf.errors.OpError):
-        pass  # an example is optional
+        pass  # errors are ignored, since an example is optional
     return ""
 
 

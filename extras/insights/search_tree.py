@@ -12,7 +12,7 @@ from t2t_lite.decoding.search.beam_search import BeamSearch, beam_search
 
 @dataclasses.dataclass
 class Node:
-    """A continuation that a search considered.
+    """A node of the tree: a continuation that a beam search considered.
 
     Attributes:
         parent: int, the index of the node that this node continues, or -1 for the root, where the search starts.
@@ -100,7 +100,7 @@ class _RecordingSearch(BeamSearch):
         scores = totals / self.penalty(state.position + 1, self.alpha_of(state.rows))
         ends, _ = self.ending(state, parents, ids)
         numbers = (tf.cast(each, tf.int32) for each in (parents, ids))
-        self.latest = Record(totals, scores, *numbers, ends, self.finishes(totals, ends))  # each [B, 2K]
+        self.latest = Record(totals, scores, *numbers, ends, self.finishes(totals, ends))  # all are [B, 2K]
         return totals, parents, ids
 
 

@@ -39,13 +39,13 @@ def run(flags):
     from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
 
     with open_listener(flags.host, flags.port) as listener:
-        _trained.find(flags)  # raises an error if flags contradict a model
+        _trained.find(flags)  # raises an error if the flags contradict a model
         _LOGGER.info(f"Loading {', '.join(_trained.paths(flags))}; this may take half a minute.")
         from t2t_lite.extras.insights.app import LONGEST_BODY, create_app
         from t2t_lite.extras.insights.models import Models
         from t2t_lite.training.distribution import gpus_as_needed
 
-        gpus_as_needed()  # a trainer may need the remaining memory
+        gpus_as_needed()  # allocates GPU memory as needed, since a trainer may need the rest
         models = Models.load(_trained.paths(flags), flags.data_dir)
         for model in models.list():
             _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")

@@ -25,10 +25,10 @@ _TOP = Range(1, 100)
 
 
 class TextAnswers(Answers):
-    """Answers requests about a TextModel. Subclasses implement `searched` and `scored`.
+    """Answers requests about a TextModel. Subclasses define `searched` and `scored`.
 
-    In a request, "prefix" and "target" are a text or a list of ids from an answer. Ids are useful because a search may
-    tokenize its result differently from the text.
+    In a request, "prefix" and "target" are a text or a list of ids from an answer. Ids are useful because the pieces
+    that a search returns may differ from the pieces of the same text when it is encoded.
 
     Attributes:
         asked: {name: type}, the fields of a request that hold the model's input.
@@ -92,7 +92,7 @@ class TextAnswers(Answers):
         return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
 
     def files(self, request):
-        """Converts "target", the ids of an output, to files with an "ending", using the problem's writers.
+        """Converts "target", the ids of an output, to files with the extension "ending", using the problem's writers.
 
         Returns:
             {"files": [{"name", "type": media type, "data": base64}], "given": [left, top, width, height] or null, see
@@ -180,7 +180,7 @@ class Translations(TextAnswers):
         request, prefix, options = self.search_of(request)
         (translation,) = self.answerer.translate(
             [request["text"]],
-            split_sentences="never",  # the page shows a single search
+            split_sentences="never",  # not split, since the page shows a single search
             prefixes=[prefix],
             return_token_scores=True,
             **dataclasses.asdict(options),
@@ -232,7 +232,7 @@ class Translations(TextAnswers):
 def shown_hypothesis(hypothesis):
     """Converts a Hypothesis with token scores to JSON."""
     ids = [*zip(hypothesis.tokens, hypothesis.ids, strict=True)]
-    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # stop strings and the limit end it without EOS
+    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # no EOS after a stop string or at the limit
     tokens = [
         {"token": token, "id": number, "log_prob": log_prob}
         for (token, number), log_prob in zip(pairs, hypothesis.token_scores, strict=True)

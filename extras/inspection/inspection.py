@@ -1,4 +1,4 @@
-"""Describes data written by t2t-datagen, and the batches that an hparams set would make of the data.
+"""Describes data written by t2t-datagen, and the batches that an hparams set would form from these data.
 
 Counts come from the manifest. Everything that needs ids is computed on a sample, so that the time does not depend on
 the size of the corpus.
@@ -66,7 +66,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
         problem: Problem; with `_rev` and `_copy`, inputs and targets are as a model sees them.
         data_dir: str.
         hparams: HParams that determine the batches.
-        set_name: str, how the text refers to the hyperparameters.
+        set_name: str, the name of the hyperparameters in the text.
         sample_size: int, number of examples in the sample.
 
     Raises:

@@ -26,8 +26,8 @@ _LOGGER = logging.getLogger("t2t_lite")
 class MemoryScore(AttentionScore):
     """Computes score(i, j) = (q_i + u) · k_j + (q_i + v) · W_r R_(i - j) (Dai et al., section 3.3).
 
-    R are sinusoids of the hidden size, first the sines and then the cosines. Each layer has its own W_r, u and v. This
-    is what tensor2tensor's `dot_product_relative_memory` was intended to compute.
+    R_n are sinusoids of the hidden size, first the sines and then the cosines. Each layer has its own W_r, u and v.
+    tensor2tensor's `dot_product_relative_memory` was intended to compute the same scores.
 
     Args:
         clamp_length: int, to which larger distances are clamped; 0 means no limit.
@@ -121,7 +121,7 @@ class CarriedState:
         now: list of structures of tensors, one structure per lane.
 
     Raises:
-        UserError: the first axis of a tensor in `initial_state` is not the rows.
+        UserError: the first axis of a tensor in `initial_state` does not have the size `rows`.
     """
 
     def __init__(self, model, rows, devices):

@@ -11,7 +11,7 @@ from t2t_lite.text.vocabulary import TextEncoder
 LOWEST, HIGHEST = 21, 108  # the pitches of a piano, A0 to C8
 PITCHES = range(LOWEST, HIGHEST + 1)
 _STEPS = 100  # per second
-_MOST_STEPS = 100  # per shift event
+_MOST_STEPS = 100  # the largest number of steps per shift event
 _BINS, _BIN = 32, 4  # velocities 1-4, 5-8, …
 _LONGEST_PAUSE = 600  # seconds; a file with a longer pause must be damaged
 VOICES = 4

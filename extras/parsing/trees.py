@@ -229,7 +229,7 @@ class _Phrase:
 def build_tree(tokens, words, phrases=(), known_tags=None):
     """Builds the Tree `(TOP …)` that a sequence of tokens describes, over exactly the given words.
 
-    A sequence that `is_valid` describes one tree. Any other sequence is repaired:
+    If `is_valid` accepts the sequence, it describes one tree. Any other sequence is repaired:
 
     1. Tags and words are aligned (see `align`). A tag without a word is dropped. A word without a tag gets its most
        frequent tag, or NN, and follows the previous word. At the end of the sentence, such a word goes into the
@@ -260,13 +260,13 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
             if token[1:] in labels[1:]:
                 del stack[len(labels) - 1 - labels[::-1].index(token[1:]) :]
         elif token in phrases:
-            if len(stack) >= DEEPEST - 1:  # the tag will be one more bracket
+            if len(stack) >= DEEPEST - 1:  # the word's tag will add one more bracket
                 continue
             phrase = _Phrase(token)
             stack[-1].children.append(phrase)
             stack.append(phrase)
         else:
-            put_words_alone(stack[-1])  # only before the first tag
+            put_words_alone(stack[-1])  # adds words before the first tag
             tag, word = pairs.pop()
             if word is not None:
                 stack[-1].children.append((tag, word))

@@ -8,8 +8,12 @@ from t2t_lite.cli.commands import Mode
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_path("base", None, "Of peft: the run of the model that the adapter belongs to.")
-    flags.DEFINE_bool("merge", False, "Of peft: add LoRA to the kernels, instead of keeping it for further training.")
+    flags.DEFINE_path("base", None, "For --from=peft: the run of the model that the adapter belongs to.")
+    flags.DEFINE_bool(
+        "merge",
+        False,
+        "For --from=peft: add LoRA to the kernels. By default, it can be trained further.",
+    )
 
 
 def run(flags):

@@ -60,7 +60,7 @@ class Pronoun(NamedTuple):
 
 
 I = Pronoun("I", "me", "ich", "mich", "mir", 0, "my")  # noqa: E741
-YOU = Pronoun("you", "you", "du", "dich", "dir", 1, "your")  # always singular, addressed as du
+YOU = Pronoun("you", "you", "du", "dich", "dir", 1, "your")  # one person, addressed as du
 HE = Pronoun("he", "him", "er", "ihn", "ihm", 2, "his")
 SHE = Pronoun("she", "her", "sie", "sie", "ihr", 2, "her")
 WE = Pronoun("we", "us", "wir", "uns", "uns", 3, "our")

@@ -90,8 +90,8 @@ _QUESTION_WORDS = {
 class Phrasebook:
     """Samples random sentences with `generator`, a `random.Random`.
 
-    The method of each frame returns the clauses, the English text, the German text and the final punctuation mark, or
-    None if the sampled clause does not fit the frame.
+    Each kind of sentence has a method that returns the clauses, the English text, the German text and the final
+    punctuation mark, or None if the sampled clause does not fit.
     """
 
     def __init__(self, generator):

@@ -15,7 +15,7 @@ from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.extras.phrasebook.sentences import Phrasebook
 
 PAIRS = {DatasetSplit.TRAIN: 100_000, DatasetSplit.EVAL: 1_000, DatasetSplit.TEST: 1_500}
-HELD_OUT_PERCENT = 5  # % of combinations, for dev and for test
+HELD_OUT_PERCENT = 5  # % of word combinations held out for dev, and as many for test
 
 
 @registry.register_problem

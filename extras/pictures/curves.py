@@ -91,7 +91,7 @@ def draw_curves(output_dirs, path):
     losses.legend(
         frameon=False, handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()]
     )
-    if len(logs) > 1:  # below the axes, because names are long
+    if len(logs) > 1:  # this legend is below the axes, because names are long
         of_runs = [Line2D([], [], color=drawing.color(number), label=name) for number, name in enumerate(logs)]
         figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
     else:

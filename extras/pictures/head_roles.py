@@ -22,7 +22,7 @@ FAR = 5  # positions; from this distance on, a key counts as far
 SHARES = ("previous", "same", "next", "near", "far", "end")  # disjoint classes of keys
 _CLEAR = 0.5  # the smallest share that determines a head's role
 _BATCH_SIZE = 16
-_MOST_TOKENS = 512  # per line, because memory grows with the square
+_MOST_TOKENS = 512  # per line, because memory grows with their square
 _MEANING = {
     "near": f"2 to {FAR - 1} positions away",
     "far": f"{FAR} or more positions away",

@@ -1,6 +1,6 @@
 """The setting `--protect` of translate_own."""
 
-from t2t_lite.extras.protect.protected_texts import KINDS
+from t2t_lite.extras.protect.protected_texts import KINDS, MOST_NUMBERS, kind_and_number
 from t2t_lite.problems.own_settings import OwnSetting, are_strings, declare_settings
 
 
@@ -20,6 +20,13 @@ class ProtectSetting(OwnSetting):
         return protection_of(tuple(value or ()))
 
 
+def _are_kinds(words):
+    try:
+        return are_strings(words) and all(map(kind_and_number, words))
+    except ValueError:
+        return False
+
+
 declare_settings(
     ProtectSetting(
         "protect",
@@ -27,9 +34,10 @@ declare_settings(
         None,
         fixed=True,
         is_newer=True,
-        fits=lambda kinds: are_strings(kinds) and {*kinds} <= {*KINDS},
+        fits=_are_kinds,
         problems=("translate_own",),
         meaning=f"translate_own: kinds of texts that a translation keeps unchanged, {','.join(KINDS)}. The model sees "
-        "a symbol of the vocabulary instead of such a text. Default: none.",
+        f"a symbol of the vocabulary instead of such a text, 10 per kind, or as many as placeholders:30 says (at most "
+        f"{MOST_NUMBERS}). Default: none.",
     )
 )

@@ -10,7 +10,7 @@ import typing
 import tensorflow as tf
 
 from t2t_lite.export.signatures import TextSignatures
-from t2t_lite.extras.protect.protected_texts import BROKEN, LOST_SEPARATOR, NUMBERS
+from t2t_lite.extras.protect.protected_texts import BROKEN, LOST_SEPARATOR, NOT_PROTECTED
 from t2t_lite.text.reading_graph import BLANK, blanked, valid
 
 _MARK = b"\xff"
@@ -58,7 +58,10 @@ def hide(protection, texts):
     is_kind = tf.one_hot(tf.argmax(tf.cast(kinds, tf.int32), -1), len(protection.kinds), dtype=tf.int32)
     is_kind *= tf.cast(is_match, tf.int32)[:, None]  # [parts, kinds]
     number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # counted for each kind, from 1
-    slot = tf.where(is_match, tf.argmax(is_kind, -1, tf.int32) * NUMBERS + (number - 1) % NUMBERS, -1)
+    of_kind = tf.argmax(is_kind, -1, tf.int32)
+    sizes = tf.constant([*protection.numbers.values()])
+    first = tf.gather(tf.cumsum(sizes, exclusive=True), of_kind)
+    slot = tf.where(is_match, first + (number - 1) % tf.gather(sizes, of_kind), -1)
     hidden = parts.with_values(_with_symbols(protection, parts.values, slot))
     rest = parts.with_values(tf.where(is_match, "", hidden.values))
     slots = tf.ragged.boolean_mask(parts.with_values(slot), parts.with_values(is_match))
@@ -73,13 +76,12 @@ def hide(protection, texts):
 def hide_as(protection, texts, hidden):
     """Applies `ProtectedTexts.hide_as` to valid UTF-8, string [batch], given the inputs' HiddenBatch."""
     parts, is_match = _split(texts, protection.pattern)
-    is_there = hidden.slots >= 0
-    ranks = _ranks(hidden.found, is_there)
-    rows = parts.value_rowids()
-    is_equal = (parts.values[:, None] == tf.gather(hidden.found, rows)) & tf.gather(is_there, rows) & is_match[:, None]
-    is_equal &= _running(tf.cast(is_equal, tf.int32), parts) == tf.gather(ranks, rows)
-    slot = tf.reduce_max(tf.where(is_equal, tf.gather(hidden.slots, rows), -1), -1)
-    slot = tf.maximum(slot, -1)  # the maximum over zero columns is the smallest integer
+    matches = tf.where(is_match)[:, 0]
+    there = tf.where(hidden.slots >= 0)
+    known = _keys(there[:, 0], tf.gather_nd(hidden.found, there))
+    at = _indices(_keys(tf.gather(parts.value_rowids(), matches), tf.gather(parts.values, matches)), known)
+    slots = tf.gather(tf.concat([tf.gather_nd(hidden.slots, there), [-1]], 0), at)
+    slot = tf.tensor_scatter_nd_update(tf.fill(tf.shape(is_match), -1), matches[:, None], slots)
     return tf.strings.reduce_join(parts.with_values(_with_symbols(protection, parts.values, slot)), axis=-1)
 
 
@@ -96,25 +98,23 @@ def restore(protection, outputs, slots, found):
     """
     parts, is_match = _split(outputs, protection.symbol_pattern)
     rows, count = parts.value_rowids(), parts.nrows()
-    slot = tf.argmax(tf.cast(parts.values[:, None] == tf.constant(protection.symbols), tf.int32), -1, tf.int32)
-    is_slot = tf.one_hot(slot, len(protection.symbols), dtype=tf.int32) * tf.cast(is_match, tf.int32)[:, None]
-    rank = tf.reduce_sum(_running(is_slot, parts) * is_slot, -1)  # rank among equal symbols in the text, from 1
-    ranks = _ranks(slots, slots >= 0)
-    is_known = (tf.gather(slots, rows) == slot[:, None]) & (tf.gather(ranks, rows) == rank[:, None])
-    is_known &= is_match[:, None]
-    puts_back = tf.reduce_any(is_known, -1)
+    matches, there = tf.where(is_match)[:, 0], tf.where(slots >= 0)
+    symbols = tf.gather(tf.constant(protection.symbols), tf.gather_nd(slots, there))
+    known = _keys(there[:, 0], symbols)
+    written = _keys(tf.gather(rows, matches), tf.gather(parts.values, matches))
+    at = _indices(written, known)
+    is_known = at < tf.size(known)
+    puts_back = tf.scatter_nd(matches[:, None], is_known, tf.shape(is_match, tf.int64))
     removes = is_match & ~puts_back
-    # A known symbol matches exactly one column. If no column matches, joining gives "".
-    text = tf.strings.reduce_join(tf.where(is_known, tf.gather(found, rows), ""), axis=-1)
+    text = tf.gather(tf.concat([tf.gather_nd(found, there), [""]], 0), at)
+    text = tf.tensor_scatter_nd_update(tf.fill(tf.shape(is_match), ""), matches[:, None], text)
     is_before = tf.concat([removes, [False]], 0)[1:]
     between = tf.where(is_before, tf.strings.regex_replace(parts.values, " $", ""), parts.values)
-    joined = tf.strings.reduce_join(
-        parts.with_values(tf.where(is_match, tf.where(puts_back, text, ""), between)), axis=-1
-    )
+    joined = tf.strings.reduce_join(parts.with_values(tf.where(is_match, text, between)), axis=-1)
     removed = tf.math.unsorted_segment_max(tf.cast(removes, tf.int32), rows, count) > 0
     joined = tf.where(removed, tf.strings.regex_replace(joined, "^ +", ""), joined)
-    written = tf.math.unsorted_segment_sum(is_slot, rows, count)
-    is_lost = (ranks > tf.gather(written, tf.maximum(slots, 0), batch_dims=1)) & (slots >= 0)
+    is_lost = _indices(known, written) == tf.size(written)
+    is_lost = tf.scatter_nd(there, is_lost, tf.shape(slots, tf.int64))
     lost = tf.strings.reduce_join(tf.where(is_lost, LOST_SEPARATOR + found, ""), axis=-1)
     alone = tf.strings.regex_replace(lost, f"^{LOST_SEPARATOR}", "", replace_global=False)
     return tf.where(joined == "", alone, joined + lost)
@@ -125,7 +125,7 @@ def _split(texts, pattern):
     marked = tf.strings.regex_replace(texts, f"({pattern})", _MARK + rb"\1" + _MARK)
     parts = tf.strings.split(marked, _MARK)
     at = tf.ragged.range(parts.row_lengths())
-    return parts, at.values % 2 == 1
+    return parts, (at.values % 2 == 1) & (parts.values != NOT_PROTECTED)
 
 
 def _with_symbols(protection, values, slot):
@@ -140,10 +140,27 @@ def _running(counts, parts):
     return tf.cumsum(counts, 0) - tf.gather(before, parts.value_rowids())
 
 
-def _ranks(values, is_there):
-    """Returns the rank of each value [batch, M] among equal values in its row, int32 [batch, M] from 1."""
-    is_equal = (values[:, :, None] == values[:, None]) & is_there[:, :, None]
-    return tf.linalg.diag_part(tf.math.cumsum(tf.cast(is_equal, tf.int32), axis=1))
+def _keys(rows, values):
+    """Returns a different string for each value: its row, its rank among equal values in the row, and the value.
+
+    The time is that of sorting n values, however often they are repeated.
+
+    Args:
+        rows: int64 [n].
+        values: string [n].
+    """
+    ids = tf.unique(tf.strings.join([tf.strings.as_string(rows), values], " ")).idx
+    order = tf.argsort(ids, stable=True)
+    ordered = tf.gather(ids, order)
+    ranks = tf.range(tf.size(ids)) - tf.searchsorted(ordered, ordered)
+    ranks = tf.scatter_nd(order[:, None], ranks, tf.shape(ids))
+    return tf.strings.join([tf.strings.as_string(rows), tf.strings.as_string(ranks), values], " ")
+
+
+def _indices(keys, known):
+    """Returns the index of each key in `known`, whose strings differ from each other, or the size of `known`."""
+    count = tf.size(known)
+    return tf.minimum(tf.unique(tf.concat([known, keys], 0)).idx[count:], count)
 
 
 class ProtectedSignatures(TextSignatures):

@@ -1,10 +1,11 @@
-"""Finds protected texts (URLs, e-mail addresses, markup tags, placeholders) and replaces them by symbols and back.
+"""Finds protected texts (URLs, markup, placeholders and others) and replaces them by symbols and back.
 
 Before a text is encoded, each protected text is replaced by a symbol of the vocabulary: `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`.
 The model moves symbols as it moves words, and afterwards each symbol in the output is replaced by its protected text.
 Symbols are numbered, as Marian recommends, so that the target language can reorder them, and a symbol that the model
-drops does not shift the others. The numbers start over with the 11th text of a kind; texts with the same symbol keep
-their order. `protected_graph` does the same in a TensorFlow graph.
+drops does not shift the others. By default, the numbers start over with the 11th text of a kind, and texts with the
+same symbol keep their order; `placeholders:30` asks for 30 symbols. `protected_graph` does the same in a TensorFlow
+graph.
 """
 
 import collections
@@ -12,7 +13,8 @@ import itertools
 import re
 import typing
 
-NUMBERS = 10  # number of symbols per kind; additional texts of a kind share them
+NUMBERS = 10  # default number of symbols per kind; additional texts of a kind share them
+MOST_NUMBERS = 100  # each symbol is a row of the embedding that has to be learned
 LOST_SEPARATOR = " "
 _OPEN, _CLOSE = "⟦", "⟧"  # SentencePiece does not normalize any other character to these
 
@@ -25,14 +27,34 @@ _LETTERS = "0-9A-Za-z\u00c0-\u058f"  # Latin, Greek, Cyrillic, Armenian; other s
 _INSIDE = rf"(?:[{_LETTERS}!#$%&*+,./:;=?@_~'-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"
 _LAST = rf"(?:[{_LETTERS}#$%&*+/=@_~-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"  # excludes a full stop after a URL
 _NAME = r"[0-9A-Za-z_.:$#@!,\[\]-]"
+# printf: a `-` needs a width, and the flag " " is not read, since "50%-off" and "50% discount" are text.
+_STAR = r"\*(?:[0-9]{1,2}\$)?"
+_PRINTF = (
+    r"%(?:\([0-9A-Za-z_.]{1,64}\)|[0-9]{1,2}\$)?(?:#@[0-9A-Za-z_.]{1,64}@|"
+    rf"(?:[-+#0',]{{0,5}}(?:[1-9][0-9]{{0,3}}|{_STAR})|[+#0',]{{0,4}})(?:\.(?:[0-9]{{1,4}}|{_STAR})?)?"
+    r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSpn@])"
+)
+NOT_PROTECTED = "%%"  # a match of `printf` that is left in the text, and keeps "%%d" from being read as "%d"
+# ICU messages: an argument, `{n, plural, one {`, `} other {`, `}}`, and a `#` that is not part of a word.
+_SPACE = r"[ \t\r\n]*"
+_ARGUMENT = rf"\{{{_SPACE}[0-9A-Za-z_.-]{{1,64}}{_SPACE}"
+_SELECTOR = rf"(?:=[0-9]{{1,4}}|[A-Za-z_][0-9A-Za-z_-]{{0,63}}){_SPACE}\{{"
 PATTERNS = {
     "urls": rf"(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Tt][Pp]://|\b[Ww][Ww][Ww]\.){_INSIDE}*{_LAST}",
     "emails": r"[0-9A-Za-z._%+-]{1,64}@(?:[0-9A-Za-z-]{1,63}\.){1,8}[A-Za-z]{2,24}",
     "tags": r"</?[A-Za-z][0-9A-Za-z:._-]*(?:[ \t\r\n][^<>]*)?/?>",
     "placeholders": rf"\{{\{{ ?{_NAME}* ?\}}\}}|\$?\{{{_NAME}*\}}"
     r"|%(?:\([0-9A-Za-z_]{1,64}\)|[0-9]{1,2}\$)?[sd]\b",
+    "printf": f"{NOT_PROTECTED}|{_PRINTF}",
+    "icu": rf"{_ARGUMENT}(?:\}}|,{_SPACE}(?:number|date|time|spellout|ordinal|duration|list){_SPACE}(?:,[^{{}}]*)?\}}"
+    rf"|,{_SPACE}(?:plural|selectordinal|select){_SPACE},{_SPACE}(?:offset:[0-9]{{1,4}}{_SPACE})?{_SELECTOR})"
+    rf"|\}}{_SPACE}(?:{_SELECTOR}|\}})|\B#\B",
+    "entities": r"&(?:[A-Za-z][0-9A-Za-z]{1,31}|#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6});",
+    # A comment that is not closed is not protected. Another "<!-" ends the search, which keeps the time linear.
+    "comments": r"<!---?>|<!--(?:[^<]|<+(?:!*[^<!-]|-[^<-]|--[^<>-]))*?<*-->",
 }
 KINDS = tuple(PATTERNS)
+_SINGULAR = {"printf": "printf", "icu": "icu", "entities": "entity"}
 
 
 class Hidden(typing.NamedTuple):
@@ -89,21 +111,24 @@ class ProtectedTexts:
     """Replaces protected texts by symbols, and restores them in outputs.
 
     Args:
-        kinds: the names of the kinds to protect, among `KINDS`.
+        kinds: the kinds to protect, such as "urls" or, with the number of symbols, "placeholders:30".
 
     Attributes:
-        kinds: tuple of str, in the order of `KINDS`.
-        symbols: list of str, the symbols that the vocabulary needs, `NUMBERS` for each kind.
+        kinds: tuple of str, the names of the kinds in the order of `KINDS`.
+        numbers: dict, the number of symbols for each kind, by default `NUMBERS`.
+        symbols: list of str, the symbols that the vocabulary needs, kind by kind.
         pattern, symbol_pattern: regular expressions for a protected text and a symbol, valid in `re` and RE2.
     """
 
     def __init__(self, kinds):
-        self.kinds = tuple(kind for kind in KINDS if kind in kinds)
-        self.symbols = [symbol(kind, number) for kind in self.kinds for number in range(1, NUMBERS + 1)]
+        numbers = dict(map(kind_and_number, kinds))
+        self.kinds = tuple(kind for kind in KINDS if kind in numbers)
+        self.numbers = {kind: numbers[kind] for kind in self.kinds}
+        self.symbols = [symbol(kind, number) for kind in self.kinds for number in range(1, numbers[kind] + 1)]
         # A text that looks like a symbol is itself a protected text, so that it stays unchanged.
-        self.patterns = {kind: f"{_symbols_of(kind)}|{PATTERNS[kind]}" for kind in self.kinds}
+        self.patterns = {kind: f"{_symbols_of(kind, numbers[kind])}|{PATTERNS[kind]}" for kind in self.kinds}
         self.pattern = "|".join(f"(?:{pattern})" for pattern in self.patterns.values())
-        self.symbol_pattern = "|".join(map(_symbols_of, self.kinds))
+        self.symbol_pattern = "|".join(itertools.starmap(_symbols_of, self.numbers.items()))
         # With re.ASCII, \b means the same as in RE2.
         self._pattern = re.compile(self.pattern, re.ASCII)
         self._symbol = re.compile(self.symbol_pattern)
@@ -111,7 +136,12 @@ class ProtectedTexts:
 
     def find(self, text):
         """Returns the spans of the protected texts, [(start, end)], which do not overlap."""
-        return [found.span() for found in self._pattern.finditer(text)]
+        return [(start, end) for start, end, _ in self._found(text)]
+
+    def counts(self, text):
+        """Returns how many symbols of each kind a text with symbols has, a Counter."""
+        kinds = {f"{_OPEN}{_singular(kind)}": kind for kind in self.kinds}
+        return collections.Counter(kinds[one.rstrip(f"0123456789{_CLOSE}")] for one in self._symbol.findall(text))
 
     def hide(self, text):
         """Replaces all protected texts in a text to be translated, and returns its `Hidden`."""
@@ -126,8 +156,8 @@ class ProtectedTexts:
 
         Args:
             inputs, targets: str.
-            first: int, offset of the symbols' numbers, modulo `NUMBERS`, so that symbols with large numbers also occur
-                in training.
+            first: int, offset of the symbols' numbers, modulo the number of symbols, so that symbols with large
+                numbers also occur in training.
 
         Returns:
             (inputs, targets, number of replaced texts, number of protected texts that were not replaced).
@@ -186,7 +216,7 @@ class ProtectedTexts:
 
     def _found(self, text):
         """Returns [(start, end, text)] for all protected texts in a text."""
-        return [(*found.span(), found[0]) for found in self._pattern.finditer(text)]
+        return [(*found.span(), found[0]) for found in self._pattern.finditer(text) if found[0] != NOT_PROTECTED]
 
     def _numbered(self, found, chosen, first):
         """Returns [(start, end, symbol, text)] for the entries of `found` with the indices `chosen`."""
@@ -194,7 +224,7 @@ class ProtectedTexts:
         for at in chosen:
             start, end, text = found[at]
             kind = next(kind for kind, pattern in self._kinds.items() if pattern.fullmatch(text))
-            replaced.append((start, end, symbol(kind, (first + counts[kind]) % NUMBERS + 1), text))
+            replaced.append((start, end, symbol(kind, (first + counts[kind]) % self.numbers[kind] + 1), text))
             counts[kind] += 1
         return replaced
 
@@ -211,7 +241,26 @@ class ProtectedTexts:
 
 def symbol(kind, number):
     """Returns a symbol, such as ⟦url1⟧."""
-    return f"{_OPEN}{kind[:-1]}{number}{_CLOSE}"
+    return f"{_OPEN}{_singular(kind)}{number}{_CLOSE}"
+
+
+def _singular(kind):
+    return _SINGULAR.get(kind, kind[:-1])
+
+
+def kind_and_number(word):
+    """Splits a word of --protect, such as "placeholders:30", into the kind and the number of symbols.
+
+    Raises `ValueError` if the kind is unknown or the number is not from 1 to `MOST_NUMBERS`.
+    """
+    kind, colon, number = word.partition(":")
+    if kind not in KINDS:
+        raise ValueError(f"{word!r} is not a kind of protected texts")
+    if not colon:
+        return kind, NUMBERS
+    if not re.fullmatch("[1-9][0-9]{0,2}", number) or int(number) > MOST_NUMBERS:
+        raise ValueError(f"{word!r} does not have a number from 1 to {MOST_NUMBERS} after the colon")
+    return kind, int(number)
 
 
 def _apart(text):
@@ -226,8 +275,8 @@ def blocks(segments):
     return [(*a, *b) for a, b in zip(old, new, strict=True)]
 
 
-def _symbols_of(kind):
-    return f"{_OPEN}{kind[:-1]}(?:{'|'.join(map(str, range(NUMBERS, 0, -1)))}){_CLOSE}"
+def _symbols_of(kind, numbers):
+    return symbol(kind, f"(?:{'|'.join(map(str, range(numbers, 0, -1)))})")
 
 
 def _matched(found, texts):

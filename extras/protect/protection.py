@@ -3,6 +3,7 @@
 A `Protection` is the `substitution` of the problem; it replaces protected texts by symbols.
 """
 
+import collections
 import dataclasses
 import functools
 
@@ -11,7 +12,15 @@ from t2t_lite.corpora.filters import pair_hash
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.data.splits import VocabType
 from t2t_lite.errors import UserError, nearest, shown
-from t2t_lite.extras.protect.protected_texts import KINDS, NUMBERS, Hidden, ProtectedTexts, blocks
+from t2t_lite.extras.protect.protected_texts import (
+    KINDS,
+    MOST_NUMBERS,
+    NUMBERS,
+    Hidden,
+    ProtectedTexts,
+    blocks,
+    kind_and_number,
+)
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.offsets import moved_spans, piece_spans, spans_in_blocks
 
@@ -83,16 +92,29 @@ def protection_of(kinds):
 def check_kinds(values):
     """Checks the kinds in `values["protect"]`, and returns them in the order of `KINDS`, or None if there are none.
 
+    The number of symbols is part of a returned kind only if it is not the default: "urls", "placeholders:30".
+
     Args:
         values: dict, the settings, see `OwnCorpus.check_settings`.
 
     Raises:
-        UserError: a kind is unknown, or the vocabulary lacks the symbols or cannot have them.
+        UserError: a kind is unknown or has two numbers, a number is out of range, or the vocabulary lacks the symbols
+            or cannot have them.
     """
     words = values["protect"] or ()
+    numbers = {}
     for word in words:
-        if word not in KINDS:
-            raise UserError(f"--protect: {shown(word)}: {nearest(word, KINDS, end=' ')}Expected {', '.join(KINDS)}.")
+        kind = word.partition(":")[0]
+        if kind not in KINDS:
+            raise UserError(f"--protect: {shown(word)}: {nearest(kind, KINDS, end=' ')}Expected {', '.join(KINDS)}.")
+        try:
+            number = kind_and_number(word)[1]
+        except ValueError:
+            raise UserError(
+                f"--protect: {shown(word)}: expected a number of symbols from 1 to {MOST_NUMBERS}, such as {kind}:30."
+            ) from None
+        if numbers.setdefault(kind, number) != number:
+            raise UserError(f"--protect: {kind} occurs with two numbers of symbols. Remove one of them.")
     if not words:
         return None
     flag, symbols = f"--protect={','.join(words)}", ProtectedTexts(words).symbols
@@ -108,11 +130,11 @@ def check_kinds(values):
         is_sentencepiece = vocabulary_files.ending_of(path) == vocabulary_files.SENTENCEPIECE
         if not (is_sentencepiece and has_symbols(files.read_bytes(path), symbols)):
             raise UserError(
-                f"{flag}: the vocabulary {path} lacks symbols such as {symbols[0]}. Remove --vocab_from to learn a "
-                "vocabulary with the symbols. Or give a vocabulary that was learned with the same --protect, or by "
-                "spm_train with the symbols as --user_defined_symbols."
+                f"{flag}: the vocabulary {path} lacks some of the symbols {symbols[0]} to {symbols[-1]}. Remove "
+                "--vocab_from to learn a vocabulary with the symbols. Or give a vocabulary that was learned with the "
+                "same --protect, or by spm_train with the symbols as --user_defined_symbols."
             )
-    return [kind for kind in KINDS if kind in words]
+    return [kind if numbers[kind] == NUMBERS else f"{kind}:{numbers[kind]}" for kind in KINDS if kind in numbers]
 
 
 def hidden_pairs(pairs, protection, is_training, log):
@@ -127,16 +149,26 @@ def hidden_pairs(pairs, protection, is_training, log):
         is_training: bool.
         log: function that takes a message.
     """
-    replaced = left = 0
+    replaced, left, fewest = 0, 0, min(protection.numbers.values())
+    most = collections.Counter()  # the largest number of replaced texts per kind in a pair
     for pair in pairs:
         first = 0
         if is_training and protection.find(pair["inputs"]):
             number = pair_hash(pair, "protected texts")
-            first = number // 2 % NUMBERS if number % 2 else 0
+            first = number // 2 % max(protection.numbers.values()) if number % 2 else 0
         inputs, targets, of_both, of_one = protection.hide_pair(pair["inputs"], pair["targets"], first)
         replaced, left = replaced + of_both, left + of_one
+        if of_both > fewest:
+            most |= protection.counts(inputs)  # symbols by kind
         yield {**pair, "inputs": inputs, "targets": targets}
-    log(
+    message = (
         f"{replaced:,} protected texts were replaced by symbols on both sides; {left:,} were kept, because the two "
         "sides do not have them equally often"
     )
+    more = {kind: min(most[kind], MOST_NUMBERS) for kind in protection.kinds}
+    if more := [f"{kind}:{number}" for kind, number in more.items() if number > protection.numbers[kind]]:
+        message += (
+            f". Some pairs have more of them than symbols, so symbols are shared; with {','.join(more)} in --protect, "
+            "each has its own symbol"
+        )
+    log(message)

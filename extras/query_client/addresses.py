@@ -12,7 +12,7 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import MOST_BYTES
 from t2t_lite.settings.ranges import MODEL_VERSION, typed_value
 
-LONGEST_ANSWER = MOST_BYTES  # bytes; answers are kept in memory
+LONGEST_ANSWER = MOST_BYTES  # bytes; an answer is kept in memory
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[^\s?#\\]*)?",
@@ -29,7 +29,7 @@ class Servable:
     Attributes:
         name: str, the model's name on the server.
         version: int, or None for the newest loaded version.
-        label: str, a version's label in the server's model config, or None. At most one of version and label is given.
+        label: str, a version's label in the server's model config, or None. `version` and `label` cannot both be given.
     """
 
     name: str

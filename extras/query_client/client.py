@@ -39,7 +39,7 @@ _OPTIONS = settings_of(SearchOptions)
 
 
 class Client:
-    """Translates texts with a model on a server. Thread-safe; `open_client` creates it.
+    """Translates texts with a model on a server. Thread-safe; created by `open_client`.
 
     Attributes:
         transport: an object with the methods `predict(signature, inputs) -> {output: list}`, where inputs are {name:
@@ -52,7 +52,7 @@ class Client:
 
     def __init__(self, transport, retries=3, first_wait=0.5):
         self.transport, self.retries, self.first_wait = transport, retries, first_wait
-        self._wants_sentences = None  # not yet known
+        self._wants_sentences = None  # not yet requested from the server
 
     def translate(
         self,

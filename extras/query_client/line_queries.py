@@ -21,9 +21,9 @@ from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # name in SearchOptions
+_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # names in `Client.translate`
 _PAIRS = (("first", "second"), ("question", "context"))  # the inputs of encoders that read two texts
-_COLUMNS = (*_PAIRS, ("inputs", "targets"))  # inputs in the order of a line's columns
+_COLUMNS = (*_PAIRS, ("inputs", "targets"))  # model inputs in the order of a line's columns
 _SETTINGS = (*_SEARCH, "n_best", "return_beams", "write_beam_scores")
 # {decode hparam: field of a completion request}
 _SAMPLING = {
@@ -145,7 +145,7 @@ class LineQueries:
         return text_files.output_line(answer, self._settings)
 
     def _answers(self, texts, first=1, on_progress=None):
-        """Returns a list of `ServedAnswer`, or of {output: value} for an encoder."""
+        """Returns the answers to lines, a list of `ServedAnswer`, or of {output: value} for an encoder."""
         if self._signature and self._columns is None:
             self._columns = self._columns_of(self._signature)
         answers = self._translations(texts, on_progress) if self._columns is None else None
@@ -164,7 +164,7 @@ class LineQueries:
         return answers
 
     def _translations(self, texts, on_progress):
-        """Returns a list of `ServedAnswer`, or None if the model turns out to be an encoder."""
+        """Translates lines into a list of `ServedAnswer`; returns None if the model turns out to be an encoder."""
         if self._is_n_best:
             return self._client.n_best(texts, on_progress=on_progress, **self._options)
         try:

@@ -32,7 +32,7 @@ _STATUS = {"model_version_status": [{"version": str | int, "state": str, "status
 class RestTransport:
     """Calls the REST paths of a model on a server. See `client.Client` for the methods.
 
-    Every request opens a new connection. Otherwise it could fail because a proxy has closed an idle connection.
+    Every request opens a new connection, because a proxy may have closed an idle connection.
     """
 
     def __init__(self, address, servable, tls, timeout):
@@ -63,7 +63,7 @@ class RestTransport:
         return list(zip(versions, states, messages, strict=True))
 
     def stream(self, request):
-        """Yields the events of a completion, dicts. The time limit applies to the wait for each event.
+        """Yields the events of a streamed completion, as dicts. The time limit applies to the wait for each event.
 
         Args:
             request: dict, the fields of the request except "model" and "stream".
@@ -87,7 +87,7 @@ class RestTransport:
                         yield self._event(line.removeprefix(b"data: "))
 
     def _event(self, line):
-        """Parses an event and returns it, a dict. Raises ServerError if the event is an error."""
+        """Parses an event of a stream into a dict. Raises ServerError if the event is an error."""
         where = f"{self.address}: not a t2t-server: the event"
         try:
             event = parse_json(line, where, LONGEST_ANSWER, {"choices?": [{"text": str}]})
@@ -137,7 +137,7 @@ class RestTransport:
         return self._content(*answer)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Sends a request, and returns (status, reason, content, Retry-After). Raises ServerError without an answer."""
+        """Sends a request; returns (status, reason, content, Retry-After). Raises ServerError if no answer comes."""
         # The socket is kept in `sockets`, because the connection drops it once the answer has started.
         with self._errors():
             connection.connect()
@@ -190,7 +190,7 @@ class RestTransport:
         if status != 200:
             code, details = _CODES.get(status, f"HTTP {status}"), _message(content.get("error"))
             error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
-            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # may also be a date
+            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # or a date
             raise error
         return content
 

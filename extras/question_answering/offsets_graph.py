@@ -26,10 +26,9 @@ def encode_with_offsets(encoder, texts):
 
     Returns:
         (ids, int32 ragged [batch, (length)]; starts and ends, int64 [all ids], in characters from the start of the
-        text). White
-        space around a piece is excluded: see `offsets.encode_with_offsets`. If a SentencePiece vocabulary normalizes
-        one character to several (ﬁ, ½), and a piece ends after the first of them, its end may be the start of the
-        original character. The same holds for the end of a byte before a character that the vocabulary drops.
+        text). White space around a piece is excluded: see `offsets.encode_with_offsets`. If a SentencePiece vocabulary
+        normalizes one character to several (ﬁ, ½), and a piece ends after the first of them, the piece's end may be the
+        start of the original character. The same holds for a byte piece before a character that the vocabulary drops.
     """
     codes = tf.strings.unicode_decode(texts, "UTF-8")
     encoded = _with_added_tokens if getattr(encoder, "added", None) else _encoded

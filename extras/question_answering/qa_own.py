@@ -43,7 +43,7 @@ class SpanProblem(Text2TextProblem):
     task = "spans"
     eval_decode_metric = None
     targets_are_places = True
-    sequence_length = 383  # BERT's 384, less one for the position before the row
+    sequence_length = 383  # BERT's maximum length of 384, minus one for [CLS]
     doc_stride = DOC_STRIDE
 
     def texts(self, sample):
@@ -77,7 +77,7 @@ class SpanProblem(Text2TextProblem):
         return self.sequence_length
 
     def generation_settings(self):
-        """Adds the length and the stride of windows: see `Problem.generation_settings`."""
+        """Adds the length and the stride of windows to the settings: see `Problem.generation_settings`."""
         rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}
         return {**super().generation_settings(), **rows}
 

@@ -252,7 +252,7 @@ class SpansTask(EncoderTask):
         row = self._row(predictor.max_input_length)
         longest_question = min(LONGEST_QUESTION, row - 3)
         (question, is_cut), (context, is_context_cut) = (
-            beginnings(valid(one), most, strips=False)  # so that offsets refer to the whole text
+            beginnings(valid(one), most, strips=False)  # keeps spaces for the offsets
             for one, most in zip(texts, (longest_question, longest), strict=True)
         )
         count = tf.size(question)

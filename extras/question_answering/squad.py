@@ -190,7 +190,7 @@ def _span(context, start, text, place):
 
 
 def _where(context, start, text):
-    """Returns a sentence for messages with the position of an answer in its context."""
+    """Returns a sentence that tells, in messages, the position of an answer in its context."""
     if not text.strip():
         return "It is blank."
     places = [match.start() for match in re.finditer(re.escape(text), context)]

@@ -25,10 +25,10 @@ _CPU_VOCABULARY = 8_000
 CPU_SET, _WARMUP = "transformer_cpu", 400  # the hparams set for CPUs, and its learning_rate_warmup_steps
 _GPU_PAIRS = 200_000  # enough to train the paper's base model on a GPU
 _DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # (number of pairs, dropout for fewer pairs); otherwise 0.1
-_MOST_PASSES = 40  # over the corpus; further passes would only memorize it
+_MOST_PASSES = 40  # passes over the corpus; more would only memorize it
 _FEWEST_STEPS = 100
 EVALUATIONS = 8
-_SHARE_OF_STEPS = 0.9  # of the training time; the rest is for evaluations and checkpoints
+_SHARE_OF_STEPS = 0.9  # training's share of the time; the rest is for evaluations and checkpoints
 _SCHEMA = {"request": dict, "vocab_size?": int, "hparams_set": str, "hparams": str, "train_steps?": int}
 
 
@@ -119,7 +119,7 @@ def choose(request, pairs, has_gpu):
 
 
 def hparams_for(plan, steps):
-    """Returns t2t-trainer's --hparams for a number of steps; in a short training, a fifth of the steps is warm-up."""
+    """Returns t2t-trainer's --hparams for a number of steps; a short run warms up for a fifth of its steps."""
     if plan.hparams_set == CPU_SET and steps < 5 * _WARMUP:
         return f"{plan.hparams},learning_rate_warmup_steps={steps // 5}"
     return plan.hparams

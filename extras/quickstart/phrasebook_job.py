@@ -20,7 +20,7 @@ from t2t_lite.extras.quickstart.commands import (
 )
 
 _PROBLEM = "translate_ende_phrasebook"
-_AVERAGED = 5  # checkpoints, as in section 6.1 of the paper
+_AVERAGED = 5  # checkpoints to average, as in the paper's section 6.1
 _ASK = """\
 import tensorflow as tf
 import tensorflow_text  # provides the SentencePiece op of the export; TensorFlow Serving includes it
@@ -90,7 +90,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
 
 
 def _ask(output_dir, export_dir, source):
-    """Translates a line with the SavedModel in a new process, by a script that is also printed."""
+    """Translates one line by a script that loads the SavedModel in a new process, and prints the script."""
     step("The SavedModel's answer, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
         values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}

@@ -24,7 +24,7 @@ def train_seeds(seeds, output_dir, train):
         seeds: list of int, at least two.
         output_dir: str.
         train: function of (output_dir, random_seed) that trains a run with evaluations and returns `Trainer.ended_by`.
-            After "signal", no further run starts.
+            After the result "signal", no further run starts.
 
     Returns:
         The dict from `summarize`, or None after a signal.

@@ -1,18 +1,19 @@
 """Serves completions, whole or as server-sent events, in the format of OpenAI's API (docs/extras/serving.md)."""
 
 import dataclasses
+import itertools
 import json
 import logging
+import re
 import threading
 import time
 import uuid
 
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.extras.serving.completion_requests import NAMES
 from t2t_lite.extras.serving.refusals import FAILED, Refusal
 from t2t_lite.extras.serving.served_export import model_errors
-from t2t_lite.files.safe_json import check_schema
-from t2t_lite.settings.ranges import Range, typed_value
-from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.settings.ranges import SAMPLING_SEED
+from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 PATH = "/v1/completions"
@@ -24,94 +25,8 @@ HEADERS = [
 _LAST_SECONDS = 20.0  # grace period for open streams when the server stops
 _DONE = b"data: [DONE]\n\n"
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-_SAMPLING = ("temperature", "top_p", "top_k")
-_NUMBERS = (*_SAMPLING, "seed", "no_repeat_ngram_size", "repetition_penalty", "max_tokens")
-_READ = {"model": str, "prompt": str | list, "stream": bool, "stop": str | list, **dict.fromkeys(_NUMBERS, float)}
-# Parameters that clients send although they have no effect here.
-_UNREAD = {
-    "n": float, "best_of": float, "echo": bool, "suffix": str, "logprobs": float, "logit_bias": dict,
-    "presence_penalty": float, "frequency_penalty": float, "user": str, "stream_options": dict,
-}  # fmt: skip
-# The only supported values of these parameters.
-_NEUTRAL = {
-    "n": [1], "best_of": [1], "echo": [False], "suffix": [""], "logprobs": [], "logit_bias": [{}],
-    "presence_penalty": [0], "frequency_penalty": [0],
-}  # fmt: skip
-
-
-@dataclasses.dataclass(frozen=True)
-class CompletionRequest:
-    """A request for a completion.
-
-    Attributes:
-        prompt: str.
-        is_streamed: bool.
-        max_tokens: int, the maximum number of ids in the continuation.
-        options: SearchOptions.
-    """
-
-    prompt: str
-    is_streamed: bool
-    max_tokens: int
-    options: SearchOptions
-
-    @classmethod
-    def parse(cls, request, defaults, most_tokens):
-        """Returns the CompletionRequest that a request's body describes.
-
-        The text is sampled if the request has `temperature`, `top_p` or `top_k`, or if sampling is the export's
-        default. A `temperature` of 0 means greedy search.
-
-        Args:
-            request: dict, the body. A null counts as missing.
-            defaults: SearchOptions, the defaults of the export.
-            most_tokens: int, the limit for `max_tokens`.
-
-        Raises:
-            Refusal: a name is unknown, or a value has the wrong type or is not supported.
-        """
-        given = {name: value for name, value in request.items() if value is not None}
-        try:
-            for name, value in given.items():
-                _check(name, value)
-            is_streamed = given.get("stream", False)
-            limits = Range(1, most_tokens)
-            max_tokens = typed_value("max_tokens", given.get("max_tokens", defaults.extra_length), int, limits)
-            return cls(_prompt(given), is_streamed, max_tokens, _options(given, defaults))
-        except UserError as error:
-            raise Refusal(str(error)) from None
-
-
-def _check(name, value):
-    """Raises `Refusal` or `UserError` if a name is unknown, or a value has the wrong type or is not supported."""
-    kinds = _READ | _UNREAD
-    if name not in kinds:
-        raise Refusal(f"{name[:200]}: unknown. {nearest(name[:200], _READ) or ''}".rstrip())
-    check_schema(value, kinds[name], name)
-    if name in _NEUTRAL and value not in _NEUTRAL[name]:
-        only = f"only {_NEUTRAL[name][0]!r} is supported" if _NEUTRAL[name] else "not supported"
-        raise Refusal(f"{name}: {only}. Remove it.")
-
-
-def _prompt(given):
-    prompt = given.get("prompt")
-    if isinstance(prompt, list) and len(prompt) == 1:
-        prompt = prompt[0]
-    if not isinstance(prompt, str):
-        raise Refusal("prompt: expected a single text. Send several texts in separate requests.")
-    return prompt
-
-
-def _options(given, defaults):
-    search = vars(defaults) | {name: given[name] for name in (*_NUMBERS, "stop") if name in given}
-    search.pop("max_tokens", None)
-    if search["top_k"] == -1:
-        search["top_k"] = 0
-    is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
-    options = SearchOptions(
-        **(search | {"sampling": True})
-    )  # sampling=True checks the ranges of all values, even for greedy search
-    return dataclasses.replace(options, sampling=not is_greedy)
+_NEXT_SEED = 0x9E3779B1  # an odd number far from any difference of seeds that people choose
+_KINDS = {"INVALID_ARGUMENT": "invalid_request_error", "NOT_FOUND": "invalid_request_error"}
 
 
 class Completions:
@@ -154,59 +69,91 @@ class Completions:
                 self._abandonments.remove(is_abandoned)
 
         try:
-            stream = generator.stream(request.prompt, request.max_tokens, request.options)
+            prompts = [generator.read(prompt, request.needs_ids, request.max_tokens > 0) for prompt in request.prompts]
         except BaseException:
             release()
             raise
-        return Completion(stream, name, is_abandoned, release, lambda: time.monotonic() > self._end)
+        return Completion(generator, request, prompts, name, is_abandoned, release, self._must_end)
 
     def end(self):
         """Ends open completions after a grace period."""
         self._end = time.monotonic() + _LAST_SECONDS
 
+    def _must_end(self):
+        return time.monotonic() > self._end
+
 
 class Completion:
-    """A text that is being generated.
+    """Texts that are being generated, one after the other: `count` continuations of each prompt.
 
     Args:
-        stream: GenerationStream.
+        generator: ServedGenerator.
+        request: CompletionRequest.
+        prompts: list of `ServedPrompt`, the request's.
         name: str, the model's name.
         is_abandoned: function that returns whether the client has disconnected.
         on_close: function that is called once, by `close`.
         must_end: function that returns whether generation must stop now because the server is stopping.
     """
 
-    def __init__(self, stream, name, is_abandoned, on_close, must_end):
-        self._stream, self._is_abandoned, self._on_close, self._must_end = stream, is_abandoned, on_close, must_end
+    def __init__(self, generator, request, prompts, name, is_abandoned, on_close, must_end):
+        self._generator, self._request, self._prompts = generator, request, prompts
+        self._is_abandoned, self._on_close, self._must_end = is_abandoned, on_close, must_end
         self._head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
         self._head["model"] = name
-        self._is_aborted = False
+        self._stream, self._is_aborted = None, False
+        self._num_tokens = [0, 0]  # of prompts and of continuations
 
     def whole(self):
-        """Generates the whole text and returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
-        for _ in self._parts():
-            pass
+        """Generates all texts; returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
+        found = self._next_ids() if self._asks_next_id() else list(map(self._generated, self._places()))
         if self._is_aborted:
             raise Refusal("the server is stopping", "UNAVAILABLE")
-        return self._answer(self._stream.text)
+        if self._request.num_logprobs is not None and not self._asks_next_id():
+            found = self._scored(found)
+        choices = [self._choice(index, one) for index, one in enumerate(found)]
+        return self._head | {
+            "choices": choices, "usage": self._usage(), "truncated": any(one.truncated for one in found)
+        }  # fmt: skip
 
     def events(self):
-        """Yields server-sent events, bytes, during generation. Raises `Refusal` if the client has disconnected."""
-        for part in self._parts():
-            yield _event(self._head | {"choices": [_choice(part)]})
-        yield _event(self._answer("") | {"generated_text": self._stream.text})
+        """Yields the events, bytes, as their texts become known. Raises `Refusal` if the client has disconnected."""
+        for index, place in enumerate(self._places()):
+            for part in self._parts(*place[:2]):
+                yield _event(self._head | {"choices": [_choice(index, part)]})
+            end = self._ended(*place[::2])
+            choice = _choice(index, "", end.reason) | {"stop_reason": end.stop}
+            told = {"truncated": end.truncated, "generated_text": end.text}
+            if is_last := self._is_aborted or index + 1 == len(self._prompts) * self._request.count:
+                told = {"usage": self._usage()} | told
+            yield _event(self._head | {"choices": [choice]} | told)
+            if is_last:
+                break
         yield _DONE
 
     def close(self):
         """Frees the slot and the model's state for this text."""
         on_close, self._on_close = self._on_close, lambda: None
         on_close()
-        self._stream.close()
+        if self._stream:
+            self._stream.close()
 
-    def _parts(self):
+    def _places(self):
+        """Yields (ServedPrompt, SearchOptions, number) of each text; each sample of a prompt has its own seed."""
+        for prompt, number in itertools.product(self._prompts, range(self._request.count)):
+            options = self._request.options
+            seed = (options.seed + number * _NEXT_SEED) % (int(SAMPLING_SEED.most) + 1)
+            yield prompt, dataclasses.replace(options, seed=seed) if options.sampling else options, number
+
+    def _parts(self, prompt, options):
+        """Yields the parts of a continuation."""
+        self._stream = None
+        self._check_client()
+        if self._request.max_tokens == 0:
+            return
+        self._stream = self._generator.stream(prompt.source, self._request.max_tokens, options)
         while not self._must_end():
-            if self._is_abandoned():
-                raise Refusal("the client has disconnected", "CANCELLED")
+            self._check_client()
             with model_errors():
                 part = self._stream.step()
             if part is None:
@@ -215,13 +162,97 @@ class Completion:
                 yield part
         self._is_aborted = True
 
-    def _answer(self, text):
-        """Returns the JSON object of the answer or of the last event, which gives the reason why the text ended."""
-        reason = "abort" if self._is_aborted else "stop" if self._stream.ended else "length"
-        counts = len(self._stream.prompt_ids), len(self._stream.ids)
-        usage = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), (*counts, sum(counts)), strict=True))
-        choice = _choice(text, reason) | {"stop_reason": self._stream.stop}
-        return self._head | {"choices": [choice], "usage": usage, "truncated": self._stream.truncated}
+    def _check_client(self):
+        if self._is_abandoned():
+            raise Refusal("the client has disconnected", "CANCELLED")
+
+    def _generated(self, place):
+        """Generates a text; returns its `_Continuation`."""
+        if not self._is_aborted:
+            for _ in self._parts(*place[:2]):
+                pass
+        return self._ended(*place[::2])
+
+    def _ended(self, prompt, number):
+        """Returns the `_Continuation` of the stream that has just ended, the one of this number of its prompt."""
+        if (stream := self._stream) is None:
+            self._count(prompt, prompt.ids or [], number, [])
+            return _Continuation(prompt, "", [], "length")
+        reason = "abort" if self._is_aborted else "stop" if stream.ended else "length"
+        ids = stream.ids + [EOS_ID] * (stream.ended and stream.stop is None)
+        self._count(prompt, stream.prompt_ids, number, stream.ids)
+        return _Continuation(prompt, stream.text, ids, reason, stream.stop, stream.truncated)
+
+    def _asks_next_id(self):
+        """Whether the scores of the prompts also tell the continuations: the most probable id after each."""
+        options = self._request.options
+        is_plain = not (options.sampling or options.stop or options.banned_texts or options.no_repeat_ngram_size)
+        is_plain &= options.repetition_penalty == 1 and self._request.count == 1
+        return is_plain and self._request.max_tokens == 1 and self._request.num_logprobs is not None
+
+    def _next_ids(self):
+        """Returns the `_Continuation`s, of one id each, by one pass over the prompts instead of by streams."""
+        rows = [[*prompt.ids, EOS_ID] for prompt in self._prompts]  # the last id has no influence on its own scores
+        found = []
+        for prompt, scores in zip(self._prompts, self._scores(rows, max(1, self._request.num_logprobs)), strict=True):
+            (i,), scores.log_probs[-1:] = scores.top_ids[-1, :1].tolist(), scores.top_log_probs[-1, :1]
+            text, ids = self._generator.text_after(prompt.ids, i), [i]
+            self._count(prompt, prompt.ids, 0, [] if i == EOS_ID else ids)
+            found.append(_Continuation(prompt, text, ids, "stop" if i == EOS_ID else "length", scores=scores))
+        return found
+
+    def _scored(self, found):
+        """Returns `_Continuation`s with the scores of their ids and of those of their prompts."""
+        rows = [one.prompt.ids + one.ids for one in found]
+        scores = iter(self._scores([row for row in rows if row], self._request.num_logprobs))
+        return [
+            dataclasses.replace(one, scores=next(scores) if row else None) for one, row in zip(found, rows, strict=True)
+        ]
+
+    def _scores(self, rows, count):
+        with model_errors():
+            return self._generator.scores(rows, count, lambda _: self._check_client())
+
+    def _count(self, prompt, prompt_ids, number, ids):
+        """Adds the ids of a text to the usage, and those of its prompt once."""
+        self._num_tokens[0] += (len(prompt_ids) + prompt.num_begin) * (number == 0)
+        self._num_tokens[1] += len(ids)
+
+    def _usage(self):
+        counts = *self._num_tokens, sum(self._num_tokens)
+        return dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), counts, strict=True))
+
+    def _choice(self, index, one):
+        """Returns the JSON of a text."""
+        text = one.prompt.text + one.text if self._request.has_echo else one.text
+        choice = _choice(index, text, one.reason) | {"stop_reason": one.stop}
+        if self._request.num_logprobs is not None:
+            texts = self._generator.token_texts
+            choice["logprobs"] = texts.logprobs(one, self._request.num_logprobs, self._request.has_echo)
+        return choice
+
+
+@dataclasses.dataclass(frozen=True)
+class _Continuation:
+    """A text that has been generated.
+
+    Attributes:
+        prompt: ServedPrompt.
+        text: str, without the prompt.
+        ids: list of int, with EOS if the model ended the text.
+        reason: str, why it ended, in OpenAI's words.
+        stop: str, the stop string that ended it, or None.
+        truncated: bool, whether only the end of the prompt was read.
+        scores: RowScores of the ids of the prompt and `ids`, or None.
+    """
+
+    prompt: object
+    text: str
+    ids: list
+    reason: str
+    stop: str | None = None
+    truncated: bool = False
+    scores: object = None
 
 
 class EventStream:
@@ -271,12 +302,30 @@ class EventStream:
 
 
 def error_of(message, code):
-    """Returns the JSON object of an error as OpenAI's clients expect it."""
-    return {"error": {"message": message, "code": code}}
+    """Returns the JSON object of an error in the form of OpenAI's API; `param` is the name at the message's beginning.
+
+    Args:
+        message: str.
+        code: str, the name of a gRPC code.
+    """
+    named = re.match(r"(\w+)[:=]", message)
+    param = named[1] if named and (named[1] in NAMES or ": unknown." in message) else None
+    kind = _KINDS.get(code, "server_error")
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def _choice(text, reason=None):
-    return {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
+def models_of(name, created):
+    """Returns the answer to GET /v1/models in the form of OpenAI's API.
+
+    Args:
+        name: str, the model's name.
+        created: int, when the export was written, in seconds since 1970.
+    """
+    return {"object": "list", "data": [{"id": name, "object": "model", "created": created, "owned_by": "t2t_lite"}]}
+
+
+def _choice(index, text, reason=None):
+    return {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
 
 
 def _event(value):

@@ -1,4 +1,4 @@
-"""A WSGI application with TensorFlow Serving's REST API for an export (docs/extras/serving.md lists the paths).
+"""TensorFlow Serving's REST API for an export, and others, as a WSGI application: docs/extras/serving.md.
 
 Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler.cc, so that its clients work unchanged.
 """
@@ -13,7 +13,8 @@ import urllib.parse
 import zlib
 
 from t2t_lite.extras.serving import completions, start_page
-from t2t_lite.extras.serving.completions import CompletionRequest
+from t2t_lite.extras.serving.apis import Body, TokenizerApi
+from t2t_lite.extras.serving.completion_requests import CompletionRequest
 from t2t_lite.extras.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
 from t2t_lite.extras.serving.refusals import FAILED, RETRY_AFTER, Refusal, http_status
 from t2t_lite.extras.serving.request_batching import PATIENCE
@@ -27,6 +28,7 @@ _PATHS = {
 }
 _NAMES = {"classify": "Classification", "regress": "Regression"}
 _AUTHORITY = re.compile(r"^https?://[^/?]*", re.IGNORECASE)  # a request's target may be an absolute URL (RFC 9112)
+MODELS_PATH = "/v1/models"  # TensorFlow Serving's server answers it by an error, OpenAI's by a list
 METRICS_PATH = "/monitoring/prometheus/metrics"
 HEALTH_PATH = "/health"
 
@@ -42,11 +44,14 @@ class RestServer:
         longest_body: int, maximum number of bytes in a request's body, both as sent and after decompression.
         origins: list of origins such as https://example.org whose pages may read answers in a browser; "*" allows all.
         most_streams: int, maximum number of completions at the same time. If 0, completions are not served.
+        apis: list of Api, which answer further paths.
     """
 
-    def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=(), most_streams=0):
+    def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=(), most_streams=0, apis=()):
         self._versions, self._batcher, self._metrics = versions, batcher, metrics
         self._completions = completions.Completions(most_streams) if most_streams else None
+        apis = [*apis] + [TokenizerApi(lambda: self._versions.find()[1].generator)] * (most_streams > 0)
+        self._apis = {path: api for api in apis for path in api.paths}
         self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
         self._is_stopping = False
         # Only one request is parsed at a time, because its objects may take many times the memory of its text.
@@ -60,7 +65,7 @@ class RestServer:
         code, kind = "OK", "application/json"
         headers = self._sharing(environ)
         try:
-            if method == "OPTIONS" and (methods := _methods(path)):
+            if method == "OPTIONS" and (methods := self._methods(path)):
                 start_response("204 No Content", [("Allow", methods), *headers])
                 return []
             if (method, path) == ("GET", METRICS_PATH):
@@ -76,17 +81,21 @@ class RestServer:
                 if isinstance(answer, completions.EventStream):
                     start_response("200 OK", [*completions.HEADERS, *headers])
                     return answer
+            elif (method, path) == ("GET", MODELS_PATH):
+                answer = self._models()
+            elif (api := self._apis.get(path)) and method == api.paths[path]:
+                answer = api.answer(path, self._api_body(environ, start))
             else:
                 answer = self._model_call(method, path, environ, start)
         except Refusal as refusal:
             message, code = refusal.message, refusal.code
             if code == "NOT_FOUND":
                 message = f"{message.rstrip('.')}. Paths of this server: {', '.join(self._paths())}"
-            answer = _error(path, message, code)
+            answer = self._error(path, message, code)
         except Exception:
             _LOGGER.exception(f"{method} {path[:200]!r} failed:")
-            answer, code = _error(path, FAILED, "INTERNAL"), "INTERNAL"
-        if path.startswith("/v1/"):
+            answer, code = self._error(path, FAILED, "INTERNAL"), "INTERNAL"
+        if path.startswith("/v1/") or path in self._apis:
             self._metrics.add_request(self._versions.name, code)
         status = http_status(code)
         if status.startswith("503"):
@@ -123,8 +132,28 @@ class RestServer:
         """Returns the methods and paths of the server as a list, such as ["GET /health"]."""
         model = start_page.model_path(self._versions.name)
         streams = [f"POST {completions.PATH}"] * (self._completions is not None)
-        others = (start_page.PATH, model, f"{model}/metadata", HEALTH_PATH, METRICS_PATH)
-        return [f"POST {model}:predict", *streams, *(f"GET {path}" for path in others)]
+        others = (start_page.PATH, model, f"{model}/metadata", MODELS_PATH, HEALTH_PATH, METRICS_PATH)
+        apis = [f"{api.paths[path]} {path}" for path, api in self._apis.items()]
+        return [f"POST {model}:predict", *streams, *apis, *(f"GET {path}" for path in others)]
+
+    def _methods(self, path):
+        """Returns the methods of a path, or None if there is no such path."""
+        if path in self._apis:
+            is_read = self._apis[path].paths[path] == "GET"
+        elif path == completions.PATH or _PATHS["POST"].fullmatch(path):
+            is_read = False
+        elif path in (METRICS_PATH, HEALTH_PATH, start_page.PATH) or _PATHS["GET"].fullmatch(path):
+            is_read = True
+        else:
+            return None
+        return "GET, HEAD, OPTIONS" if is_read else "POST, OPTIONS"
+
+    def _error(self, path, message, code):
+        """Returns the body of an error, bytes."""
+        if path in self._apis:
+            return to_json(self._apis[path].error(message, code))
+        is_of_openai = path in (completions.PATH, MODELS_PATH)
+        return to_json(completions.error_of(message, code) if is_of_openai else {"error": message})
 
     def _health(self):
         if self._is_stopping:
@@ -147,6 +176,11 @@ class RestServer:
         answer = self._predict(environ, start, call, name, version)
         self._metrics.add_latency(self._versions.name, call, time.perf_counter() - start)
         return answer
+
+    def _models(self):
+        if not self._versions.is_available():
+            raise Refusal("no version of the model is loaded", "UNAVAILABLE")
+        return to_json(completions.models_of(self._versions.name, self._versions.find()[1].created))
 
     def _status(self, name, version):
         if not name:
@@ -199,7 +233,8 @@ class RestServer:
         if not isinstance(model, str):
             raise Refusal(f"model: expected {name}.")
         _, export = self._find(model, None)
-        request = CompletionRequest.parse(body, export.generator.options, export.generator.most_tokens)
+        limits = export.generator.most_tokens, self._most_rows
+        request = CompletionRequest.parse(body, export.generator.options, *limits)
         completion = self._completions.open(export.generator, request, name, _abandonment(environ))
 
         def add(code):
@@ -216,9 +251,13 @@ class RestServer:
 
     def _request(self, environ, start):
         """Returns the JSON object in a request's body. Raises `Refusal`."""
-        if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
-            raise Refusal("the client has disconnected", "CANCELLED")
+        _check_patience(environ, start)
         return parse_body(self._body(environ))
+
+    def _api_body(self, environ, start):
+        _check_patience(environ, start)
+        kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+        return Body(self._body(environ), kind, _abandonment(environ))
 
     def _body(self, environ):
         length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -250,22 +289,15 @@ class RestServer:
         return self._versions.find(version)
 
 
-def _error(path, message, code):
-    """Returns the body of an error message, bytes."""
-    return to_json(completions.error_of(message, code) if path == completions.PATH else {"error": message})
-
-
-def _methods(path):
-    """Returns the methods that a path supports, or None if the path does not exist."""
-    if path == completions.PATH or _PATHS["POST"].fullmatch(path):
-        return "POST, OPTIONS"
-    is_read = path in (METRICS_PATH, HEALTH_PATH, start_page.PATH) or _PATHS["GET"].fullmatch(path)
-    return "GET, HEAD, OPTIONS" if is_read else None
-
-
 def _abandonment(environ):
     """Returns a function that returns whether the client has disconnected."""
     return environ.get("waitress.client_disconnected", lambda: False)
+
+
+def _check_patience(environ, start):
+    """Raises `Refusal` if the client has disconnected while its request waited."""
+    if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
+        raise Refusal("the client has disconnected", "CANCELLED")
 
 
 def _version(digits):

@@ -12,6 +12,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.files import plain_folder
+from t2t_lite.files.file_system import status
 
 _OF_TEXTS, _OUTPUTS = {"serving_default", "with_options"}, {"outputs", "scores", "truncated"}
 
@@ -26,12 +27,15 @@ class ServedExport:
         signatures: {name: Signature}.
         signature_def: dict, the signatures as JSON, as in TensorFlow Serving's metadata call.
         generator: ServedGenerator if the server streams texts, else None.
+        created: int, when it was written, in seconds since 1970.
     """
 
     generator = None
 
     def __init__(self, path):
-        with tf.io.gfile.GFile(os.path.join(path, "saved_model.pb"), "rb") as file:
+        graph_path = os.path.join(path, "saved_model.pb")
+        self.created = status(graph_path).modified_ns // 10**9
+        with tf.io.gfile.GFile(graph_path, "rb") as file:
             (graph,) = saved_model_pb2.SavedModel.FromString(file.read()).meta_graphs
         names = {"preserving_proto_field_name": True, "always_print_fields_with_no_presence": True}
         self.signature_def = {

@@ -5,17 +5,23 @@ also part of an export, and run it step by step.
 """
 
 import threading
+import typing
 
 from t2t_lite import registry
+from t2t_lite.decoding.answering import continuation
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.errors import UserError
 from t2t_lite.extras.serving.model_versions import load_export
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.extras.serving.token_scores import TokenScorer, TokenTexts
 from t2t_lite.runs.locating import find_run, read_facts
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.rows import longest_text
+from t2t_lite.text.vocabulary import EOS_ID
 
 MOST_TOKENS = 512  # limit per request unless the export's is larger, as in `with_options`
+_SHORTEN = "Shorten it, or let t2t-exporter fix a larger --decode_hparams=max_input_size=N."
 _MOST_TRACED = 64  # maximum number of combinations of settings whose traced steps are kept
 
 
@@ -27,6 +33,22 @@ def load_with_generator(path):
     return export
 
 
+class ServedPrompt(typing.NamedTuple):
+    """A prompt of a request.
+
+    Attributes:
+        source: str, or list of int, what `ServedGenerator.stream` reads.
+        text: str, the prompt as text.
+        ids: list of int, its ids without `num_begin`; None where they are not needed.
+        num_begin: int, 1 if its ids began with the end of a text, which stands for the beginning of the next one.
+    """
+
+    source: str | list
+    text: str
+    ids: list | None = None
+    num_begin: int = 0
+
+
 class ServedGenerator:
     """Continues prompts with the model of an export; thread-safe.
 
@@ -36,6 +58,8 @@ class ServedGenerator:
     Attributes:
         options: SearchOptions, the export's options, but with one beam.
         most_tokens: int, the maximum number of ids that a request may ask for.
+        longest_prompt: int, the maximum number of ids of a prompt that are read.
+        token_texts: TokenTexts.
 
     Raises:
         UserError: t2t-exporter did not write the export, or its model is not a language model.
@@ -52,7 +76,9 @@ class ServedGenerator:
         self._generator = Generator.load(path)
         self.options = SearchOptions(**{**facts["search"], "beam_size": 1})
         self.most_tokens = max(MOST_TOKENS, self.options.extra_length)
-        self._longest_prompt = facts["max_input_length"]
+        self.longest_prompt = facts["max_input_length"]
+        self._encoder = self._generator.encoders["targets"]
+        self.token_texts, self._scorer = TokenTexts(self._encoder), TokenScorer(self._generator.model)
         self._traced, self._lock = set(), threading.Lock()
         for _ in self.stream("a", 2, self.options):
             pass  # traces the first steps
@@ -61,18 +87,63 @@ class ServedGenerator:
         """Returns a GenerationStream that continues a prompt.
 
         Args:
-            prompt: str, of which only the last pieces are read, up to the limit of the export's signatures.
+            prompt: str or list of ids, of which only the last are read, up to the limit of the export's signatures.
             max_tokens: int, the maximum number of ids in the continuation.
             options: SearchOptions.
         """
-        end = prompt[-longest_text(self._longest_prompt) :]  # encoding megabytes takes many seconds
-        options = vars(options) | {"max_new_tokens": max_tokens, "max_prompt_length": self._longest_prompt}
+        longest = longest_text(self.longest_prompt) if isinstance(prompt, str) else self.longest_prompt
+        end = prompt[-longest:]  # encoding megabytes takes many seconds
+        options = vars(options) | {"max_new_tokens": max_tokens, "max_prompt_length": self.longest_prompt}
         del options["extra_length"]
         with self._lock:
             stream = self._generator.stream(end, **options)
             self._limit_traces(bucket_width(len(stream.prompt_ids)), options)
         stream.truncated |= len(end) < len(prompt)
         return stream
+
+    def read(self, prompt, needs_ids, needs_room=True):
+        """Returns the ServedPrompt of a prompt of a request.
+
+        Args:
+            prompt: str, or list of int.
+            needs_ids: bool, whether its ids must be known, and all be read.
+            needs_room: bool, whether a further id must fit into the model.
+
+        Raises:
+            Refusal: an id is not in the vocabulary, or the prompt is too long to be read as a whole.
+        """
+        limits = [self.longest_prompt]
+        if self._generator.max_length is not None:
+            limits.append(self._generator.max_length - needs_room)
+        most = min(limits)
+        is_text = isinstance(prompt, str)
+        if is_text and not needs_ids:
+            return ServedPrompt(prompt, prompt)
+        if is_text and len(prompt) > longest_text(most):
+            raise Refusal(f"prompt: {len(prompt):,} characters are more than {most:,} pieces. {_SHORTEN}")
+        ids = self.ids_of(prompt)
+        num_begin = 0 if is_text else int(ids[:1] == [EOS_ID])
+        text, ids = prompt if is_text else self.token_texts.joined(ids), ids[num_begin:]
+        if needs_ids and len(ids) > most:
+            raise Refusal(
+                f"prompt: {len(ids):,} ids are more than the {most:,} that can be read as a whole. {_SHORTEN}"
+            )
+        return ServedPrompt(prompt if is_text else ids, text, ids, num_begin)
+
+    def ids_of(self, prompt):
+        """Returns the ids of a text, or a list of ids. Raises `Refusal` for ids outside the vocabulary."""
+        try:
+            return self._generator.ids_of(prompt)
+        except UserError as error:
+            raise Refusal(f"prompt: {error}") from None
+
+    def scores(self, rows, count, on_progress=None):
+        """Returns a RowScores for each row of ids: see `TokenScorer`."""
+        return self._scorer(rows, min(count, self._encoder.vocab_size - 1), on_progress)
+
+    def text_after(self, ids, i):
+        """Returns the text that an id adds to that of the ids before it."""
+        return "" if i == EOS_ID else continuation(self._encoder, ids, [i])
 
     def _limit_traces(self, width, options):
         """Drops all traced steps if there are too many, because clients may send any combination of settings."""

@@ -18,7 +18,7 @@ import re
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.commands import require
+from t2t_lite.cli.commands import parts, require
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import DECODE_BATCH, SPLIT_SENTENCES
 
@@ -89,6 +89,8 @@ def check(flags):
     require(flags, "export_dir", "servable_name", "host")
     if "/" in flags.servable_name or ":" in flags.servable_name:
         raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")
+    for part in parts("t2t-server"):
+        part.check(flags)
     for origin in flags.allow_origin:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UserError(f"--allow_origin={origin}: expected an origin such as https://example.org, or *.")
@@ -118,7 +120,8 @@ def run(flags):
         batcher = SentenceBatcher(batcher, flags.split_sentences, flags.max_batch_size)
         origins = [origin.lower() for origin in flags.allow_origin]
         limits = flags.max_batch_size, flags.max_body_bytes
-        server = RestServer(versions, batcher, metrics, *limits, origins, flags.max_streams)
+        apis = [api for part in parts("t2t-server") if (api := part.api(flags, versions, batcher))]
+        server = RestServer(versions, batcher, metrics, *limits, origins, flags.max_streams, apis)
         address = address_of(listener)
         _LOGGER.info(f"Serving {versions}, at {address}{model_path(name)}; in a browser: {address}/")
         with watching(versions, flags.poll_secs):

@@ -98,7 +98,7 @@ class TaggingTask(LabelTask):
 
     @staticmethod
     def as_line(answer):
-        """Returns CoNLL lines (word and tag); the answer's own line end then makes a blank line."""
+        """Returns CoNLL lines (word and tag); the line end after the answer then makes a blank line."""
         pairs = zip(answer.words, answer.tags, strict=True)
         return "".join(f"{as_field(word)}\t{as_field(tag)}\n" for word, tag in pairs)
 

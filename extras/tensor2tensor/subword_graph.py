@@ -84,7 +84,7 @@ class SubwordGraph:
         )
 
     def decode(self, ids):
-        """int32 ragged [batch, (length)] -> string [batch]; the ids are in the vocabulary and are not special ids."""
+        """Decodes ids, none of them special: int32 ragged [batch, (length)] -> string [batch]."""
         joined = tf.strings.reduce_join(tf.gather(tf.constant(self._pieces), ids), axis=-1)
         tokens = _not_empty(tf.strings.split(joined, "_"))
         tokens = _not_empty(tf.ragged.map_flat_values(_unescaped, tokens))
@@ -133,7 +133,7 @@ def _unescaped_part(parts):
 
 
 def _in_ranges(codes):
-    """int32 [n] code points -> bool [n], whether each is a letter or a number."""
+    """Returns whether each code point is a letter or a number: int32 [n] -> bool [n]."""
     return tf.searchsorted(tf.constant(_ranges(), tf.int32), codes, side="right") % 2 == 1
 
 

@@ -17,7 +17,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
 from t2t_lite.text.vocabulary_files import SUBWORDS
 
 _ESCAPES = frozenset("\\_u;0123456789")
-_RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # the spellings of newer and older versions
+_RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as spelled by newer and older versions of tensor2tensor
 _UNDEFINED = "\u3013"  # replaces escaped numbers that are not code points
 
 
@@ -65,7 +65,7 @@ class SubwordTextEncoder(TextEncoder):
         return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, names, unused, strict=True)]
 
     def num_settled(self, ids):
-        """See `TextEncoder`: the last pieces of an unfinished token may be part of an escape sequence."""
+        """Counts the ids up to the last finished token; later pieces may be part of an escape: see `TextEncoder`."""
         return max((count for count, i in enumerate(ids, 1) if self._pieces[i].endswith("_")), default=0)
 
     def tf_encode(self, strings):
@@ -83,7 +83,7 @@ class SubwordTextEncoder(TextEncoder):
 
     @property
     def contents(self):
-        """{".subwords": the bytes of the file}."""
+        """The vocabulary's file: {".subwords": its bytes}."""
         return {SUBWORDS: self._file}
 
     @functools.cached_property

@@ -186,7 +186,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
 
 
 def _padded(path, size):
-    """Returns the file's content, padded with empty lines to `size` entries; the ids of empty lines have no text."""
+    """Returns a `.subwords` file's content, padded with empty lines to `size` entries; their ids have no text."""
     content = read_bytes(path)
     pieces = read_pieces(content, path)
     if len(pieces) > size:

@@ -27,7 +27,7 @@ from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import check_picture
 
 _LOGGER = logging.getLogger("t2t_lite")
-_WRITTEN = ("settings.json", "flags.txt")  # endings of other files that are written
+_WRITTEN = ("settings.json", "flags.txt")  # endings of the files written next to the translations
 
 
 @dataclasses.dataclass
@@ -120,7 +120,7 @@ class CheckpointTranslations:
     def prepare(self, checkpoint):
         """Checks the folder and the settings with the first checkpoint (`StepFile`), then creates the folder.
 
-        Does not load TensorFlow. If not called before, `translate` calls this method. Raises `UserError`.
+        Does not load TensorFlow. `translate` calls this method unless it has been called before. Raises `UserError`.
         """
         config = read_config_of(checkpoint.path)
         check_names(config, **self.names)

@@ -82,7 +82,7 @@ def run(flags):
             translations.prepare(checkpoint)
             from t2t_lite.training.distribution import gpus_as_needed
 
-            gpus_as_needed()  # leaves GPU memory to a trainer
+            gpus_as_needed()  # leaves GPU memory to a running trainer
         path = translations.translate(checkpoint)
         if path and references:
             tokenize = flags.tokenization or translations.tokenization

@@ -60,7 +60,7 @@ class Ponder(NamedTuple):
 
     @property
     def cost(self):
-        """float32 [B, T], Graves' ponder cost: the number of steps plus the remainder."""
+        """Graves' ponder cost, float32 [B, T]: the number of steps plus the remainder."""
         return self.steps + self.remainder
 
 
@@ -144,15 +144,15 @@ class AdaptiveComputation(Layer):
         return keras.KerasTensor(inputs.shape[:-1], dtype="float32")
 
     def compute_output_shape(self, input_shape):
-        """Returns [B, T]."""
+        """Returns the shape [B, T] of the halting probabilities."""
         return input_shape[:-1]
 
     def average(self, p, visible):
         """Returns the mean probability over the positions that each position sees, for "global".
 
-        tensor2tensor averages over the whole width of the batch. Here the average leaves out padding, so that a row
-        does not depend on its neighbours, and positions that attention does not see, so that a prediction does not
-        depend on later targets.
+        tensor2tensor averages the probabilities over the whole width of the batch. Here the average leaves out padding,
+        so that a row does not depend on its neighbours, and positions that attention does not see, so that a prediction
+        does not depend on later targets.
 
         Args:
             p: float32 [B, S].

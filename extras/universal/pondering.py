@@ -14,9 +14,9 @@ class PonderSteps(Teller):
     """Computes the number of steps per piece for pairs of a source and its output, with the model's `ponder_steps`.
 
     Args:
-        model: a model with a method `ponder_steps(features)`, such as `t2t_lite.models.UniversalTransformer`, that
-            returns {"inputs": [B, S], "targets": [B, T]}, the number of steps for each position; entry t of "targets"
-            belongs to the prediction of target t.
+        model: a model, such as `t2t_lite.models.UniversalTransformer`, whose method `ponder_steps(features)` returns
+            the number of steps for each position, {"inputs": [B, S], "targets": [B, T]}. Entry t of "targets" belongs
+            to the prediction of target t.
 
     Raises:
         UserError: the model has no method `ponder_steps`.

@@ -105,7 +105,7 @@ class UniversalTransformer(Transformer):
     )
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
-        TransformerModel.__init__(self, vocab_size, target_vocab_size, **options)  # skips Transformer's options
+        TransformerModel.__init__(self, vocab_size, target_vocab_size, **options)  # skips Transformer's constructor
         position = self.config["position"]
         if self.config["add_position_timing_signal"] and POSITIONS[position].embedding is not None:
             raise ValueError(

@@ -222,7 +222,7 @@ class XLNet(EncoderModel):
             seen = (others == 0) | (others < ops.expand_dims(own, 2))
             return seen & ops.expand_dims(mask, 1)
 
-        itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # visible in any order
+        itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # each id sees itself
         masks = [visible(order) | itself, visible(ops.take_along_axis(order, places, axis=1))]
         queries = ops.broadcast_to(
             ops.cast(self.query, self.compute_dtype), (*shape_of(places), self.config["hidden_size"])

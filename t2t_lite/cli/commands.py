@@ -1,4 +1,4 @@
-"""Finds the commands in `bin/` and in the extras, and checks flags against the mode of a command."""
+"""Finds the commands in `bin/` and in the extras, and checks a command's flags against its modes."""
 
 import functools
 import importlib
@@ -12,7 +12,7 @@ from t2t_lite.cli.usr_dirs import explain_import_error, import_of_extra, import_
 from t2t_lite.errors import UserError
 from t2t_lite.process.lazy import module_paths, packages
 
-_BIN = "t2t_lite.bin"  # as a str, since the library must not import commands
+_BIN = "t2t_lite.bin"  # the package's name as a str, since the library must not import commands
 
 
 def _modules():
@@ -60,10 +60,10 @@ def modules():
 
 @functools.cache
 def parts(command):
-    """Imports and returns the modules `in_<command>.py` of extras, which extend a command of the core.
+    """Imports and returns the extras' modules `in_<command>.py`, each of which extends a core command.
 
-    Each module has a function `define_flags(flags)` and a docstring, which --help of the command shows. If its flags
-    select a new mode, the module also has `MODES`, {name: Mode}. A broken module is left out, with a warning.
+    Each module has a function `define_flags(flags)` and a docstring, which --help of the command shows. If the flags of
+    an extra select a new mode, its module also has `MODES`, {name: Mode}. A broken module is left out, with a warning.
     """
     name, modules = f"in_{command.replace('-', '_')}", []
     for package in packages():
@@ -100,7 +100,7 @@ def description(command, docstring):
 
 
 class Mode(typing.NamedTuple):
-    """One of the tasks that a command can do.
+    """A mode of a command, which is one of the tasks that the command can do.
 
     Attributes:
         name: str, what a user types to select the mode, for messages.
@@ -108,9 +108,9 @@ class Mode(typing.NamedTuple):
         needs: names of required flags.
         run: function that performs the task; the command passes the same arguments to all of its modes.
         instead: {name of a flag that the mode does not read: str, advice on what to do instead}.
-        asked: function of the flags that returns whether they select this mode.
+        asked: function of the flags that returns whether the flags select this mode.
         check: function of the flags that raises `UserError` for mistakes that can be found without heavy imports.
-        others: None, or a function that checks the flags when another mode is selected.
+        others: None, or a function that checks the flags if another mode is selected.
         keeps: for a format of t2t-exporter, {name of an answerer class: names of the search settings kept in the
             export}.
     """
@@ -153,7 +153,7 @@ def check_mode(flags, mode, modes):
 
 
 def require(flags, *names):
-    """Raises `UserError` if any of the named flags has no value; the message explains the missing flags."""
+    """Raises `UserError`, which explains the missing flags, if any of the named flags has no value."""
     missing = [f"--{name} ({flags[name].help.rstrip('.')})" for name in names if flags[name].value in (None, "", [])]
     if missing:
         *others, last = missing

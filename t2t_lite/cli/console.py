@@ -13,21 +13,21 @@ import time
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
-_COLUMNS = 80  # width if neither the terminal nor COLUMNS is known
-SECONDS = 10  # between two plain lines of progress
+_COLUMNS = 80  # line width if neither the terminal nor COLUMNS gives one
+SECONDS = 10  # seconds between two plain progress lines
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 # SIGHUP is sent when a terminal is closed, often by both the shell and the system; SIGUSR1 is sent by batch systems
-# before a job's time is over. These signals request a clean stop and never force one. If the parent process ignores
-# them, as nohup does, they are ignored here too.
+# before a job's time is over. These two signals request a clean stop and never force the process to end. If the parent
+# process ignores them, as nohup does, they are ignored here too.
 _ASKING = (signal.SIGHUP, signal.SIGUSR1)
 
 
 def columns():
-    """Returns the most characters that fit into a line, by the terminal on stderr and by COLUMNS."""
+    """Returns the number of characters that fit into a line, according to the terminal on stderr and to COLUMNS."""
     told = [int(os.environ["COLUMNS"])] if os.environ.get("COLUMNS", "").isdecimal() else []
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is not a terminal, or not a file
         told.append(os.get_terminal_size(sys.stderr.fileno()).columns)
-    return min(filter(None, told), default=_COLUMNS) - 1  # a full line would wrap
+    return min(filter(None, told), default=_COLUMNS) - 1  # one less, since a full line would wrap
 
 
 def fit(fields, width, between="  "):
@@ -41,7 +41,7 @@ def fit(fields, width, between="  "):
 
 def move(text=""):
     """Overwrites the terminal's current line with a progress text; call it only if `has_moving_line()`."""
-    with contextlib.suppress(OSError):  # a closed terminal must not prevent saving the work
+    with contextlib.suppress(OSError):  # a closed terminal must not keep a command from saving its work
         print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
 
 
@@ -79,7 +79,7 @@ class Progress:
         self.title, self._unit = title, unit
         self._start = self._shown = time.monotonic()
         self._on_terminal = has_moving_line()
-        self._logged = None  # counts at the last plain line
+        self._logged = None  # the counts that the last plain line showed
 
     def watch(self, items):
         """Yields the items and counts them."""
@@ -90,7 +90,7 @@ class Progress:
                 self._show()
 
     def add(self, count, tokens=0):
-        """Adds finished items, and the tokens in them."""
+        """Adds finished items, and the number of tokens in these items."""
         self.count += count
         self.tokens += tokens
         self._show()
@@ -125,7 +125,7 @@ class Progress:
         return fields
 
     def done(self):
-        """Logs the last line."""
+        """Logs the last line of progress, with the totals."""
         if self._on_terminal:
             move()
         self._log(is_last=True)
@@ -163,7 +163,8 @@ def stop_on_signal(then=lambda: None, at_second=lambda: None):
         if number in _ASKING:
             return
         at_second()
-        # Only now: of two signals that arrive while C++ code runs, Python drops the second if it has no handler.
+        # The handlers are reset only now: of two signals that arrive while C++ code runs, Python drops the second if it
+        # has no handler.
         signal.signal(number, before[number])
         signal.raise_signal(number)
 
@@ -188,7 +189,7 @@ def descriptor():
     """Returns the file descriptor of standard input. Raises `UserError` if stdin is closed."""
     try:
         return sys.stdin.fileno()
-    except (AttributeError, ValueError, io.UnsupportedOperation):  # stdin is None, closed, or an object in memory
+    except (AttributeError, ValueError, io.UnsupportedOperation):  # for a stdin that is None, closed, or in memory
         raise UserError(
             "standard input is closed. Name an input file, or redirect a file or pipe to the command."
         ) from None
@@ -279,7 +280,7 @@ def standard_streams():
 
 @contextlib.contextmanager
 def log_to_stderr(command):
-    """Context manager that shows messages of the logger `t2t_lite`, from level INFO on, on stderr."""
+    """Context manager that shows the log messages of `t2t_lite`, from level INFO on, on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
     level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers

@@ -16,8 +16,8 @@ _MOST_BYTES = 2**20  # maximum size of a --flagfile
 
 
 class Flags:
-    """A set of absl flags that belongs to one call of a command instead of the process. Flags for numbers are declared
-    with a range.
+    """The absl flags of one call of a command, which are separate from the flags of the process. Numeric flags are
+    declared with a range.
 
     Args:
         explain: function of (name of an unknown flag, this object) that returns advice for the error message.
@@ -39,7 +39,7 @@ class Flags:
         self._define(name, default, help, "TEXT", lambda _, text: text)
 
     def DEFINE_path(self, name, default, help):
-        """Declares a flag whose value is a path, in which `~` is expanded. None and "" mean that it is not given."""
+        """Declares a flag whose value is a path, in which `~` is expanded. None and "" mean that no path is given."""
         self._define(name, default, help, "PATH", _path)
 
     def DEFINE_list(self, name, default, help):
@@ -99,7 +99,7 @@ class Flags:
         Args:
             name: name of the flag.
             default: tensor2tensor's.
-            instead: advice on what to do until then, a full sentence.
+            instead: advice on what to do until the flag exists, a full sentence.
         """
         if isinstance(default, bool):
             self.DEFINE_bool(name, default, instead)
@@ -182,7 +182,7 @@ class Flags:
 
 
 class _Flag(absl_flags.Flag):
-    """A flag that may be given more than once only with the same value.
+    """A flag of a command, which may be repeated only with the same value.
 
     Args:
         name, default, help: as for absl's Flag.
@@ -270,7 +270,7 @@ def _words_of_file(path, before):
             )
         before.add(key)
         is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)
-        if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # <(…) has a writer
+        if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # a pipe such as <(…), which has a writer
             raise UserError(f"{where}: is a pipe. Expected a file.")
         with open(path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)

@@ -15,7 +15,7 @@ from t2t_lite.errors import UnknownName, UserError, nearest, shown
 from t2t_lite.process.lazy import extra_of
 from t2t_lite.process.registering_modules import modules_by_name, modules_of
 
-_Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which a decorator returns unchanged
+_Registered = TypeVar("_Registered", bound=Callable)  # type of a class or function, which a decorator returns unchanged
 
 
 def default_name(obj):
@@ -32,7 +32,7 @@ class Registry:
             when needed.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
         one_per_module: bool, whether the names that a module registers are known from its file name or source (see
-            `modules_by_name`). Then only the modules that are used are imported.
+            `modules_by_name`). If True, only the modules of the names that are looked up are imported.
     """
 
     def __init__(self, kind, check=None, one_per_module=False):
@@ -40,7 +40,7 @@ class Registry:
         self._check = check
         self._entries = {}
         self._one_per_module = self._loaded = one_per_module
-        self._broken = {}  # {module of an extra that cannot be imported: why}
+        self._broken = {}  # {module of an extra that cannot be imported: reason}
 
     @functools.cached_property
     def _modules(self):
@@ -61,7 +61,7 @@ class Registry:
         if not callable(obj):
             raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
         if obj.__module__ not in self._modules.get(name, [obj.__module__]):
-            self.get(name)  # which raises an error for a second entry of this name
+            self.get(name)  # raises an error if another module also registers the name
         if name in self._entries and self._entries[name] != obj:
             where = inspect.getsourcefile(inspect.unwrap(self._entries[name]))
             raise UnknownName(f"{self.kind}: {name!r} is already registered in {where}. Choose another name.")
@@ -72,7 +72,7 @@ class Registry:
 
     def _load(self):
         if not self._loaded:
-            self._loaded = True  # before the imports, which call this method
+            self._loaded = True  # set before the imports, which call this method
             for module in modules_of(self.kind):
                 self._import(module)
 
@@ -98,7 +98,7 @@ class Registry:
             self._import(module)
             if module in self._broken:
                 raise UserError(f"{self.kind}: {name}: {self._broken[module]}")
-            self._modules.pop(name, None)  # now that it is registered
+            self._modules.pop(name, None)  # not needed once the name is registered
         return self._entries[name]
 
     def check(self, name):

@@ -19,7 +19,7 @@ PORT = (
     "sed -i -E -e 's/\\btensor2tensor\\.(data_generators|layers|models|utils)\\b/t2t_lite.extras.tensor2tensor/' "
     "-e 's/^import tensorflow as tf$/import tensorflow.compat.v1 as tf/' {folder}/*.py"
 )
-_IMPORTED = {}  # {name of the package: the flag's value}
+_IMPORTED = {}  # {name of the imported package: the flag's value}
 
 
 def import_usr_dir(path: str | None) -> str | None:
@@ -36,7 +36,7 @@ def import_usr_dir(path: str | None) -> str | None:
         UserError: the folder or its `__init__.py` is missing, another module has the folder's name, or the import
             fails.
     """
-    if not path or path.removeprefix("t2t_lite.") == "baselines":  # formerly a user's folder, now an extra
+    if not path or path.removeprefix("t2t_lite.") == "baselines":  # the baselines are now an extra
         return None
     try:
         folder = ((is_package_name(path) and _package_folder(path)) or pathlib.Path(path).expanduser()).resolve()
@@ -51,14 +51,14 @@ def import_usr_dir(path: str | None) -> str | None:
             "an installed package, such as ours.problems."
         )
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
-    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # without importing TensorFlow
+    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # does not import TensorFlow
     names = {of_module.get("__file__"): of_module["__name__"] for of_module in facts}
     if str(folder / "__init__.py") in names:
-        return names[str(folder / "__init__.py")]  # a second name would register everything twice
+        return names[str(folder / "__init__.py")]  # a second import would register all names twice
     sys.path.insert(0, str(folder.parent))
     try:
         module = importlib.import_module(path if is_package_name(path) else folder.name)
-    except BaseException as error:  # including sys.exit(0), after which the command would end silently
+    except BaseException as error:  # any error, even sys.exit(0), after which the command would end silently
         frames = _frames_in(folder, error)
         if isinstance(error, KeyboardInterrupt) and not (frames and (frames[-1].line or "").startswith("raise")):
             raise  # the user pressed Ctrl+C

@@ -25,7 +25,7 @@ from t2t_lite.corpora import encodings
 from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
-_DECOMPRESSORS = {  # 31 means zlib's largest window, with gzip's header and checksum
+_DECOMPRESSORS = {  # 31 is zlib's code for its largest window and for data with gzip's header and checksum
     ".gz": lambda: zlib.decompressobj(31),
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
@@ -43,7 +43,7 @@ def is_archive(path):
 
 
 class Member:
-    """A file inside an archive, which can be opened several times; a source for `plain_text.read_lines` and others.
+    """A file inside an archive, which can be opened several times; `plain_text.read_lines` and others read it.
 
     Args:
         archive: path of the archive, on any file system that `tf.io.gfile` supports.
@@ -73,7 +73,7 @@ class Member:
 
 
 class OpenMember(Member):
-    """The current member in a pass through an archive; it must be read before the next member is requested."""
+    """The current member in a pass through an archive, which must be read before the next member is requested."""
 
     def __init__(self, archive, name, url, file):
         super().__init__(archive, name, url)
@@ -81,7 +81,7 @@ class OpenMember(Member):
 
     @contextlib.contextmanager
     def open(self):
-        """Opens the file (context manager). It can be opened only once."""
+        """Opens the file (context manager). It can be called only once."""
         with _naming_damage(self, self.url), self._file as file, unpacked_if_packed(file, self.name) as plain:
             yield plain
 
@@ -103,13 +103,13 @@ def member_names(archive, url=""):
 
 
 def unpacked_if_packed(file, name):
-    """Returns a buffered file that is decompressed if its first bytes or the extension of its name call for it."""
+    """Returns a buffered file, decompressed if its first bytes or its extension show that it is compressed."""
     ending = encodings.packing(file.peek(16)) or os.path.splitext(name)[1].lower()
     return unpacked(file, ending, name) if ending in files.PACKERS else file
 
 
 def unpacked(file, ending, name="data"):
-    """Returns a buffered file that decompresses a binary file; `ending`, a key of `files.PACKERS`, is its compression.
+    """Returns a buffered file that decompresses a file compressed as `ending`, a key of `files.PACKERS`.
 
     Reading raises `EOFError` if the compressed data are truncated, and `zlib.error`, `lzma.LZMAError` or `OSError` if
     they are damaged.
@@ -153,7 +153,7 @@ class _Unpacker(io.RawIOBase):
         """Returns the next block, or None at the end. The file may consist of several concatenated compressed files."""
         packed = self._packed
         while self._decompressor.eof:
-            packed = packed.lstrip(b"\0")  # skips padding with zeros, which tapes have
+            packed = packed.lstrip(b"\0")  # skips the zeros with which tapes pad files
             if packed:
                 self._decompressor = self._make_decompressor()
             elif not (packed := self._file.read(_BLOCK // 4)):
@@ -162,7 +162,7 @@ class _Unpacker(io.RawIOBase):
         holds_some = not getattr(self._decompressor, "needs_input", True)
         if not (packed or holds_some):
             packed = self._file.read(_BLOCK // 4)
-        # the output is limited, because a small file may decompress to more than fits into memory
+        # the block size is limited, because a small file may decompress to more data than fit into memory
         plain = self._decompressor.decompress(packed, _BLOCK)
         if not (packed or holds_some or plain or self._decompressor.eof):
             raise EOFError("it ends too early")
@@ -176,7 +176,7 @@ class _Unpacker(io.RawIOBase):
         super().close()
 
     def __del__(self):
-        pass  # see `_Reader`; a pool ends its thread when it is garbage-collected
+        pass  # does not close the file, see `_Reader`; the pool ends its thread when it is garbage-collected
 
 
 def _walk(archive, pattern, url, matches=operator.eq):
@@ -213,7 +213,7 @@ def _walk_tar(archive):
         plain = _Tail(file)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK) as tar:
             for member in tar:
-                # A separate buffer, because the buffer of tarfile reads only 8 KiB at a time.
+                # A separate buffer is used, because tarfile's own buffer reads only 8 KiB at a time.
                 yield (
                     member.name,
                     member.isfile(),
@@ -226,7 +226,7 @@ def _walk_tar(archive):
 
 
 class _Tail:
-    """Forwards reads and keeps the last bytes that were read."""
+    """Wraps a file for reading and remembers the last bytes that were read."""
 
     def __init__(self, file):
         self._file, self.tail = file, b""
@@ -252,7 +252,7 @@ def _again(url):
 
 @contextlib.contextmanager
 def _naming_damage(source, url):
-    """Context that turns the errors of damaged archives into `UserError`s."""
+    """Context manager that turns Python's errors about damaged archives into `UserError`s."""
     try:
         yield
     except (*_DAMAGE, OSError, RuntimeError) as error:

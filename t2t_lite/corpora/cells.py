@@ -22,11 +22,11 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def read_cells(path, layout, on_bad_line=None):
-    """Yields (number of the row's last line, separator, list of str) for every row of CSV that is not blank.
+    """Yields (number of the row's last line, separator, list of the cells) for every nonblank row of a CSV file.
 
-    The separator is taken from the layout, from a first line such as `sep=;`, which Excel also reads, or from the first
-    lines (see `_find_separator`). A quoted cell may contain separators, line ends and doubled quotes. If tabs separate
-    the cells, quotes are text.
+    The separator comes from the layout or from a first line such as `sep=;` (which Excel reads, too). Otherwise
+    it is detected in the first lines, see `_find_separator`. A quoted cell may contain separators, line ends and
+    doubled quotes. If tabs separate the cells, quotation marks are ordinary characters.
 
     Args:
         path: see `plain_text.read_lines`.
@@ -56,7 +56,7 @@ def read_cells(path, layout, on_bad_line=None):
 
 
 def _first_lines(lines):
-    """Returns (list of the first lines, including blank lines; whether more lines may follow)."""
+    """Returns (list of a file's first lines, including blank lines; whether the file may have more lines)."""
     head, count, size = [], 0, 0
     for line in lines:
         head.append(line)
@@ -68,8 +68,8 @@ def _first_lines(lines):
 
 
 def _rows(lines, separator):
-    """Yields (first line, last line, list of str) for each row; a `csv.Error` replaces the list if it is unreadable."""
-    # Misplaced quotes are errors, except that quotes are text if tabs separate cells. A CR alone does not end a line.
+    """Yields (first line, last line, cells) for each row: a list of str, or a `csv.Error` if the row is unreadable."""
+    # A misplaced quotation mark is an error unless tabs separate the cells. A CR alone does not end a line.
     options = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
     rows = csv.reader((line.replace("\r", " ") + "\n" for line in lines), delimiter=separator, **options)
     while True:
@@ -86,8 +86,8 @@ def _rows(lines, separator):
 def _find_separator(path, lines, is_cut, layout):
     """Returns the only separator that splits all of a file's first lines into the expected columns.
 
-    If no separator does, returns the separator that fits most lines, or else the only separator that occurs, or else a
-    comma. The first line that does not fit will then be reported as an error.
+    If no separator splits all lines so, returns the separator that fits most lines, or else the only separator that
+    occurs, or else a comma. The caller then reports the first line that the separator does not fit.
 
     Args:
         path: the file, for errors.
@@ -96,7 +96,7 @@ def _find_separator(path, lines, is_cut, layout):
         layout: `tables.Layout`.
 
     Raises:
-        UserError: several separators fit.
+        UserError: several separators fit all of the first lines.
     """
     samples = {name: _sample(lines, separator, is_cut) for name, separator in SEPARATORS.items()}
     shares = {name: layout.share_of_fitting(rows) for name, rows in samples.items()}
@@ -117,7 +117,7 @@ def _find_separator(path, lines, is_cut, layout):
 
 
 def _sample(lines, separator, is_cut):
-    """Returns the rows in the first lines, each a list of str; an unreadable row is []."""
+    """Returns the rows in a file's first lines, each a list of cells; an unreadable row is []."""
     sample = []
     for _, last, cells in _rows(lines, separator):
         if isinstance(cells, csv.Error):
@@ -130,7 +130,7 @@ def _sample(lines, separator, is_cut):
 
 
 def read_fields(path, fields, on_bad_line=None):
-    """Yields (list of field values, place for messages) for every nonblank line of JSON.
+    """Yields (list of field values, "<path>, line <number>" for messages) for every nonblank line of a JSON lines file.
 
     Args:
         path: see `plain_text.read_lines`.
@@ -157,7 +157,7 @@ def read_fields(path, fields, on_bad_line=None):
 
 
 def _text(row, field, where):
-    """Returns the text of a field. Raises `UserError` if the field is missing or is not a text or a number."""
+    """Returns the value of a JSON field as text. Raises `UserError` if it is missing or is not a string or number."""
     value, names = row, [field] if field in row else field.split(".")
     for name in names:
         if not isinstance(value, dict) or name not in value:

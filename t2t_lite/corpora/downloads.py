@@ -1,7 +1,7 @@
 """Finds a problem's corpora in `tmp_dir` or in a prepared tensorflow-datasets set, or downloads them.
 
-tensorflow-datasets downloads. An archive is stored in `tmp_dir` under its published name. A copy that the user has put
-there is used as well: existing files are never downloaded again.
+tensorflow-datasets downloads. An archive is stored in `tmp_dir` under its published name. If the user has already put a
+copy of the archive there, this copy is used: existing files are never downloaded again.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ def provide(sources, tmp_dir, checksums=None):
     """Downloads the files of a `source_data_files` list that are missing in `tmp_dir`, and checks all archives.
 
     An archive is checked against the SHA-256 in `<archive>.sha256`, which is written after a download, or else against
-    the SHA-256 in `checksums`. If the size of a user's archive differs from the published one, this is only logged,
-    since the archive may have been repacked or shortened on purpose.
+    the SHA-256 in `checksums`. If the size of a user's archive differs from the published size, a warning is logged,
+    but no error is raised, since the user may have repacked or shortened the archive on purpose.
 
     Args:
         sources: [[url, members], …].
@@ -58,8 +58,8 @@ def provide(sources, tmp_dir, checksums=None):
 def find_prepared(name, splits, tmp_dir):
     """Returns the folder of a prepared tensorflow-datasets set, or None; never downloads or prepares a set.
 
-    Searches the data folder of tensorflow-datasets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then `tmp_dir`, and
-    prefers the newest version.
+    The set is searched in the data folder of tensorflow-datasets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then in
+    `tmp_dir`. The newest version is preferred.
 
     Args:
         name: name of the set, such as "wmt14_translate/de-en".
@@ -76,12 +76,12 @@ def find_prepared(name, splits, tmp_dir):
 
 
 def version_order(folder):
-    """Returns the version of a set's folder as a sort key, such as [1, 10, 0]."""
+    """Returns the version number in the name of a set's folder as a sort key, such as [1, 10, 0]."""
     return [int(part) if part.isdigit() else -1 for part in os.path.basename(folder).split(".")]
 
 
 def prepared_builder(folder):
-    """Returns the builder of a prepared set. Raises `UserError` if the set is damaged."""
+    """Returns the tensorflow-datasets builder of a prepared set. Raises `UserError` if the set is damaged."""
     import tensorflow_datasets as tfds
 
     # Not `tfds.builder(name)`, which accesses the network for sets that are not on disk.
@@ -91,12 +91,12 @@ def prepared_builder(folder):
 
 @contextlib.contextmanager
 def _naming_prepared(folder):
-    """Context that turns any error that tensorflow-datasets raises about a folder into a `UserError`."""
+    """Context manager that turns any error that tensorflow-datasets raises about a folder into a `UserError`."""
     try:
         yield
     except (UserError, MemoryError):
         raise
-    except Exception as error:  # readers of JSON, protocol buffers, records and paths raise many classes
+    except Exception as error:  # parsing JSON, protocol buffers and records raises many classes
         raise UserError(f"{folder}: damaged ({first_line(error)}). Delete the folder and prepare it again.") from error
 
 
@@ -186,7 +186,7 @@ def _download(url, tmp_dir, expected):
             files.write_bytes(path + ".sha256", f"{sha256}  {name}\n".encode())
         rename(fetched, path)
     finally:
-        with contextlib.suppress(Exception):  # Python's or TensorFlow's error
+        with contextlib.suppress(Exception):  # removal may raise Python's or TensorFlow's error
             files.remove(folder)
 
 
@@ -194,11 +194,11 @@ def _fetch(url, folder):
     """Downloads a URL with tensorflow-datasets; returns the path of the file in `folder`."""
     import tensorflow_datasets as tfds
 
-    tfds.disable_progress_bar()  # progress messages of this module replace the bar
+    tfds.disable_progress_bar()  # replaced by this module's progress messages
     try:
         host = urllib.parse.urlsplit(url).hostname
         if host and not urllib.request.getproxies():
-            # Without a network, this call fails immediately, while a download would be retried for minutes.
+            # Without a network, this look-up fails immediately, while a download would be retried for minutes.
             socket.getaddrinfo(host, None)
         return os.fspath(tfds.download.DownloadManager(download_dir=folder).download(url))
     except Exception as error:  # the errors of HTTP, FTP and other transports have no common class
@@ -218,7 +218,7 @@ def _showing_growth(name, folder, expected):
     is_over = threading.Event()
 
     def show():
-        with contextlib.suppress(Exception):  # ignores errors, because files may be moved meanwhile
+        with contextlib.suppress(Exception):  # files may be moved while they are counted
             sizes = (status(os.path.join(where, file)).size for where, _, names in walk(folder) for file in names)
             progress.add(round(sum(sizes) / _MEGABYTE) - progress.count)
 

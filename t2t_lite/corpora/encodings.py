@@ -34,12 +34,13 @@ _MARKS = (  # byte order marks; the mark of UTF-32 begins with the mark of UTF-1
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _WIDE = ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
-_NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # categories of characters that do not occur in text, apart from white space
+_NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # Unicode categories that do not occur in text, apart from white space
 _LINES_COUNTED = 10_000
-_BAD_PER_VALID = 20  # a line in another encoding is seldom valid UTF-8 by chance
-_REPLACEMENT = "\ufffd"  # replaces bytes that a program could not read
-# Other encodings in which whole texts are misread, and the least number of sequences that counts. In most of these
-# encodings, two letters may be adjacent by chance, as in `—École`; the DOS encodings have box-drawing characters.
+_BAD_PER_VALID = 20  # non-ASCII lines in another encoding are seldom valid UTF-8 by chance
+_REPLACEMENT = "\ufffd"  # U+FFFD, which programs write in place of bytes that they cannot decode
+# Encodings in which a whole UTF-8 text may have been misread, each with the least number of non-ASCII characters that
+# proves it. The number is 2 if correct text may contain one misread character by chance, as in `—École`. It is 1 for
+# cp437 and cp850, in which misread characters contain box-drawing characters.
 _OTHERS = {"cp1250": 2, "cp1251": 2, "cp1253": 2, "cp1254": 2, "mac_roman": 2, "cp437": 1, "cp850": 1, "cp866": 2}
 _PAIR = re.compile(r"[^\x00-\x7f]{2}")
 _ALONE = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f](?![^\x00-\x7f])")
@@ -57,15 +58,15 @@ def check_head(name, head, has_lines=True):
     """Raises `UserError` if the first bytes of a file show that it is not UTF-8 text with line ends.
 
     This refuses archives and other compressed data, UTF-16 and UTF-32 with or without a byte order mark, and lines that
-    end in CR alone. Some of these would pass as UTF-8. For example, Latin or Cyrillic letters in UTF-16 are valid UTF-8
-    with a NUL or another control character next to each letter.
+    end in CR alone. A UTF-8 decoder alone would accept some of these files. For example, Latin or Cyrillic letters in
+    UTF-16 are valid UTF-8 with a NUL or another control character next to each letter.
 
     Args:
         name: name of the source, for messages.
-        head: the first bytes, about `HEAD`.
-        has_lines: bool, whether the text consists of lines.
+        head: the first bytes of the file, about `HEAD` bytes.
+        has_lines: bool, whether to refuse a text whose lines end in CR alone.
     """
-    if ending := packing(head):  # compressed data from a pipe, or data compressed twice
+    if ending := packing(head):  # the data come from a pipe or were compressed twice
         raise UserError(
             f"{name}: this is {PACKERS[ending]} data. Expected UTF-8 text. Unpack it: {PACKERS[ending]} -dc."
         )
@@ -86,16 +87,16 @@ def check_head(name, head, has_lines=True):
 
 
 def not_utf8(name, number, error, begin=0):
-    """Returns the message about a line that is not UTF-8; `error` is about its bytes from position `begin` on."""
+    """Returns the message about a line that is not UTF-8; `error` is the decoder's, for its bytes from `begin` on."""
     at = error.start
     return f"{name}, line {number}: byte 0x{error.object[at]:02x} at position {begin + at} is not UTF-8."
 
 
 def advice(valid, following):
-    """Returns advice for a text after its first line that is not UTF-8.
+    """Returns advice on how to repair a text, given the lines around its first line that is not UTF-8.
 
-    The lines that are not ASCII show whether the text has another encoding or is UTF-8 with a few damaged lines. In the
-    second case, a conversion would damage all the good lines.
+    The lines that are not ASCII show whether the text has another encoding or is UTF-8 with a few damaged lines. If
+    only a few lines are damaged, converting the file would damage all the valid lines.
 
     Args:
         valid: int, number of preceding lines that are UTF-8 but not ASCII.
@@ -118,7 +119,7 @@ def wide_encoding(head):
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
-    if b"\0" not in head:  # in UTF-16, every line end and space has a NUL
+    if b"\0" not in head:  # in UTF-16, one of the two bytes of a line end or space is NUL
         return ""
     texts = {encoding: _text_in(head[:HEAD], encoding) for encoding in _WIDE}
     texts = {encoding: text for encoding, text in texts.items() if text}
@@ -127,8 +128,8 @@ def wide_encoding(head):
 
 
 def _text_in(head, encoding):
-    """Decodes UTF-16 or UTF-32 bytes without a byte order mark; returns "" if they are in another encoding."""
-    # UTF-8 text with a few NULs is also valid UTF-16, but then contains no white space.
+    """Decodes bytes in UTF-16 or UTF-32 without a byte order mark; returns "" if the bytes are not in this encoding."""
+    # UTF-8 text with a few NULs is also valid UTF-16, but decoded as UTF-16 it contains no white space.
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character in `head` may be cut off
     except UnicodeDecodeError:
@@ -154,8 +155,9 @@ _SEQUENCE = re.compile(f"{_among(0xC2, 0xDF)}{_NEXT}|{_among(0xE0, 0xEF)}{_NEXT}
 def is_mojibake(text):
     """Returns whether a text is partly or wholly mojibake, or contains U+FFFD in place of unreadable bytes.
 
-    Correct text may contain such sequences by chance, as in `CAFÉ™`, `«IRMÃ»` and `è…”`. So a sequence counts only if
-    the character that it encodes fits its neighbours.
+    Mojibake is found as characters that can be read as the UTF-8 bytes of another character. Correct text may contain
+    such sequences by chance, as in `CAFÉ™`, `«IRMÃ»` and `è…”`. So a sequence counts only if the other character fits
+    its neighbours.
     """
     if text.isascii():
         return False
@@ -178,18 +180,18 @@ def _has_sequences(text):
         left, right = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         if not (character.isprintable() or character in "\u00a0\u00ad\ufeff\ufffd"):
             continue
-        # the sequence is a capital letter followed by punctuation, as in correct text
+        # after a capital letter, the sequence is probably the last letter of a word and punctuation, as in `CAFÉ™`
         if left.isupper() and not right.isalpha():
             continue
         if not character.isalpha() or script_of(character) in ("LATIN", ""):
             return True
         is_glued = (left.isascii() and left.isalpha()) or (right.isascii() and right.isalpha())
         foreign += not is_glued
-    return foreign > 1  # a single sequence may occur by chance
+    return foreign > 1  # a single misread character may be a coincidence
 
 
 def _is_read_as(text, encoding, fewest):
-    """Returns whether a whole text is UTF-8 that was misread in an encoding, with at least `fewest` such characters."""
+    """Returns whether a whole text is UTF-8 misread in an encoding, with at least `fewest` non-ASCII characters."""
     try:
         original = text.encode(encoding).decode("utf-8")
     except UnicodeError:

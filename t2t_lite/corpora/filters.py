@@ -18,12 +18,12 @@ from t2t_lite.files.hashes import SeenHashes, hash64
 _LARGEST = 10**9
 _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
 ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibake", "duplicate")  # cheapest first
-# Correct translations of short sentences can differ in length: "Hi." is "Grüß Gott!". Among the 156,611 English-German
-# pairs of Tatoeba, 19 exceed a ratio of 3, and nearly all of these are correct; 17 exceed it by at most this many
-# characters.
+# Number of characters by which a pair may exceed the length ratio, because correct translations of short sentences can
+# differ in length: "Hi." is "Grüß Gott!". Among the 156,611 English-German pairs of Tatoeba, 19 exceed a ratio of 3,
+# and nearly all of these are correct. An excess of this size allows 17 of these pairs.
 _ALLOWANCE = 10
 _IGNORED, _ALL_HASHES = re.compile(r"[\W_]+"), 2**64
-_BLOCK = 2**14  # number of pairs whose hashes are looked up together
+_BLOCK = 2**14  # number of pairs whose hashes are looked up in one call
 
 
 def parse_filters(words):
@@ -64,7 +64,7 @@ def _number(flag, name, text):
 
 
 class PairFilter:
-    """Removes sentence pairs and counts each removed pair under the first filter in `ORDER` that rejects it.
+    """Removes sentence pairs that a filter rejects, and counts each of them under the first such filter in `ORDER`.
 
     * empty: a side is empty or contains only spaces. Always on.
     * too_long: either side has more characters than the threshold (1000).
@@ -87,7 +87,7 @@ class PairFilter:
 
     def __init__(self, thresholds, languages, removed):
         self._tests = [(name, test) for name, test in _tests(thresholds, languages) if test]
-        removed.update(dict.fromkeys(thresholds, 0))  # so that filters that remove nothing are reported as well
+        removed.update(dict.fromkeys(thresholds, 0))  # filters that remove nothing are also reported
         self._seen = SeenHashes() if thresholds.get("duplicate") else None
         self._removed = removed
 
@@ -117,12 +117,12 @@ class PairFilter:
 
 
 def pair_hash(pair, purpose=""):
-    """Returns the `hash64` of both sides together."""
+    """Returns one 64-bit hash of both sides of a sentence pair."""
     return hash64(f"{pair['inputs']}\n{pair['targets']}", purpose)
 
 
 def _tests(thresholds, languages):
-    """Yields (name, function of (inputs, targets) that returns whether to remove the pair; None if it is off)."""
+    """Yields (name of a filter, function of (inputs, targets) that returns whether to remove the pair; None if off)."""
     longest, ratio = thresholds.get("too_long"), thresholds.get("length_ratio")
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
     yield "too_long", longest and (lambda inputs, targets: len(inputs) > longest or len(targets) > longest)
@@ -140,7 +140,7 @@ def _is_unequal(length, other_length, ratio):
 
 
 class _Votes(dict):
-    """Maps letters of the scripts to 1, other letters to -1, the rest to 0; `harmless` are characters with 0 or 1."""
+    """Maps letters of the given scripts to 1, other letters to -1, the rest to 0. `harmless` lists 0 and 1."""
 
     def __init__(self, names):
         super().__init__()
@@ -156,24 +156,25 @@ class _Votes(dict):
 
     def are_wrong(self, text):
         """Returns whether fewer than half of a text's letters belong to the given scripts."""
-        # Usually all characters are harmless, and testing this is ten times as fast as the sum.
+        # Usually no character has the value -1. Testing for this is ten times as fast as summing the values.
         return not self.harmless.issuperset(text) and sum(map(self.__getitem__, text)) < 0
 
 
 def is_held_out(pair, bound, seed):
     """Returns whether a pair {"inputs", "targets"} is held out from training: the hash of its inputs is below a bound.
 
-    So all translations of a sentence stay together, and neither repeated pairs nor the order of the files affects the
-    result.
+    So all translations of a sentence are held out together, and neither repeated pairs nor the order of the files
+    affects the selection.
     """
     return _group(pair, seed) < bound
 
 
 def find_bound(pairs, count, seed):
-    """Returns (bound, number of distinct pairs below it) that holds out about `count` pairs, at most a tenth.
+    """Returns (bound for the hashes, number of distinct pairs below it) to hold out about `count` pairs.
 
-    All pairs of a sentence stay together, so the number is as close to `count` as whole sentences allow. At least one
-    sentence is held out. The required memory is proportional to `count`.
+    All translations of a sentence are held out together, so the number of pairs can differ slightly from `count`.
+    It is at most a tenth of all pairs, but at least one sentence is held out. The required memory is proportional to
+    `count`.
 
     Args:
         pairs: iterable of {"inputs", "targets"}.
@@ -191,7 +192,7 @@ def find_bound(pairs, count, seed):
         size -= len(groups[group])
         groups[group].add(pair_hash(pair))
         size += len(groups[group])
-        # enough sentences to know whether `count` is at most a tenth
+        # keeps enough sentences to determine whether a tenth of all pairs is less than `count`
         while size - len(groups[-largest[0]]) >= 10 * count:
             bound = -heapq.heappop(largest)
             size -= len(groups.pop(bound))
@@ -204,6 +205,6 @@ def find_bound(pairs, count, seed):
 
 
 def _group(pair, seed):
-    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces (unless they are all there is)."""
+    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces (unless nothing else is left)."""
     inputs = pair["inputs"]
     return hash64(_IGNORED.sub("", inputs.casefold()) or inputs, f"held out {seed}")

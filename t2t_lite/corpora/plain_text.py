@@ -23,8 +23,8 @@ from t2t_lite.files.file_errors import translated
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
 _AT_END = object()
-_PART = 2**16  # number of bytes of a long line that are read at a time
-# largest line in bytes, since a line is held in memory and a small archive can contain a huge line
+_PART = 2**16  # number of bytes of a line that are read at a time
+# maximum length of a line in bytes, since a small archive can contain a line that does not fit into memory
 LONGEST_LINE = 2**24
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5
@@ -39,7 +39,8 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
         errors: "strict", or "replace" to replace bytes that are not UTF-8 with U+FFFD without a message.
-        has_lines: bool, whether LF must divide the text into lines; False if something else may divide it, such as CR.
+        has_lines: bool, whether to refuse a text whose lines end in CR alone; False if another delimiter may divide
+            the text, such as CR.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
@@ -65,12 +66,12 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
 
 
 def read_text(path, on_bad_line=None, errors="strict"):
-    """Yields the lines of a file with their line ends (CR LF becomes LF); very long lines are yielded in parts.
+    """Yields the lines of a file with their line ends (CR LF becomes LF), and very long lines in parts.
 
     Args:
         path: see `read_lines`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8. Such a line is
-            skipped; a very long line is skipped from its first bad part on.
+            skipped, except for the parts of a very long line before the first invalid byte's part.
         errors: see `read_lines`.
 
     Raises:
@@ -83,9 +84,9 @@ def read_text(path, on_bad_line=None, errors="strict"):
         encodings.check_head(path, file.peek(encodings.HEAD))
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
             part = carriage_return + raw
-            carriage_return = b"\r" if raw.endswith(b"\r") else b""  # the LF may be in the next part
+            carriage_return = b"\r" if raw.endswith(b"\r") else b""  # an LF after this CR may be in the next part
             part = part.removesuffix(carriage_return)
-            # position of the decoded bytes, including those of an incomplete character
+            # offset of the bytes to decode, which include an incomplete character from the previous part
             first = begin - len(decoder.getstate()[0])
             line = ""
             try:
@@ -109,21 +110,21 @@ def read_text(path, on_bad_line=None, errors="strict"):
 
 
 def _answer_bad_line(on_bad_line, message, bad, valid, file):
-    """Reports a line that is not UTF-8, with `encodings.advice` for the first; raises if `on_bad_line` is None."""
+    """Reports a line that is not UTF-8, with advice for the first such line; raises if `on_bad_line` is None."""
     if not bad:
-        following = file.peek(1).split(b"\n")[:-1]  # the last line in the buffer may be cut off
+        following = file.peek(1).split(b"\n")[:-1]  # the last line in the buffer may be incomplete
         message = f"{message} {encodings.advice(valid, following)}"
     report(message, on_bad_line)
 
 
 def too_long(name, number):
-    """Returns the error for a line of more than `LONGEST_LINE` bytes; `number` is its number, and `name` its file."""
+    """Returns the error for a line of more than `LONGEST_LINE` bytes; `number` is the line's number."""
     return UserError(f"{name}, line {number}: more than {LONGEST_LINE:,} bytes. Expected one sentence per line.")
 
 
 def clean(line):
     """Replaces control characters and line separators in a line with spaces, and strips surrounding spaces."""
-    # Most lines are printable, and this test is ten times as fast as the replacement.
+    # Most lines contain only printable characters. This test is ten times as fast as the replacement.
     return line.strip() if line.isprintable() else CONTROL.sub(" ", line).strip()
 
 
@@ -167,16 +168,16 @@ def kind(source):
 
 
 def open_binary(source):
-    """Returns a buffered binary file, a context manager, that decompresses a source.
+    """Opens a path or archive member as a buffered binary file (a context manager), decompressed if necessary.
 
-    The compression is detected by the first bytes, whatever the name.
+    The compression is detected by the first bytes, regardless of the name.
     """
     return archives.unpacked_if_packed(files.open_stream(source), source) if isinstance(source, str) else source.open()
 
 
 @contextlib.contextmanager
 def naming_errors(path):
-    """Context that turns errors while reading a file into `UserError`s that name the file."""
+    """Context manager that turns errors while reading a file into `UserError`s that name the file."""
     try:
         with translated(str(path)):
             yield
@@ -190,22 +191,23 @@ def naming_errors(path):
 
 
 def as_field(text):
-    """Makes an output safe for a field of a line: control characters and line separators become spaces.
+    """Makes a model's output safe as one field of a line: control characters and line separators become spaces.
 
-    A byte piece of the vocabulary may be a tab or a line end, and some programs treat U+2028 and similar as line ends.
+    A byte piece of the vocabulary may be a tab or a line end, and some programs treat characters such as U+2028 as line
+    ends.
     """
     return CONTROL.sub(" ", text)
 
 
 def report(message, on_bad_line):
-    """Calls a reader's `on_bad_line`; raises `UserError` if it is None."""
+    """Passes a message to a reader's `on_bad_line`; raises it as a `UserError` if the callback is None."""
     if on_bad_line is None:
         raise UserError(message) from None
     on_bad_line(message)
 
 
 class FewWarnings:
-    """Logs the first few of many warnings, each only once although files are read more than once.
+    """Logs the first few of many warnings, each only once, even if a file is read several times.
 
     Args:
         last: str, the final warning, which says that further warnings are not shown.

@@ -8,11 +8,11 @@ import tempfile
 
 import numpy as np
 
-_BLOCK = 2**13  # number of pairs whose places are sampled together
+_BLOCK = 2**13  # number of pairs for which random numbers are sampled together
 
 
 class Reservoir:
-    """Samples uniformly from a stream of unknown length (Vitter 1985, algorithm R) without holding text in memory.
+    """A uniform sample of a stream of unknown length (Vitter 1985, algorithm R), without holding text in memory.
 
     Sampled pairs are appended to a temporary file in the system's folder (`TMPDIR`); only their offsets are kept in
     memory, 8 bytes per pair. Pairs that are replaced later remain in the file: to sample k of n pairs,
@@ -49,10 +49,7 @@ class Reservoir:
         return len(self._offsets)
 
     def fill(self, pairs):
-        """Samples from tuples of str, all of the same length.
-
-        Raises `OSError` with the folder's name if the disk is full.
-        """
+        """Samples from tuples of str, all of the same length. Raises `OSError` if the folder's disk is full."""
         end, pairs = self._file.seek(0, 2), iter(pairs)
         while block := list(itertools.islice(pairs, _BLOCK)):
             for pair, place in zip(block, self._places(len(block)), strict=True):
@@ -63,18 +60,18 @@ class Reservoir:
                 else:
                     self._offsets.append(end)
                 texts = [text.encode() for text in pair]
-                self._lengths = struct.Struct(f"<{len(texts)}I")  # packs the number of bytes of each text
+                self._lengths = struct.Struct(f"<{len(texts)}I")  # packs the lengths in bytes of the texts in a tuple
                 end += self._append(b"".join([self._lengths.pack(*map(len, texts)), *texts]))
 
     def _append(self, data):
         try:
             return self._file.write(data)
-        except OSError as error:  # the disk is full
+        except OSError as error:  # the disk with the temporary file is full
             error.filename = tempfile.gettempdir()
             raise
 
     def _places(self, count):
-        """Returns the place in the sample for each of the next `count` pairs, or None if the pair is not sampled."""
+        """Returns, for each of the next `count` pairs, its index in the sample, or None if the pair is not sampled."""
         numbers = np.arange(self.seen, self.seen + count)
         self.seen += count
         if self._most is None:

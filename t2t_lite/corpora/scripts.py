@@ -9,9 +9,9 @@ import unicodedata
 
 from t2t_lite.errors import UserError
 
-# ISO 639 language codes: all two-letter codes, and frequent three-letter codes, even if a two-letter code exists (jpn,
-# zho, chi). cn, jp and jap are not ISO codes, but files and models use them. If a language has several scripts, any of
-# them is accepted.
+# {script: ISO 639 codes of the languages written in it}: all two-letter codes, and frequent three-letter codes, even if
+# a two-letter code exists (jpn, zho, chi). The codes cn, jp and jap are not in ISO 639, but files and models use them.
+# If a language has several scripts, text in any of these scripts is accepted.
 _LANGUAGES = {
     "LATIN": """
         aa af ak an ast ay bar bi bm br ca ceb ch co cs csb cy da de dsb ee en eo es et eu ff fi fil fj fo fr fur fy ga
@@ -32,7 +32,7 @@ _LANGUAGES = {
     "LATIN CYRILLIC": "az bs crh kk sr tk tt uz", "LATIN ARABIC": "ha ku ms", "LATIN CANADIAN": "cr iu oj",
     "LATIN TIFINAGH": "ber shi", "CYRILLIC MONGOLIAN": "mn", "ARABIC DEVANAGARI": "ks sd", "GURMUKHI ARABIC": "pa",
 }  # fmt: skip
-# ISO 15924 codes, as in sr-Latn.
+# ISO 15924 codes of scripts, as in the language code sr-Latn.
 _SUBTAGS = {
     "latn": "LATIN", "cyrl": "CYRILLIC", "arab": "ARABIC", "deva": "DEVANAGARI", "hebr": "HEBREW", "grek": "GREEK",
     "armn": "ARMENIAN", "geor": "GEORGIAN", "ethi": "ETHIOPIC", "beng": "BENGALI", "tibt": "TIBETAN", "thaa": "THAANA",
@@ -44,15 +44,16 @@ _SUBTAGS = {
 }  # fmt: skip
 # Scripts without spaces between words. Korean (Hangul with some Han characters) has spaces.
 _WITHOUT_SPACES = {"CJK", "BOPOMOFO", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
-# A character of these scripts, including their punctuation and digits.
+# Matches a character of the scripts without spaces, including their punctuation and digits.
 WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3000-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u9fff"
     "\uaa60-\uaa7f\uf900-\ufaff\uff00-\uff9f\U00020000-\U0003ffff]"
 )
-_SAMPLE = 1000  # number of lines by which a text is judged
-_LONG = 40  # number of characters; a line of this length has several words in any language
+_SAMPLE = 1000  # number of lines of a text that are examined for spaces
+_LONG = 40  # number of characters; a longer line has several words in any language
 _WIDTHS = {"FULLWIDTH", "HALFWIDTH"}
-# First words of Unicode names that do not name a script, or that belong to letters used in any text: ª º µ Ω ℝ ⁿ ʼ.
+# Words that begin the Unicode names of letters, but do not name a script. Any text may use these letters, such as ª µ Ω
+# ℝ ⁿ ʼ.
 _ANYWHERE = {
     "FEMININE", "MASCULINE", "MICRO", "OHM", "KELVIN", "ANGSTROM", "EULER", "DOUBLE-STRUCK", "BLACK-LETTER", "SCRIPT",
     "INFORMATION", "MATHEMATICAL", "SUPERSCRIPT", "SUBSCRIPT", "MODIFIER", "ARABIC-INDIC", "ALEF", "BET", "GIMEL",
@@ -66,7 +67,7 @@ def scripts_of(language):
         language: a code such as "de" or "zh_TW". A script in the code (ISO 15924), as in "sr-Latn", takes precedence.
 
     Raises:
-        UserError: the language is not in the table.
+        UserError: the language is unknown.
     """
     scripts = _known_scripts(language)
     if not scripts:
@@ -96,8 +97,8 @@ def scripts_without_spaces(language):
 def lacks_spaces(lines):
     """Returns whether lines contain so few spaces that each line would be taken for one word.
 
-    In languages with spaces, every 4th to 12th character is a space. Short lines, such as the words of a list, are
-    judged only if they are in a script without spaces.
+    In languages with spaces between words, every 4th to 12th character is a space. Short lines, such as the words of a
+    list, are judged only if they are in a script without spaces.
 
     Args:
         lines: list of str, tokenized or not; only the first thousand are examined.
@@ -133,7 +134,7 @@ def _known_scripts(language):
 
 
 def subtags(language):
-    """Splits a language code into lower-case parts, a list of str, with the language itself first."""
+    """Splits a language code such as "zh_TW" into a list of lower-case parts, with the language first."""
     return language.replace("_", "-").lower().split("-")
 
 

@@ -7,24 +7,25 @@ from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
 from t2t_lite.errors import UserError, shown
 from t2t_lite.settings.ranges import SPLIT_SENTENCES
 
-# A sentence ends with end punctuation, then quotes or brackets, then spaces; in scripts without spaces, a full stop is
-# enough. The pattern matches possessively and only at the start of a run of full stops, so that each character is read
-# once.
+# The end of a sentence: end punctuation, then quotes or brackets, then spaces. In scripts without spaces, a full stop
+# is enough. The pattern matches possessively and only at the start of a run of full stops, so that each character is
+# read once.
 _SENTENCE = re.compile(
     r"""(?<![.?!…؟۔])[.?!…؟۔]++["'”“’‘»«›‹)\]}]*+\s+|"""
     r"""(?<![。？！।॥።။។])(?P<without_space>[。？！।॥።။។]++["'”’」』）】〉》〕］｝｣)\]]*+\s*)"""
 )
-# In scripts without spaces, no sentence ends within a quotation. A longer match is probably an unclosed quotation.
+# A quotation, within which no sentence ends in scripts without spaces. Longer text after an opening quotation mark is
+# ignored, because the closing mark is probably missing.
 _QUOTATION = re.compile(
     "「[^「」]{0,200}」|『[^『』]{0,200}』|“[^“”]{0,200}”|（[^（）]{0,200}）|《[^《》]{0,200}》|【[^【】]{0,200}】"
 )
 _CLOSED = re.compile(r"[”’」』）】〉》〕］｝｣]\s*\Z")
-_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # Japanese particles and punctuation
+_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # after a quotation
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
 _WORD = re.compile(r"\w")
-_WORD_BEFORE = re.compile(r"(?:^|[\s.(\[\"'“„«])(\w{1,6})\Z")  # the word before a full stop
-# Words whose full stop does not end a sentence, and words for which this holds only before a number.
+_WORD_BEFORE = re.compile(r"(?:^|[\s.(\[\"'“„«])(\w{1,6})\Z")  # matches the word before a full stop
+# Abbreviations whose full stop does not end a sentence, and abbreviations for which this holds only before a number.
 _ABBREVIATIONS = {
     "Adm", "Bd", "Capt", "Co", "Col", "Dec", "Dez", "Dhr", "Dipl", "Dott", "Dr", "Dra", "Exma", "Exmo", "Feb", "Fr",
     "Frl", "Ft", "Gen", "Gov", "Hon", "Hr", "Hrn", "Inc", "Ing", "Jan", "Jr", "Lt", "Ltd", "Mag", "Maj", "Messrs",
@@ -42,11 +43,12 @@ _REFERENCE = re.compile(
     r"\.?\s?\d\d?\Z",
     re.IGNORECASE,
 )
-_SEVERAL_DOTS = re.compile(r"(?:^|[\s(\[\"'“„«])((?:[^\W\d_]{1,2}\.){1,4}[^\W\d_])\Z")  # D.C, Ph.D, p.m
-_INITIAL_BEFORE = re.compile(r"\w\.\s+\w\Z")  # J. K, z. B
+_SEVERAL_DOTS = re.compile(r"(?:^|[\s(\[\"'“„«])((?:[^\W\d_]{1,2}\.){1,4}[^\W\d_])\Z")  # such as D.C, Ph.D and p.m
+_INITIAL_BEFORE = re.compile(r"\w\.\s+\w\Z")  # initials such as J. K and abbreviations such as z. B
 _NEVER_LAST = {"e.g", "i.e", "c.f", "z.B", "d.h", "u.a", "o.ä", "s.u", "v.a"}
 _MAY_BE_LAST = {"Co", "Inc", "Jr", "Ltd", "Sr"}
-# Words that show that a sentence begins after an abbreviation. They exclude names, such as He in "K. He".
+# Words after an abbreviation that show that a new sentence begins. Words that are also names are omitted, such as He in
+# "K. He".
 _STARTER = re.compile(
     r"[\"'“‘„«(\[]?(?:After|All|Although|And|As|At|Because|Before|But|During|For|From|However|If|In|It|Its|Many|"
     r"Most|On|Our|Since|Some|That|The|Their|Then|There|Therefore|These|They|This|Those|Thus|We|What|When|While|With)"
@@ -55,17 +57,17 @@ _STARTER = re.compile(
 _PRONOUN = re.compile(r"[\"'“‘„«(\[]?(?:A|An|He|Her|His|I|My|She|You)(?![\w.-])")
 _ENDS = frozenset(".?!…؟۔")
 _CHARACTERS_OF_AN_ID = 16  # number of characters examined per id that a part may have, in a text without boundaries
-SENTENCES = "sentences"  # a signature that exported models have if they expect single sentences
+SENTENCES = "sentences"  # name of the signature that an exported model has if it expects single sentences
 
 
 def sentences(text):
-    """Splits a text into sentences, a list of nonblank str without leading or trailing spaces.
+    """Splits a text into a list of sentences, nonblank str without leading or trailing spaces.
 
     Every sentence contains a letter or digit. No sentence ends before a lower-case letter, unless the text has no
     capitals. No sentence ends after an initial, after a number of one or two digits (which may be an ordinal), or after
-    a common abbreviation. The exceptions are next words that are known to begin sentences (`D.C. The`), and numbers
-    that belong to a word (`Eq. 2. Then`). In scripts without spaces, no sentence ends within a quotation, or between a
-    quotation and a particle. This takes time linear in the length of the text.
+    a common abbreviation. A sentence does end there if the next word is known to begin sentences (`D.C. The`),
+    or if the number belongs to a word (`Eq. 2. Then`). In scripts without spaces, no sentence ends within a quotation,
+    or between a quotation and a particle. The time is linear in the length of the text.
     """
     parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     quotations = _QUOTATION.finditer(text)
@@ -87,14 +89,14 @@ def sentences(text):
 
 
 def sentence_parts(text):
-    """Returns a text's `sentences`; a single sentence or a blank text is returned unchanged, in a list."""
+    """Returns the list of a text's sentences; a list with the unchanged text if it is one sentence or blank."""
     parts = sentences(text)
     return parts if len(parts) > 1 else [text]
 
 
 def _ends_sentence(text, start, match, has_capitals):
     following = text[match.end() : match.end() + 1]
-    # a lower-case letter follows, or punctuation as in ". . ."
+    # no sentence ends before a lower-case letter, nor between the full stops of ". . ."
     if (has_capitals and following.islower()) or following in _ENDS:
         return False
     if match["without_space"] and _CLOSED.search(match[0]) and _CONTINUATION.match(text, match.end()):
@@ -119,16 +121,16 @@ def _ends_sentence(text, start, match, has_capitals):
 
 
 def checked_choice(choice):
-    """Returns the value of `split_sentences`. Raises `UserError` unless it is in `SPLIT_SENTENCES` or None."""
+    """Returns the option `split_sentences` itself. Raises `UserError` unless it is in `SPLIT_SENTENCES` or None."""
     if choice not in (None, *SPLIT_SENTENCES):
         raise UserError(f"split_sentences={shown(choice)}: expected one of {', '.join(SPLIT_SENTENCES)}.")
     return choice
 
 
 def split_text(text, length_of, limit):
-    """Splits a text into parts of at most `limit` ids each.
+    """Splits a text into sentences, and long sentences into parts of at most `limit` ids.
 
-    Each sentence is a part. A sentence that is too long is split after semicolons, colons and commas, or else at
+    A sentence within the limit is one part. A longer sentence is split after semicolons, colons and commas, or else at
     spaces, or else anywhere, into parts as large as the limit allows.
 
     Args:
@@ -146,7 +148,7 @@ def split_text(text, length_of, limit):
 
 
 def starts_of(parts, text):
-    """Returns the offset in the text of each of its parts, which are separated only by spaces."""
+    """Returns the offset of each part in the text, given the parts in order; only spaces separate them."""
     starts, at = [], 0
     for part in parts:
         at = text.index(part, at)
@@ -156,15 +158,15 @@ def starts_of(parts, text):
 
 
 def join_texts(texts, language=None):
-    """Joins the translations of consecutive parts with a space, or without it in languages written without spaces.
+    """Joins the translations of consecutive parts, with spaces between them if the language is written with spaces.
 
     Args:
         texts: list of str.
-        language: str such as "de", the language of the translations. If None or unknown, the adjoining characters
-            decide.
+        language: str such as "de", the language of the translations. If it is None or unknown, the characters on both
+            sides of a joint decide whether a space is inserted.
 
     Returns:
-        (joined text, list of int: the offset of each translation in it).
+        (joined text, list of int: the offset of each translation in the joined text).
     """
     pieces, starts, length = [], [], 0
     for text in texts:
@@ -179,7 +181,7 @@ def join_texts(texts, language=None):
 
 
 def answers_to_parts(answer, parts, on_progress=None):
-    """Processes the parts of several texts in one call; returns, for each text, the list of its parts' answers.
+    """Passes the parts of several texts to a model in one call; returns, for each text, the list of its parts' answers.
 
     Args:
         answer: function of a list of parts and `on_progress` that returns one answer per part.
@@ -194,7 +196,7 @@ def answers_to_parts(answer, parts, on_progress=None):
 
 
 def ranks(lists):
-    """Returns the k-th items of nonempty lists, for each k; a shorter list repeats its last item."""
+    """Returns, for each k, the k-th items of nonempty lists; a shorter list repeats its last item."""
     return [[items[min(rank, len(items) - 1)] for items in lists] for rank in range(max(map(len, lists)))]
 
 
@@ -241,7 +243,8 @@ def _within(text, length_of, limit, boundaries):
 
 
 def _fitting(text, length_of, limit, finer):
-    # Needed because the sum of the lengths is only approximate, and a single piece may be too long.
+    # The joined pieces are measured again, because the sum of their lengths is only approximate, and because a single
+    # piece may be too long.
     text = text.strip()
     return _within(text, length_of, limit, finer) if text else []
 

@@ -1,23 +1,25 @@
 """Finds and reads the files of a corpus, as listed by tensor2tensor's `source_data_files` or given by the user."""
 
+import collections
 import fnmatch
 import os
 import urllib.parse
 
 from t2t_lite import files
 from t2t_lite.corpora import archives, plain_text, tables, tmx, wmt_files
+from t2t_lite.corpora.catalogs import catalog_of, is_catalog
 from t2t_lite.corpora.cells import CSV, JSON_LINES
 from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
 
 TABLES = (".tsv", CSV, *JSON_LINES)
-_WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold both sides; archives do, too
-_SHOWN = 5  # number of members of an archive that a message lists
+_WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold inputs and targets, in addition to archives
+_SHOWN = 5  # number of members of an archive that an error message lists
 
 
 def holds_both(path):
     """Returns whether a file, judged by its name, holds both inputs and targets."""
-    return plain_text.kind(path) in _WITH_BOTH or archives.is_archive(path)
+    return plain_text.kind(path) in _WITH_BOTH or archives.is_archive(path) or is_catalog(path)
 
 
 def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
@@ -25,8 +27,8 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
 
     Args:
         paths: list of str.
-        layout: `tables.Layout`, used for tables.
-        languages: (of inputs, of targets).
+        layout: `tables.Layout`, which is used only if the file is a table.
+        languages: the codes of the languages of (inputs, targets).
         removed, on_bad_line: see `tmx.read_pairs`.
 
     Raises:
@@ -36,6 +38,8 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
         is_sgml = all(plain_text.kind(path) in wmt_files.SGM for path in paths)
         return (wmt_files.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
     (path,) = paths
+    if is_catalog(path):
+        return catalog_of(path).pairs(path, collections.Counter() if removed is None else removed)
     if archives.is_archive(path):
         return read_packed_pairs(path, languages, removed, on_bad_line)
     if plain_text.kind(path) == ".tmx":
@@ -99,8 +103,8 @@ def _members(folder, members, url):
 def find_members(folder, members, url):
     """Returns the sources of an entry of `source_data_files`, or None if a file is missing in `folder`.
 
-    A source is a path or an `archives.Member`. For the "tsv" form and for ("text", file or pattern), the result is all
-    matching paths, or (archive, pattern, url).
+    A source is a path or an `archives.Member`. For the "tsv" form and for ("text", file or pattern), the result is the
+    list of all matching paths, or (archive, pattern, url).
     """
     has_pattern = members[0] in ("tsv", "text")
     if has_pattern:
@@ -126,7 +130,8 @@ def _files(sources):
 def archive_name(url):
     """Returns the name under which a URL's file is stored: the last part of its path, without query and fragment.
 
-    If the URL is a script that sends an archive, as in `download.php?f=v2/en-ro.zip`, the archive's name is returned.
+    If the URL is a script that sends an archive, as in `download.php?f=v2/en-ro.zip`, the archive's name (`en-ro.zip`)
+    is returned.
     """
     if "://" not in url:
         return os.path.basename(url).partition("?")[0]
@@ -137,19 +142,20 @@ def archive_name(url):
 
 
 def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
-    """Yields the pairs of a bilingual archive, as OPUS publishes them: either `x.en` and `x.de`, or one `.tmx`.
+    """Yields the sentence pairs of a bilingual archive like those of OPUS, with files `x.en` and `x.de` or one `.tmx`.
 
     Args:
         path: path of the archive.
-        languages: (of inputs, of targets), the extensions of two files whose names are otherwise the same. If there are
-            no such files, the archive must contain exactly one `.tmx`.
+        languages: (code of the inputs' language, code of the targets' language). These codes are the extensions of two
+            files whose names are otherwise the same. If there are no such files, the archive must contain exactly one
+            `.tmx`.
         removed, on_bad_line: see `tmx.read_pairs`.
 
     Raises:
         UserError: the archive is damaged, or does not contain exactly one such pair of files; see also
             `plain_text.read_pairs` and `tmx.read_pairs`.
     """
-    # macOS adds a hidden file of attributes for each file.
+    # macOS adds to an archive a hidden file with the attributes of each file.
     names = [name for name in archives.member_names(path) if not os.path.basename(name).startswith(".")]
     by_ending = [{_base(name, f".{language}"): name for name in names} for language in languages]
     bases = sorted(({*by_ending[0]} & {*by_ending[1]}) - {None})

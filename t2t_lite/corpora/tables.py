@@ -1,8 +1,8 @@
 """Reads tables: tab-separated lines, CSV or JSON lines (`cells`), depending on the extension of the file.
 
 Columns are chosen by number or by their names in a header, and fields of JSON lines by name. A header that is mistaken
-for data would become a class or a sentence pair. So a first line that looks like a header is an error until the user
-says whether it is a header.
+for data would become a class or a sentence pair. So a first line that looks like a header is an error unless the user
+has specified whether the file has a header.
 """
 
 import collections
@@ -37,17 +37,17 @@ _OTHER_WORDS = """
     hungarian finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese
     korean vietnamese thai indonesian
 """
-_LABELS = ("label", "tag")  # columns with few different values
-LOOKED_AT = 1000  # number of rows for guessing the columns
+_LABELS = ("label", "tag")  # names of columns with few different values
+LOOKED_AT = 1000  # number of rows that are examined to guess the columns
 
 
 class Layout(NamedTuple):
-    """Defines which columns of a table to read, and how they are found.
+    """The columns of a table to read, and how to find them in a file.
 
     Attributes:
         names: tuple of str, the fields to read, such as ("label", "text").
         columns: tuple of str, the column of each field, a number from 1 or a name in the header; () if the table has
-            exactly these columns, in this order.
+            exactly the columns `names`, in this order.
         header: bool, whether the first line names the columns; None if unknown, so that a first line that looks like a
             header is an error.
         languages: language codes that a header may contain, for sentence pairs.
@@ -91,7 +91,7 @@ class Layout(NamedTuple):
 
     @property
     def json_fields(self):
-        """The fields of JSON lines to read."""
+        """The names of the JSON fields to read."""
         named = () if any(map(is_number, self.columns)) else self.columns
         return self.fields or named or self.languages or self.names
 
@@ -108,17 +108,17 @@ class Layout(NamedTuple):
 
     @property
     def has_header(self):
-        """Whether the first line names the columns; None: unknown."""
+        """Whether the first line is a header that names the columns; None: unknown."""
         return True if not all(map(is_number, self.columns)) else self.header
 
 
 def is_number(column):
-    """Returns whether a chosen column is a number."""
+    """Returns whether a column is given by its number instead of its name."""
     return column.isascii() and column.isdigit() and len(column) < 6
 
 
 def read_table(path, layout, on_bad_line=None, allows_blank=False):
-    """Yields (list of str, place for messages) for every nonblank line of a table or row of CSV.
+    """Yields (list of the chosen cells, "<path>, line <number>" for messages) for every nonblank row of a table.
 
     Args:
         path: path of the file, or another source that `plain_text.read_lines` takes.
@@ -159,13 +159,13 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
 
 
 def _next_rows(all_cells):
-    """Yields the next rows of a table until a row is unreadable."""
+    """Yields the next few rows of a table, each a list of cells; stops before an unreadable row."""
     with contextlib.suppress(UserError):
         yield from (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
 
 
 def _read_cells(path, on_bad_line):
-    """Yields (number, separator, list of str) for tab-separated lines; see `cells.read_cells`."""
+    """Yields (line number, separator, list of the cells) for tab-separated lines; see `cells.read_cells`."""
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
         if line is not None and line.strip():
             yield number, "\t", line.split("\t")
@@ -184,8 +184,8 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
     """Finds a layout's columns by the first line of a table; for the arguments see `header_question`.
 
     Returns:
-        (indices of the columns, required number of columns per line, names of the columns). The number is None if any
-        number is valid, and the names are None if the line is not a header.
+        (indices of the columns to read, required number of columns per line, names of all columns). The required number
+        is None if lines may have any number of columns. The names are None if the line is not a header.
 
     Raises:
         UserError: the line looks like a header, lacks a chosen column, or has the layout's columns in a different
@@ -208,7 +208,7 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
 
 
 def column_index(where, names, column):
-    """Returns the index of a column, given by its number from 1 or its name. Raises `UserError` if it is unknown."""
+    """Returns the index of a column, given its name or its number from 1. Raises `UserError` if the name is unknown."""
     if is_number(column):
         return int(column) - 1
     folded = [name.casefold() for name in names]
@@ -224,24 +224,25 @@ def column_index(where, names, column):
 
 
 def read_pairs(path, layout, on_bad_line=None):
-    """Yields {"inputs": str, "targets": str} from two columns of a table, which may be blank; see `read_table`."""
+    """Yields {"inputs": str, "targets": str} from a table, in which cells may be blank; see `read_table`."""
     for (inputs, targets), _ in read_table(path, layout, on_bad_line, allows_blank=True):
         yield {"inputs": inputs, "targets": targets}
 
 
 def header_words(*names):
-    """Returns the set of words that headers use for the columns of some of a layout's names."""
+    """Returns the set of words that headers use for columns with the given contents, such as "label" or "text"."""
     return {word for name in names for word in _WORDS.get(name, name).split()}
 
 
 def looks_like_header(cells, layout):
-    """Returns whether the cells of a first line look like the names of columns; `layout` is a `Layout`."""
+    """Returns whether the cells of a table's first line look like the names of columns; `layout` is a `Layout`."""
     names = [plain_text.clean(cell).casefold() for cell in cells]
     if len(names) < len(layout.names) or not all(map(_NAME.fullmatch, names)):
         return False
     words = {*_IDS, *_OTHER_WORDS.split(), *header_words(*_WORDS), *map(str.casefold, layout.languages)}
     are_known = [_is_known(name, words) for name in names]
-    # A dictionary may have the line `text<TAB>Text`, but a label or text is seldom one of these words.
+    # A sentence pair, for example in a dictionary, may contain one of these words, so in a header of sentence pairs
+    # every cell must be one. A label or a labelled text is seldom one of these words, so fewer cells are enough.
     return all(are_known) if layout.languages else are_known[0] or (len(are_known) > 1 and all(are_known[1:]))
 
 
@@ -252,7 +253,7 @@ def _is_known(name, words):
 
 
 def is_name(cell):
-    """Returns whether a cell is a single word, as in a header."""
+    """Returns whether a cell is a single word, like most names of columns in a header."""
     return bool(_NAME.fullmatch(cell)) and " " not in cell
 
 
@@ -260,10 +261,10 @@ def header_question(where, cells, layout, rows=(), mark="<TAB>"):
     """Returns the error message for a first line that looks like a header.
 
     Args:
-        where: str, the place of the line.
-        cells: list of str, the cells of the line.
+        where: str, the path and the line number, for the message.
+        cells: list of str, the cells of the first line.
         layout: `tables.Layout`.
-        rows: lists of str, some of the next lines.
+        rows: lists of str, the cells of some of the next lines.
         mark: str that represents the separator in messages.
     """
     names = [plain_text.clean(cell) for cell in cells]
@@ -277,7 +278,7 @@ def header_question(where, cells, layout, rows=(), mark="<TAB>"):
 
 
 def columns_hint(layout, names, rows):
-    """Returns a sentence that suggests --columns for a table with unexpected columns, or "".
+    """Returns a sentence that suggests a value of --columns for a table with unexpected columns, or "".
 
     Args:
         layout, rows: see `header_question`.
@@ -289,7 +290,7 @@ def columns_hint(layout, names, rows):
 
 
 def named_columns(layout, names):
-    """Returns {name of the layout: index of its column}, as far as the header makes this clear.
+    """Returns {name in `layout.names`: index of its column} for the columns that the header identifies.
 
     Args:
         layout: `tables.Layout`.
@@ -305,10 +306,11 @@ def named_columns(layout, names):
 
 
 def likely_columns(layout, names, rows):
-    """Guesses the column for each name of the layout; returns a list of indices, or None if this is unclear.
+    """Guesses the column for each name in `layout.names`; returns a list of indices, or None if the guess is unclear.
 
-    The names of the columns take precedence. Otherwise the label is the column with the fewest different cells, and the
-    texts are the columns with the most text. A column of ids, which has as many different words as rows, is excluded.
+    A column whose name in the header is known is used. Otherwise the label is the column with the fewest different
+    cells, and the texts are the columns with the most text. A column of ids, which has as many different words as rows,
+    is excluded.
 
     Args:
         layout, names, rows: see `columns_hint`.
@@ -343,7 +345,7 @@ def _is_text(cell):
 
 
 def _size(cells):
-    """Returns a measure for the amount of text in cells."""
+    """Returns a measure of the amount of text in a column's cells."""
     return sum(map(_is_text, cells)), sum(map(len, cells))
 
 

@@ -1,8 +1,8 @@
 """Reads translation memories (`.tmx`), whose units `<tu>` have a variant `<tuv>` for each language.
 
 The parser is the standard library's expat. Only one unit is held at a time, so that memory does not grow with the file.
-A file that declares entities is an error, since a few lines of declarations can expand to gigabytes. A document type
-that the file refers to is not loaded.
+A file that declares entities is an error, since a few lines of declarations can expand to gigabytes. If the file refers
+to an external document type, it is not loaded.
 """
 
 import codecs
@@ -23,14 +23,15 @@ _NOT_XML = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:x0*(?:[0-8bcef]|1[0-9a-f])|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));",
     re.IGNORECASE,
 )
-# Elements of a segment that hold formatting codes or secondary text; `hi` and similar elements hold the segment's text.
+# Elements inside a segment whose text is skipped: formatting codes and secondary text. The text of `hi` and similar
+# elements is kept.
 _CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
 _LANGUAGES_SHOWN = 20
 EMPTY, UNTRANSLATED, OTHER = "empty", "units without both languages", "segments of other languages"
 
 
 class _Variant(NamedTuple):
-    """A segment; `language` is "" if the file does not name it."""
+    """A translation unit's segment in one language; `language` is "" if the file does not name the language."""
 
     language: str
     text: str
@@ -44,10 +45,11 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
 
     Args:
         source: as for `plain_text.read_lines`.
-        languages: (of inputs, of targets). None: the languages of the first unit with two languages, in the order of
-            that unit. If a file has no language codes, its segments are taken in order.
-        removed: None, or a Counter of omissions: units without both languages or with an empty segment, and segments of
-            other languages.
+        languages: (code of the inputs' language, code of the targets' language). If None, they are the languages of the
+            first unit with two languages, in the order of that unit. If a file has no language codes, its segments are
+            taken in order.
+        removed: None, or a Counter in which skipped units and segments are counted: units that lack a language or have
+            an empty segment, and segments in other languages.
         on_bad_line: None, or a function called with a message about each unit that has invalid bytes for the file's
             encoding; the unit is skipped.
 
@@ -86,13 +88,13 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
 
 def _joined_lines(text):
     """Joins the lines of a text into one, without their indentation."""
-    if text.isprintable():  # most are
+    if text.isprintable():  # most texts are
         return text.strip()
     return plain_text.clean(" ".join(filter(None, map(str.strip, re.split("[\r\n]", text)))))
 
 
 def _pair(variants, languages):
-    """Returns the unit's variants for inputs and targets, or None."""
+    """Returns a unit's variants for inputs and targets, or None if the unit lacks one of the languages."""
     if not any(variant.language for variant in variants):
         return variants if len(variants) == 2 else None
     pair = []
@@ -117,7 +119,7 @@ def _rank(language, target):
 
 
 class _Units:
-    """Parses a file; iterates over its units in order."""
+    """A parser of a translation memory, which iterates over the file's units in order."""
 
     def __init__(self, source, on_bad_line):
         self._source, self._on_bad_line = source, on_bad_line
@@ -127,7 +129,7 @@ class _Units:
         self._parser.SkippedEntityHandler = self._entity
 
     def read(self):
-        """Yields each unit as a list of `_Variant`."""
+        """Yields each unit as a list of its `_Variant`s."""
         with plain_text.naming_errors(self._source), plain_text.open_binary(self._source) as file:
             encoding = _encoding(self._source, file.peek(encodings.HEAD))
             try:
@@ -145,7 +147,7 @@ class _Units:
                 raise not_xml(self._source, error, "a translation memory, <tmx>") from None
 
     def _decoded(self, file, encoding):
-        """Yields (part of the text, whether it is the last); no part ends within a tag or a character reference."""
+        """Yields (part of a file, whether it is the last part); no part ends within a tag or a character reference."""
         decoder = codecs.getincrementaldecoder(encoding)("replace" if self._on_bad_line else "strict")
         rest, position = "", 0
         while True:
@@ -173,7 +175,7 @@ class _Units:
             if end:
                 yield _NOT_XML.sub(" ", text[:end]), False
 
-    # Callbacks for expat.
+    # The callbacks that expat calls for tags, text and entities.
 
     def _start(self, name, attributes):
         name = _local(name)
@@ -207,7 +209,7 @@ class _Units:
             self._text.append(text)
 
     def _entity(self, name, is_parameter):
-        """Accepts HTML's entities, which may be defined by a document type that is not loaded."""
+        """Replaces HTML's entities with characters, because the document type that defines them is not loaded."""
         if is_parameter:
             return
         if name not in html.entities.name2codepoint:
@@ -230,7 +232,7 @@ def _encoding(source, head):
         return encoding
     match = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
     declared = match[1].decode("ascii") if match else "UTF-8"
-    # A readable declaration of UTF-16 is wrong: some programs declare UTF-16 but write UTF-8.
+    # If the declaration "UTF-16" can be read as ASCII, it is wrong: some programs declare UTF-16 but write UTF-8.
     declared = "UTF-8" if declared.upper().startswith(("UTF-16", "UTF-32", "UCS-")) else declared
     try:
         b"<".decode(declared, "ignore")

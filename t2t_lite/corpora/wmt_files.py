@@ -40,7 +40,7 @@ def is_test_set(path):
 
 
 def read_side(path, side, on_bad_line=None):
-    """Returns the segments of one side of a test set, list of str; the first complete reference if there are several.
+    """Returns the segments of one side of a test set, a list of str; of several references, the first complete one.
 
     Args:
         path: path of a file for which `is_test_set` is true.
@@ -66,7 +66,7 @@ def read_side(path, side, on_bad_line=None):
 
 
 def read_sides(path, side):
-    """Returns all complete references of an XML file, or its only source or translation, as lists of str.
+    """Returns all complete references of an XML file, or the file's only source or translation, as lists of str.
 
     Raises:
         UserError: as `read_side`.
@@ -86,10 +86,11 @@ def read_pairs(path, languages):
 
     Args:
         path: str.
-        languages: (of inputs, of targets). If the file has the opposite direction, its sides are swapped.
+        languages: (code of the inputs' language, code of the targets' language). If the file has the opposite
+            direction, its sides are swapped.
 
     Raises:
-        UserError: see `read_side`; also if the file has other languages.
+        UserError: see `read_side`; also if the file's languages differ from `languages`.
     """
     test_set, sides = _TestSet(path), [SOURCE, REFERENCE]
     found = [test_set.languages.get(side, "") for side in sides]
@@ -116,7 +117,7 @@ class _TestSet:
 
     Attributes:
         documents: list of {(side, name of the translator or system, "" for the source): {segment id: text}}.
-        languages: {side: the first language that the file names for it}.
+        languages: {side: the first language that the file names for this side}.
     """
 
     def __init__(self, path):
@@ -134,7 +135,7 @@ class _TestSet:
             raise UserError(f"{path}: has no document. Expected a WMT test set that contains <doc> and <seg>.")
 
     def sides(self, side):
-        """Returns a list of lists of str: see `read_sides`."""
+        """Returns all complete versions of a side, each a list of segments: see `read_sides`."""
         documents = self.documents
         names = sorted({name for document in documents for tag, name in document if tag == side})
         complete = {
@@ -158,7 +159,7 @@ class _TestSet:
             _LOGGER.info(f"{self.path}: has references by {', '.join(complete)}{left_out}")
         return list(complete.values())
 
-    # Callbacks for expat.
+    # The callbacks that expat calls for tags and text.
 
     def _start(self, tag, attributes):
         if tag == "doc":
@@ -191,8 +192,8 @@ class _TestSet:
 def unescape(text):
     """Replaces SGML's five named entities and numeric references with characters.
 
-    `html.unescape` is not used, because the files are not HTML and it would also replace words such as `&copy` without
-    a semicolon.
+    `html.unescape` is not used, because the files are not HTML: this function would also replace words such as `&copy`
+    without a semicolon.
     """
     return _ENTITY.sub(_character, text) if "&" in text else text
 

@@ -1,4 +1,4 @@
-"""Problems, their records and their batches. `Problem` needs TensorFlow, so it is imported on first use."""
+"""Problems, their records and their batches. `Problem` needs TensorFlow and is therefore imported at its first use."""
 
 from t2t_lite.process.lazy import lazy_names
 

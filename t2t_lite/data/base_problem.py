@@ -26,26 +26,29 @@ class Problem:
     """A data set and its vocabulary. Subclasses define `generate_encoded_samples` and `feature_encoders`.
 
     Args:
-        was_reversed: whether inputs and targets are swapped (`<name>_rev`); the files are those of the problem without
-            the suffix.
+        was_reversed: whether inputs and targets are swapped (`<name>_rev`). The records on disk are those of the
+            problem without this suffix.
         was_copy: whether targets are a copy of the inputs (`<name>_copy`), after any reversal.
 
     Attributes:
         name: the registered name, without suffixes; set by the registry.
-        features: {feature: rank} of a batch, in this order: int32 ids, 0 is padding and is not scored. Rank 2: [rows,
-            length]. Rank 1: [rows], stored in a record as a list of one id.
-        smallest_corpus: the least input from which a split yields an example; an error message quotes it after
+        features: {feature: rank} of a batch, in this order. A feature is an int32 tensor of ids, in which 0 is padding
+            and is not scored. A feature of rank 2 has the shape [rows, length]. A feature of rank 1 has the shape
+            [rows]; a record stores it as a list of one id.
+        smallest_corpus: a description of the smallest input that yields an example, which error messages quote after
             "Expected".
         random_seed: seed for generation; the same seed gives the same files.
         max_cases: maximum number of examples per split; 0: no limit.
-        num_workers: number of processes that encode; it does not affect the files.
+        num_workers: number of processes that encode samples; it does not affect the generated files.
         targets_are_places: whether targets refer to positions of the inputs, which therefore must not be resegmented.
         keeps_pieces: whether texts must not be resegmented, because a different segmentation would reveal the answer.
-        rows_are_windows: whether a record is an arbitrary part of a longer text, so that its ends may be cut off.
+        rows_are_windows: whether a record is an arbitrary part of a longer text, so that ids may be cut off at both
+            ends of the record.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
-        write_shards: None, or a function that writes the shards on other machines. It takes a `generation.Source`, the
-            paths and the layout of `sharding.write_shards`, and returns (facts of each group, `Source.counts()`).
+        write_shards: None, or a function that writes the shards of a split on other machines. It takes a
+            `generation.Source`, the paths and the layout of `sharding.write_shards`, and returns (facts of each group,
+            `Source.counts()`).
     """
 
     name = "problem"
@@ -64,39 +67,40 @@ class Problem:
         self.was_reversed = was_reversed
         self.was_copy = was_copy
         self._encoders = {}
-        self.removed = collections.Counter()  # reason -> number of samples that the last pass over a split skipped
+        self.removed = collections.Counter()  # {reason: number of samples skipped in the last pass over a split}
         self._bad_lines = BadLines(self.removed)
-        self.unit_counts = collections.Counter()  # unit -> number of such units in the last pass, for `loss_metrics`
+        self.unit_counts = collections.Counter()  # {unit: number of such units in the last pass}, for `loss_metrics`
 
-    # Set by subclasses.
+    # Attributes that subclasses set.
 
     task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
-    unit = None  # the word for an input, such as "image"; None: the task's word
-    answered_by = None  # the class on which `t2t_lite.load` calls `load(path, …)`; None: the class of the task
+    unit = None  # the word for an input in messages, such as "image"; None: the task's word
+    answered_by = None  # the class whose `load` is called by `t2t_lite.load`; None: the task's class
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
-    newer_settings = ()  # keys that `generation_settings` omits if they have no value, as in data from earlier versions
-    ordered_splits = ()  # names of splits whose records keep the order of the samples; each has one shard
+    newer_settings = ()  # keys that `generation_settings` omits if they have no value, as earlier versions did
+    ordered_splits = ()  # names of the splits whose records keep the order of the samples; such a split has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    loss_metrics = ()  # per-unit losses, such as "bits_per_dim"; generation counts "dim" in `unit_counts`
-    # {file name extension such as "png": function} for files other than lines of text that t2t-decoder reads or writes.
-    # read(path, encoders) -> list of inputs, each a str or a list of ids; the path may be a folder of such files.
-    # write(path, answers, encoders) -> {path: bytes}; answers is a list of (input, outputs), each output a list of ids.
+    loss_metrics = ()  # losses per unit, such as "bits_per_dim"; generation must count "dim" in `unit_counts`
+    # {file name extension such as "png": function} for files that t2t-decoder reads or writes, other than files with
+    # lines of text. read(path, encoders) -> list of inputs, each a str or a list of ids; the path may be a folder of
+    # such files. write(path, answers, encoders) -> {path: bytes}; answers is a list of (input, outputs), each output a
+    # list of ids.
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
-    decode_defaults = types.MappingProxyType({})  # overrides the defaults of `SearchOptions`, such as {"beam_size": 21}
+    decode_defaults = types.MappingProxyType({})  # other defaults for `SearchOptions`, such as {"beam_size": 21}
     substitution = None  # an object that replaces parts of texts with symbols, see `data.source_text`
-    chooses_output = False  # whether `choose_output` is called; the search takes longer, as the whole beam must finish
+    chooses_output = False  # whether to call `choose_output`; this slows down the search, as the whole beam must finish
 
     @property
     def record_features(self):
-        """The names of the features in a record, by default those of `features`. Each feature needs at least one id."""
+        """The names of the features in a record, by default those of `features`. No feature may be empty."""
         return tuple(self.features)
 
     @property
     def dataset_splits(self):
-        """The splits and their numbers of shards."""
+        """The splits of the data set and their numbers of shards."""
         return [{"split": DatasetSplit.TRAIN, "shards": 10}, {"split": DatasetSplit.EVAL, "shards": 1}]
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
@@ -108,7 +112,7 @@ class Problem:
         raise NotWritten(f"{type(self).__name__}: define generate_encoded_samples, or generate_samples for texts.")
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
-        """Returns (iterable of samples, function that turns a list of them into examples).
+        """Returns (iterable of samples, function that turns a list of samples into examples).
 
         The function is None if the samples already are examples. It runs in several processes, so it must be picklable.
         """
@@ -117,14 +121,14 @@ class Problem:
         return generated(samples, f"{self.name}: generate_encoded_samples", expected), None
 
     def feature_encoders(self, data_dir):
-        """Returns {"inputs": encoder, "targets": encoder} as in the files, regardless of `_rev`."""
+        """Returns {"inputs": encoder, "targets": encoder} for the records on disk, regardless of `_rev`."""
         raise NotWritten(f"{type(self).__name__}: define feature_encoders.")
 
     def vocabulary_files(self, data_dir):
-        """Returns the paths of the files that `feature_encoders` reads; copies in another folder also work.
+        """Returns the paths of the vocabulary files that `feature_encoders` reads, or of copies.
 
-        By default these are the files that the encoders were read from (their `path`). Other files, such as a list of
-        labels, need not be named: see `encoder_files`.
+        By default these are the files from which the encoders were read (their `path`). Other files that
+        `feature_encoders` reads, such as a list of labels, are found without this method: see `encoder_files`.
 
         Raises:
             MissingFile: a vocabulary file does not exist.
@@ -141,7 +145,7 @@ class Problem:
         return []
 
     def source_files(self):
-        """Returns {flag: paths} of the user's own files, which generation must not overwrite."""
+        """Returns {flag: paths} of the input files given by the user, which generation must not overwrite."""
         return {}
 
     def generation_settings(self):
@@ -152,15 +156,15 @@ class Problem:
         return {}
 
     def eval_metrics(self) -> list[str]:
-        """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
+        """Returns the names of the metrics that are computed on teacher-forced batches; see `registry.register_metric`.
 
-        By default these are the metrics of the task. If `eval_decode_metric` is not None, outputs are also decoded and
-        scored.
+        By default, they are the metrics that the problem's task defines. If `eval_decode_metric` is not None, outputs
+        are also decoded and scored.
         """
         return list(registry.task_of(self).eval_metrics)
 
     def model_hparams(self, hparams):
-        """Returns hyperparameters with the values that this problem requires, such as the model's head.
+        """Returns the given hyperparameters with the values that this problem requires, such as the model's head.
 
         Args:
             hparams: HParams with the settings of the model (`HParams.of_model`).
@@ -194,13 +198,13 @@ class Problem:
 
     @property
     def on_bad_line(self):
-        """The callback for unreadable lines: with `skip_bad_lines`, a function that counts the line; otherwise None."""
+        """The callback for unreadable lines: with `skip_bad_lines`, a function that counts them; otherwise None."""
         return self._bad_lines if self.skip_bad_lines else None
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Checks input files and makes the vocabulary before anything else is written. Subclasses may extend it."""
 
-    # Names of files.
+    # Methods that return the names of files.
 
     def dataset_filename(self):
         """Returns the first part of the shards' file names."""
@@ -227,13 +231,14 @@ class Problem:
     def filepattern(self, data_dir, mode, shard=None):
         """Returns the pattern of a mode's shards: "train", "eval", "infer" (the dev set) or "test".
 
-        An override may name other files. Only the file name is a pattern; the folder's name is taken literally.
+        An override may name other files. Only the file name may contain wildcards; the folder's name is taken
+        literally.
         """
         tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
         number = "" if shard is None else f"-{shard:05d}"
         return os.path.join(data_dir, f"{self.dataset_filename()}-{tag}{number}*")
 
-    # Used by training and decoding.
+    # Methods used by training and decoding.
 
     @property
     def full_name(self):
@@ -250,7 +255,7 @@ class Problem:
         return (inputs, inputs) if self.was_copy else (inputs, targets)
 
     def get_feature_encoders(self, data_dir: str | None = None) -> dict[str, Any]:
-        """Returns {"inputs": encoder, "targets": encoder} as a model sees them, after `_rev` and `_copy`. Cached."""
+        """Returns {"inputs": encoder, "targets": encoder} for a model's features, after `_rev` and `_copy`. Cached."""
         if data_dir not in self._encoders:
             self._encoders[data_dir] = self.maybe_reverse_and_copy(self.open_encoders(data_dir))
         return self._encoders[data_dir]
@@ -283,12 +288,12 @@ class Problem:
     def preprocess_example(self, example, mode, hparams):
         """Transforms an example when it is read, as in tensor2tensor; by default returns it unchanged.
 
-        Training, evaluation, `dataset` and the decoding of records call it in a graph, before `maybe_reverse_and_copy`.
-        `max_length` and `min_length` apply to the result. Random numbers belong in `corrupt`, because an iterator with
-        random state cannot be saved.
+        This method is called in a graph, before `maybe_reverse_and_copy`, by training, evaluation, `dataset` and the
+        decoding of records. `max_length` and `min_length` apply to the result. Use random numbers in `corrupt` instead,
+        because an iterator with random state cannot be saved.
 
         Args:
-            example: {feature: int64 [length]} of `record_features`.
+            example: {feature: int64 [length]} with the features in `record_features`.
             mode: "train", "eval", or "infer" for the decoding of records.
             hparams: HParams.
 
@@ -298,7 +303,7 @@ class Problem:
         return example
 
     def augment(self, batch, seeds):
-        """Augments a training batch randomly; by default returns it unchanged. Evaluation does not augment.
+        """Augments a training batch randomly; by default returns the batch unchanged. Evaluation does not augment.
 
         An override must keep the features and their shapes. It is called before `corrupt`, with the same arguments.
         """
@@ -311,12 +316,13 @@ class Problem:
         `tf.bitwise`.
 
         Args:
-            batch: {feature: int32 ids, padded with 0}, of the ranks in `features`.
-            seeds: int32 [rows, 2], a function of random_seed, the batch's index in the stream (0 in evaluation) and the
-                ids of the row. So a row's result does not depend on its neighbors, replicas or interruptions.
+            batch: {feature: int32 ids, padded with 0}; the ranks are given in `features`.
+            seeds: int32 [rows, 2], a seed for each row that depends on random_seed, the batch's index in the stream (0
+                in evaluation) and the ids of the row. So a row's result does not depend on the other rows, the number
+                of replicas or interruptions.
 
         Returns:
-            A dict with all of `features`, int32.
+            A dict with an int32 tensor for each name in `features`.
         """
         return batch
 
@@ -329,16 +335,16 @@ class Problem:
         return fit_dataset(self, data_dir, split, hparams)
 
     def example_length(self, encoders):
-        """Returns the total number of ids (inputs and targets) to which decoding completes an example.
+        """Returns the total number of ids (inputs and targets) of every example, at which decoding stops.
 
         None means that the lengths of examples differ.
         """
 
     def given_part(self, given, encoders):
-        """Returns the region of a picture, drawn from an output by one of `writers`, that shows the given ids.
+        """Returns the region that shows the given ids in a picture that one of `writers` has made of an output.
 
         Args:
-            given: list of int, the ids that the output continues.
+            given: list of int, the ids that were given to the model, which the output continues.
             encoders: {feature: encoder}.
 
         Returns:
@@ -347,7 +353,7 @@ class Problem:
         """
 
     def overrides(self, method):
-        """Returns whether a subclass overrides a method, such as "corrupt"."""
+        """Returns whether this problem's class overrides the method with the given name, such as "corrupt"."""
         return getattr(type(self), method) is not getattr(Problem, method)
 
     def input_text(self, text: str) -> str:
@@ -355,18 +361,18 @@ class Problem:
         return text
 
     def source_text(self, text):
-        """Returns the `SourceText` of a text for decoding, whose ids are not known yet."""
+        """Returns the `SourceText` of a text to decode; its ids are computed later."""
         from t2t_lite.data.source_text import SourceText
 
         read = self.substitution.source_text if self.substitution else SourceText
         return read(text, self.input_text(text))
 
     def encoded_text(self, text: str) -> str:
-        """Returns the text that is encoded in place of a given text, for decoding."""
+        """Returns the form in which an input text is encoded for decoding."""
         return self.source_text(text).prepared
 
     def encoded_target(self, target: str, text: str) -> str:
-        """Returns the text that is encoded in place of a given target of a text."""
+        """Returns the form in which a given target of an input text is encoded."""
         return self.source_text(text).target(target)
 
     def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:
@@ -374,7 +380,7 @@ class Problem:
 
         Args:
             inputs: str, the input text.
-            outputs: str, the ids decoded by the targets' vocabulary.
+            outputs: str, the output ids, decoded by the targets' vocabulary.
             encoders: {"inputs", "targets"}, as returned by `get_feature_encoders`.
         """
         return outputs
@@ -382,7 +388,7 @@ class Problem:
     def choose_output(self, inputs, outputs, encoders):
         """Reranks the outputs of a search: returns the index of the best one, by default that with the best score.
 
-        Decoding and the evaluation during training call it if `chooses_output` is true.
+        Decoding and the evaluation during training call this method if `chooses_output` is true.
 
         Args:
             inputs, encoders: as for `output_text`.

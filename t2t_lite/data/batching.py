@@ -9,11 +9,11 @@ needs. The order depends only on the files, the arguments and the seed.
 
 A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is the length of its longest feature.
 
-The functions do not branch on tensors in Python, so AutoGraph is disabled for these functions, which saves seconds at
-each start.
+The functions of this module do not branch on tensors in Python. So AutoGraph is disabled, which saves seconds at each
+start.
 
-Only `_walk` and `_pool_batches` assume that a row is one example. Replacing these two functions would be enough to pack
-several examples into rows of fixed length, as for decoder-only models.
+Only `_walk` and `_pool_batches` assume that a row is one example. To pack several examples into rows of fixed length,
+as is usual for decoder-only models, only these two functions would have to be replaced.
 """
 
 import functools
@@ -29,13 +29,13 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.bpe_dropout import BpeDropout
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-_FILES_AT_ONCE = 8  # shards that are read interleaved, as in tensor2tensor
+_FILES_AT_ONCE = 8  # number of shards that are read alternately, as in tensor2tensor
 _RECORDS_IN_TURN = 16
-_BATCHES_IN_POOL = 100  # with fewer than about 50, more cells are padding (last batch, mixed lengths)
+_BATCHES_IN_POOL = 100  # number of batches per pool; with fewer than about 50, more cells are padding
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
 _SAMPLE = 2**13  # number of records that are read to estimate the mean length
-# bytes of the iterator in a checkpoint, as `usual_pool_size` estimates them; the measured size is 4/5 of this
+# largest size in bytes of a saved iterator, as estimated by `usual_pool_size`; measured sizes are 4/5 of the estimate
 _STATE_BYTES = 45 * 2**20
 
 
@@ -45,20 +45,18 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     Each pass over the data yields every kept example once, in a new order. A pool is filled from one pass only, but
     examples that do not fill the last batch of a pool are carried into the next pool, even across passes. After the
     last batch of a pass, only the carried examples have appeared less often than the rest. At any time, the numbers of
-    appearances of two examples differ by at most two. This holds for any number of batches per step, and after the
-    iterator is restored.
+    appearances of two examples differ by at most two. These statements hold for any number of batches per step, and
+    after the iterator is restored.
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
-        hparams: HParams, of which these are used:
-            batch_size: tokens per batch: the largest value of rows x the longest feature, padding included.
-            max_length: examples with more ids (EOS included) in a feature are dropped; see `Problem.max_length`.
-            min_length: examples shorter than this in all features are dropped.
-            random_seed: determines the order.
-            bpe_dropout: probability of skipping a merge (`BpeDropout`). If 0, the ids in the records are not changed.
-                Samples depend only on `random_seed` and the pool's number. Limits on length apply to the stored ids. An
-                example that dropout would make too long keeps its stored ids in that pass or, if
-                `Problem.rows_are_windows`, is cut to a random part.
+        hparams: HParams, of which these are used: batch_size: tokens per batch: the largest value of rows x the longest
+            feature, padding included. max_length: examples with more ids (EOS included) in a feature are dropped; see
+            `Problem.max_length`. min_length: examples shorter than this in all features are dropped. random_seed:
+            determines the order. bpe_dropout: probability of skipping a merge (`BpeDropout`). If 0, the ids in the
+            records are not changed. The sampled segmentations depend only on `random_seed` and the pool's number. The
+            limits on length apply to the stored ids. An example that dropout would make too long keeps its stored ids
+            in that pass or, if `Problem.rows_are_windows`, is cut to a random part.
         paths: paths of the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`. An id
             outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
@@ -158,7 +156,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):
         pool = _within(reader.parse(next(iter(sample))), hparams.min_length, limit)
     longest = {name: max(n for n in map(int, facts["side_lengths"][name]) if n <= limit) for name in pool}
     if hparams.bpe_dropout:
-        # Longer results of dropout are discarded.
+        # BPE-dropout can make an example longer than `longest`. Such a result is discarded.
         longest |= {name: min(2 * longest[name], limit) for name in _resampled(encoders) if name in pool}
         pool = _resampler(problem, hparams, encoders, longest)(0, pool)
     lengths = {name: ids.row_lengths().numpy() for name, ids in pool.items()}
@@ -173,10 +171,10 @@ def _interleaved(files):
 
 @tf.autograph.experimental.do_not_convert
 def _shuffled(dataset, buffer_size, seed, number):
-    """Shuffles a dataset of strings like `Dataset.shuffle`, in an order that depends only on `seed` and `number`."""
-    # `Dataset.shuffle` mixes TensorFlow's global seed into the order, counts its iterations, and loses this count in a
-    # checkpoint between two passes; inside a function it cannot be saved at all. The older kernel of this op has none
-    # of these problems.
+    """Shuffles strings like `Dataset.shuffle`, but in an order that depends only on `seed` and `number`."""
+    # The order of `Dataset.shuffle` depends on TensorFlow's global seed and on a count of iterations, which is lost in
+    # a checkpoint between two passes. Inside a function, `Dataset.shuffle` cannot be saved at all. The older kernel of
+    # this op has none of these problems.
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
@@ -193,7 +191,8 @@ def usual_pool_size(reader, hparams, longest):
     """Returns the number of examples in a pool, estimated from the first records of some files."""
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(reader.paths))
     with reader.naming_damage():
-        # The stored lengths, before `_copy`: a saved position depends on the size of the pool, so this must not change.
+        # The lengths are those of the stored records, before `_copy`. A saved position depends on the size of the pool,
+        # so this choice must not change.
         first = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE)), None)
         if first is None:
             raise UserError(f"{reader.paths[0]}: the file has no records. Run t2t-datagen again.")
@@ -226,7 +225,7 @@ def _resampled(encoders):
 
 
 def _resampler(problem, hparams, encoders, limits):
-    """Returns a function of (number, pool) that resegments a pool with at most `limits` ids per feature."""
+    """Returns a function of (number, pool) that applies BPE-dropout, with at most `limits` ids per feature."""
     if problem.targets_are_places:
         raise UserError(
             f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} refer to pieces in the records. "
@@ -247,7 +246,7 @@ def _resampler(problem, hparams, encoders, limits):
 
     def resample(name, number, ragged):
         arguments = number, ragged.flat_values, ragged.row_lengths()
-        # Declared stateless, because an iterator with a stateful function cannot be saved.
+        # The function is declared stateless, because an iterator with a stateful function cannot be saved.
         draw = functools.partial(sample, name)
         flat, lengths = tf.numpy_function(draw, arguments, (tf.int32, tf.int64), stateful=False)
         lengths = tf.ensure_shape(lengths, [None])
@@ -286,8 +285,8 @@ def _planner(features, batch_size, ladder, shuffle):
     def plan(carried, number, new, seed):
         ragged = {name: tf.RaggedTensor.from_row_lengths(*parts, validate=False) for name, parts in carried.items()}
         pool = {name: tf.concat([ragged[name], new[name]], 0) for name in features}
-        # Descending order carries over the shortest examples, ascending order the longest. They alternate to limit the
-        # wait.
+        # In descending order the shortest examples are carried over, and in ascending order the longest. The two orders
+        # alternate, so that no example is carried over for long.
         order, bounds, *shapes = walk(
             pool, descending=number % 2 == 0, carried=tf.size(next(iter(carried.values()))[1])
         )
@@ -305,7 +304,7 @@ def _planner(features, batch_size, ladder, shuffle):
 
 @tf.autograph.experimental.do_not_convert
 def _pool_batches(problem, pool, order, *batches, pad):
-    """Returns a dataset of a pool's batches, each given by its start and end in `order` and optionally by a shape."""
+    """Returns a dataset of a pool's batches; each has a start and end in `order` and, optionally, a shape."""
 
     def batch(start, end, *shape):
         padded = pad(_gather(pool, order[start:end]), *shape)
@@ -329,7 +328,7 @@ def _lengths(pool):
 
 
 def _within(pool, shortest, longest):
-    """Removes examples whose longest feature is not within the limits."""
+    """Removes from a pool the examples whose longest feature is not within the limits."""
     length = _lengths(pool)
     return _gather(pool, tf.where((length >= shortest) & (length <= longest))[:, 0])
 
@@ -349,7 +348,8 @@ def _walk(pool, batch_size, descending, carried=None):
 
     def close_batch(start, number, bounds):
         rest = length[start : start + batch_size]
-        cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(rest, rest[0])  # cells of the first 1, 2, … rows
+        # the numbers of cells of the first 1, 2, … rows
+        cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(rest, rest[0])
         rows = tf.maximum(1, tf.searchsorted(cost, [tf.cast(batch_size, tf.int64)], side="right")[0])
         return start + rows, number + 1, bounds.write(number, start + rows)
 

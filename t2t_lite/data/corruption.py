@@ -1,7 +1,8 @@
 """Applies a problem's `augment` and `corrupt`, and a model's `corrupt`, to batches.
 
-Masked language modelling (Devlin et al. 2019, "BERT", section 3.1) is such a change: it decides which ids a model
-predicts and what it sees in their place. All changes are pure functions of seeds, one per row.
+An example is masked language modelling (Devlin et al. 2019, "BERT", section 3.1), which selects the ids that a model
+predicts and replaces them in the model's input. All changes are pure functions of the batch and of seeds, one seed per
+row.
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ from t2t_lite.text.encoder_parts import mask_in
 from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.vocabulary import EOS_ID
 
-# Of the ids to predict, the shares that the model sees as the mask, as another id, and unchanged.
+# The shares of the ids to predict that are replaced by the mask, replaced by another id, and left unchanged.
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
@@ -40,7 +41,8 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
         hparams: HParams, whose `random_seed` is used, and the `corrupt` of its `model_class`: see `SequenceModel`.
         is_stream: bool, whether the batches are for training, so that the seeds of a batch depend on its index.
             Otherwise each pass gives the same result.
-        whole: bool, whether to omit the model's `corrupt`, as is done for reference outputs.
+        whole: bool, whether to omit the model's `corrupt`, so that batches have the whole texts, as for reference
+            outputs.
 
     Raises:
         UserError: a feature of the problem is missing, the model's `corrupt` is for other problems, or a change could
@@ -53,7 +55,7 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
     features = batch_features(problem, model)
     if draws(model):
         _check_texts(problem, model)
-        # another seed than for the problem's `corrupt`, so the random numbers differ
+        # this seed differs from the seed of the problem's `corrupt`, so the random numbers differ, too
         changes.append((model.corrupt, ~seed, (hparams,)))
 
     def changed(index, batch):
@@ -76,7 +78,7 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
 
 
 def draws(model_class):
-    """Returns whether a model has a `corrupt`: see `SequenceModel`."""
+    """Returns whether a model has a method `corrupt`, which changes batches: see `SequenceModel`."""
     return callable(getattr(model_class, "corrupt", None))
 
 
@@ -136,7 +138,7 @@ def masking_of(encoder, rate, unit, phrases=()):
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, _ = mask_in(pieces)
     ordinary = ordinary_ids(pieces)
-    # The encodings of a phrase at the beginning of a text, within a text, and after punctuation.
+    # A phrase may be encoded differently at the beginning of a text, within a text, and after punctuation.
     encoded = {tuple(encoder.encode(space + phrase)) for phrase in phrases for space in ("", " ")}
     bracketed, mark = [encoder.encode("(" + phrase) for phrase in phrases], encoder.encode("(")
     encoded |= {tuple(ids[len(mark) :]) for ids in bracketed if ids[: len(mark)] == mark}
@@ -151,12 +153,12 @@ def masking_of(encoder, rate, unit, phrases=()):
 
 
 def ordinary_ids(pieces):
-    """Returns bool [V], True for a vocabulary's pieces of text: not padding, EOS or another special piece."""
+    """Returns bool [V], True for a vocabulary's pieces of text, False for padding, EOS and other special pieces."""
     return np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
 
 
 def _borders(encoder, pieces):
-    """Returns (the ids that continue the preceding word, the ids that end a word), bool [V] each."""
+    """Returns (which ids continue the preceding word, which ids end a word), two tensors bool [V]."""
     # WordPiece has already split texts at spaces and punctuation, so no piece spans two words
     if any(piece.startswith("##") for piece in pieces):
         return np.array([piece.startswith("##") for piece in pieces]), np.zeros(len(pieces), bool)
@@ -167,7 +169,8 @@ def _borders(encoder, pieces):
 
 def _stands_alone(character):
     """Returns whether a character is not part of a word: BERT's punctuation and ideographs, symbols and line ends."""
-    # A part of a character (U+FFFD) continues a word. A space may be the first piece of a word.
+    # A piece that is a part of a character is shown as U+FFFD and continues a word. A space may be the first piece of a
+    # word.
     if character in ("", " ", "\ufffd"):
         return False
     return ord(character) in _alone() or unicodedata.category(character).startswith("S")
@@ -181,7 +184,7 @@ def _alone():
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Masking:
-    """Selects ids to predict and masks them, as BERT does.
+    """Selects the ids that a model must predict and masks them in its input, as BERT does.
 
     Attributes:
         mask_id: int, the id of [MASK].
@@ -189,8 +192,8 @@ class Masking:
         continues: bool [V], the ids that continue the word of the id before them.
         rate: float, the share of a row's ordinary ids to predict, at least one id per row. Fewer ids are predicted only
             if every remaining unit would exceed this number (as in BERT's create_pretraining_data.py).
-        unit: what is masked as a whole: "token", "word"; "ngram", one to three consecutive words, with a probability
-            proportional to 1/n for n words (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase from a list,
+        unit: what is masked as a whole: "token", "word"; "ngram", one to three consecutive words, where n words have a
+            probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase from a list,
             and elsewhere a word (Sun et al. 2019, "ERNIE"). A unit with more ids than are to be predicted is split into
             its words. A word that is still too long, such as a text without spaces, is split into its ids.
         phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping phrases in a row are merged.
@@ -217,7 +220,7 @@ class Masking:
             raise UserError("The vocabulary has no ordinary id that could be masked.")
 
     def __call__(self, ids, seeds):
-        """Masks a batch.
+        """Masks a batch of ids.
 
         Args:
             ids: int32 [B, T], padded with 0.
@@ -229,7 +232,7 @@ class Masking:
             to predict.
         """
         maskable = tf.gather(tf.constant(self.ordinary), ids)
-        choice, action = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
+        choice, action = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # two tensors [B, T, 2]
         budget = tf.round(self.rate * tf.reduce_sum(tf.cast(maskable, tf.float32), 1, keepdims=True))
         budget = tf.maximum(tf.cast(budget, tf.int32), 1)
         starts, *finer = self._starts(ids, maskable, choice[..., 1])
@@ -246,7 +249,7 @@ class Masking:
 
     @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
-        """Returns a list of bool [B, T]: where units begin, then where the ever smaller parts of long units begin."""
+        """Returns a list of bool [B, T]: where units begin, where the words of long units begin, and so on."""
         # An id that cannot be masked forms a unit by itself.
         ids_alone = tf.ones_like(maskable)
         if self.unit == "token":
@@ -263,7 +266,7 @@ class Masking:
 
 
 def _units(starts):
-    """Returns (first position, size), int32 [B, T], of each id's unit; `starts` is True where a unit begins."""
+    """Returns the (first position, size), int32 [B, T], of each id's unit; `starts` is True where a unit begins."""
     length = tf.shape(starts)[1]
     first_positions = tf.sort(tf.where(starts, tf.range(length), length), axis=1)
     first_positions = tf.pad(first_positions, [[0, 0], [0, 1]], constant_values=length)
@@ -274,11 +277,11 @@ def _units(starts):
 
 @tf.autograph.experimental.do_not_convert
 def _sample_units(starts, maskable, random, budget):
-    """Returns bool [B, T]: the ids of randomly selected units; units that would exceed the budget are skipped."""
+    """Returns bool [B, T], True for ids of randomly selected units; skips units that would exceed the budget."""
     first, size = _units(starts)
     score = tf.where(maskable, tf.gather(random, first, batch_dims=1), 2.0)
     order = tf.argsort(score, axis=1, stable=True)  # all ids of a unit have the same score, so they stay together
-    place = tf.range(tf.shape(starts)[1]) - first  # position of an id within its unit
+    place = tf.range(tf.shape(starts)[1]) - first  # the position of each id within its unit
     size, place, maskable = (tf.gather(tensor, order, batch_dims=1) for tensor in (size, place, maskable))
 
     def fitting(is_masked):
@@ -298,7 +301,7 @@ def _sample_units(starts, maskable, random, budget):
 
 
 def _inside(ids, words, phrases):
-    """Returns bool [B, T]: the ids within a phrase, except its first id; phrases begin and end at word boundaries."""
+    """Returns bool [B, T], True for all but the first id of a phrase; phrases begin and end at word boundaries."""
     ends = tf.pad(words, [[0, 0], [0, LONGEST_PHRASE]], constant_values=True)
     ids = tf.pad(tf.cast(ids, tf.int64), [[0, 0], [0, LONGEST_PHRASE]])
     length = tf.shape(words)[1]
@@ -324,7 +327,7 @@ def _number(ids):
 
 @tf.autograph.experimental.do_not_convert
 def one_of(first, second, seeds):
-    """Chooses between two candidates for each row, with probability 1/2 each.
+    """Selects, for each row of a batch, one of two candidate rows, each with a probability of 1/2.
 
     Args:
         first, second: int32 [B, T] and [B, S], padded with 0.
@@ -340,7 +343,7 @@ def one_of(first, second, seeds):
 
 
 def _ngram_starts(words, follows, random):
-    """Returns bool [B, T]: where n-grams of words begin; n is sampled for each n-gram.
+    """Returns bool [B, T], True where an n-gram of words begins; n is sampled for each n-gram.
 
     Args:
         words: bool [B, T], where a word begins.

@@ -28,10 +28,10 @@ class ExampleBatches:
         lanes: the result of `lanes_of`, or 1 in evaluation.
 
     Attributes:
-        hparams: HParams, whose limits determine which examples are dropped.
+        hparams: HParams, whose length limits determine which examples are dropped.
         features: {feature: rank} of a batch.
         longest: int, the largest number of ids in a training row.
-        left_out: str, a description of the dropped examples.
+        left_out: str, a description of the dropped examples for messages.
         rows_per_example: int.
         ladder: WidthLadder, the shapes of training batches; None: any shape.
     """
@@ -47,26 +47,26 @@ class ExampleBatches:
 
     @staticmethod
     def lanes_of(replicas, accumulation, before, output_dir):
-        """Returns the number of lanes: the batches per step that each carry a state. Here None, as there is no state.
+        """Returns the number of lanes (batches per step that carry a state), which is None for these batches.
 
         Args:
             replicas: Replicas.
             accumulation: int, number of batches that each replica accumulates per step.
-            before: dict, the `hparams.json` of the resumed run, or None.
+            before: dict, the contents of the resumed run's `hparams.json`, or None.
             output_dir: str.
         """
 
     def carried(self, model, devices, accumulation):
-        """Returns the state that a model carries from step to step, see `TrainStep`. Here None, as there is no state.
+        """Returns the state that a model carries from step to step (see `TrainStep`), None for these batches.
 
         Args:
             model: keras.Model.
-            devices: list of str, of this machine's replicas.
+            devices: list of str, the devices of this machine's replicas.
             accumulation: int, batches that each replica accumulates per step.
         """
 
     def first_state(self, model):
-        """Returns the model's initial state for an evaluation. Here (), as there is no state."""
+        """Returns the model's initial state for an evaluation, which is () for these batches."""
         return ()
 
     def training(self, paths, facts, most_shapes=None):
@@ -74,7 +74,7 @@ class ExampleBatches:
 
         Args:
             paths: list of str, the record files.
-            facts: facts of the split as the model sees it.
+            facts: facts of the split as the model sees it, see `Records.seen_facts`.
             most_shapes: int, the largest number of shapes that batches may have, for XLA; None: no limit.
         """
         arguments = self.problem, self.hparams, paths, self.encoders
@@ -82,11 +82,11 @@ class ExampleBatches:
         return batching.training_batches(*arguments, self.ladder)
 
     def evaluation(self, paths, in_order=False):
-        """Returns the batches of one pass; `in_order`, whether consecutive records form one text, is ignored here."""
+        """Returns the batches of one pass. `in_order` (whether consecutive records form one text) is ignored."""
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders)
 
     def whole(self, paths):
-        """Returns the examples of `evaluation`, in the same order, before the model's `corrupt` changes them."""
+        """Returns the batches of `evaluation`, in the same order, but without the changes by the model's `corrupt`."""
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders, whole=True)
 
     def narrowest(self):
@@ -121,9 +121,10 @@ def check_stride(problem, stride, split, has_state=False):
 
 
 def sliding_batches(problem, hparams, paths, encoders, stride):
-    """Returns batches that score each id of a text once, given at least `sequence_length - stride` preceding ids.
+    """Returns batches of sliding windows that score each id of a text once, given enough preceding ids.
 
-    The first window scores all of its ids, each given the ids before it.
+    An id is scored given at least `sequence_length - stride` preceding ids. In the first window, all ids are scored,
+    each given the ids before it.
 
     Args:
         problem: Problem with `sequence_length`, whose records in `paths` are in order.
@@ -133,8 +134,8 @@ def sliding_batches(problem, hparams, paths, encoders, stride):
         stride: int, number of ids by which a window moves.
 
     Returns:
-        A `tf.data.Dataset` of {"targets", "scored"}: int32 [rows, sequence_length], padded with 0; "scored" are the
-        targets with 0 where they are not scored.
+        A `tf.data.Dataset` of {"targets", "scored"}: int32 [rows, sequence_length], padded with 0; "scored" has the
+        targets to score, and 0 at other positions.
     """
     examples = ExampleReader(problem, hparams, "eval", paths, encoders).examples()
     ids = np.fromiter(itertools.chain.from_iterable(example["targets"] for example in examples), np.int32)

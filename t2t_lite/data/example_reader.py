@@ -20,8 +20,8 @@ class ExampleReader:
             raises a TensorFlow error that `record_format.naming_damage` explains. None: ids are not checked.
 
     Attributes:
-        preprocesses: bool, whether the problem overrides `preprocess_example`. If not, the data set has no stage for
-            it, so that saved iterators remain valid and records are parsed in batches.
+        preprocesses: bool, whether the problem overrides `preprocess_example`. If it does not, the dataset has no stage
+            for preprocessing, so that saved iterators remain valid and records are parsed in batches.
     """
 
     def __init__(self, problem, hparams, mode, paths, encoders=None):
@@ -36,7 +36,7 @@ class ExampleReader:
         return record_format.naming_damage(*self.paths, features=self.problem.record_features)
 
     def batched(self, serialized, count):
-        """Returns a dataset that groups `count` serialized examples at a time, for `parse`.
+        """Returns a dataset whose elements are batches of `count` serialized examples, for `parse`.
 
         Raises:
             UserError: `preprocess_example` could not be resumed: see `check_stateless`.
@@ -65,7 +65,7 @@ class ExampleReader:
 
     @tf.autograph.experimental.do_not_convert
     def parse(self, batch):
-        """Parses like `stored`, applies `_rev` and `_copy`, and checks the ids; the problem's features come first."""
+        """Parses like `stored`, applies `_rev` and `_copy`, checks the ids, and puts the problem's features first."""
         example = self.problem.maybe_reverse_and_copy(self.stored(batch))
         names = [name for name in self.problem.features if name in example]
         if self.problem.overrides("corrupt"):
@@ -94,7 +94,7 @@ class ExampleReader:
 
 
 def _as_ids(example):
-    """Casts the features of an example to int64 with unknown length, so that examples can be batched together."""
+    """Casts the features of an example to int64 with unknown length, so that all examples have the same type."""
     ids = {name: tf.reshape(tf.cast(value, tf.int64), [-1]) for name, value in example.items()}
     return {name: tf.compat.v1.placeholder_with_default(value, [None]) for name, value in ids.items()}
 
@@ -116,7 +116,7 @@ def check_stateless(dataset, method):
         )
     except tf.errors.FailedPreconditionError as error:
         operation = re.search(r"(\w+) is stateful", error.message)
-        # `__self__` is the class itself for a class method
+        # for a class method, `__self__` is the class
         owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)
         raise UserError(
             f"{owner.__name__}.{method.__name__}: uses {operation[1] if operation else 'an operation'}, whose state is "

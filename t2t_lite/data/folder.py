@@ -1,6 +1,6 @@
-"""The state of a problem's data in a folder: whether generation has begun or finished, and for which request.
+"""The state of a problem's data in a folder: whether generation has begun or finished, and with which settings.
 
-Also finds all files that a problem's encoders read, so that a run or an export with copies of them is complete.
+Also finds all files that a problem's encoders read, so that they can be copied into a run or an export.
 """
 
 import copy
@@ -23,7 +23,7 @@ from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 2  # increase this number when a change makes the same request give different files
+_FORMAT = 2  # version of generation; to be increased when the same request gives different files
 
 
 class DataFolder:
@@ -35,7 +35,7 @@ class DataFolder:
 
     Args:
         problem: Problem.
-        path: str, the folder, which need not exist.
+        path: str, the data folder, which need not exist.
 
     Attributes:
         manifest_path, begun_path: str, the manifests of finished and of begun data.
@@ -48,7 +48,7 @@ class DataFolder:
         self.begun_path = f"{self.manifest_path}.begun"
 
     def lock(self):
-        """Returns a lock, a context manager, that keeps other processes from writing these data. Raises `UserError`."""
+        """Returns a lock, a context manager, that keeps other processes from writing the data. Raises `UserError`."""
         return held_lock(f"{self.manifest_path}.lock", f"{self.path}: another t2t-datagen of {self.problem.name}")
 
     def records(self, split):
@@ -103,7 +103,7 @@ class DataFolder:
         return files.exists(self.begun_path)
 
     def begin(self):
-        """Records the request, and removes the unfinished output of a different request.
+        """Writes the manifest of begun data, and removes the unfinished output of a different request.
 
         Raises:
             UserError: another program wrote records here.
@@ -127,7 +127,7 @@ class DataFolder:
         files.write_json(self.begun_path, begun | {"to_learn": list(map(os.path.basename, to_learn))})
 
     def end(self):
-        """Removes the files that are only needed until generation finishes."""
+        """Removes the files that are needed only until generation finishes, such as chunks."""
         if self.is_begun():
             for paths in self.shards().values():
                 sharding.remove_chunks(paths)
@@ -150,7 +150,7 @@ class DataFolder:
         return files.list_files(self.path, rf"{shard}(\.chunk-.*)?(\.incomplete|{re.escape(files.INCOMPLETE)})?")
 
     def outputs(self):
-        """Returns the paths that generation writes or removes."""
+        """Returns the paths of all files that generation writes or removes."""
         paths = [self.manifest_path, self.begun_path, *self.leftovers(), *self.problem.learned_files(self.path)]
         paths += [*self.problem.configuration_files(self.path), *itertools.chain(*self.shards().values())]
         return list(dict.fromkeys(paths))
@@ -175,8 +175,8 @@ def encoder_files(problem, folder):
     """Returns the files in a folder that a problem's encoders read.
 
     `Problem.vocabulary_files` lists the files that the encoders know. Other files that `feature_encoders` reads, such
-    as a list of labels, are found by calling it with a folder that contains only the known files. A file outside of the
-    folder cannot be copied; this is logged.
+    as a list of labels, are found by calling this method with a folder that contains only the known files: its error
+    names the missing file. A file outside of the folder cannot be copied, so a message about it is logged.
 
     Args:
         problem: Problem.
@@ -202,7 +202,7 @@ def encoder_files(problem, folder):
         while True:
             files.copy_files(paths, copies)
             try:
-                # a copy is used because a problem may remember the folder
+                # a copy of the problem is used, because a problem may store the folder
                 encoders = copy.copy(problem).open_encoders(copies)
             except Exception as error:  # the user's code may raise any exception
                 name = _named_in(str(error), copies)
@@ -230,13 +230,13 @@ def _fingerprints(encoders):
 
 
 def _relative(path, folder):
-    """Returns a path relative to the folder, or None if the path is outside of it."""
+    """Returns a path relative to the folder, or None if the path is outside of the folder."""
     path, folder = (part if files.is_remote(part) else os.path.abspath(part) for part in (path, folder))
     folder = folder.rstrip("/") + "/"
     return path.removeprefix(folder) if path.startswith(folder) else None
 
 
 def _named_in(message, folder):
-    """Returns the first path in an error message that is inside the folder, relative to it, or None."""
+    """Returns the first path in an error message that is inside the folder, as a relative path, or None."""
     match = re.search(re.escape(folder) + r"/([^:;\n'\"]+)", message)
     return match[1] if match and ".." not in match[1].split("/") else None

@@ -16,8 +16,8 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_EXAMPLES = 4096  # number of examples that are checked, from the start of a shuffled shard
-# largest normal share of unknown ids and byte pieces; a vocabulary learned from similar text stays far below it
+_EXAMPLES = 4096  # number of examples, at the start of a shuffled shard, in which unknown ids are counted
+# highest normal share of unknown ids and byte pieces; a vocabulary learned from similar text has a far lower share
 _MOST = 0.05
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -140,7 +140,7 @@ def _write(folder, tmp_dir, shards):
 
 
 class Source:
-    """A stream of samples, opened only in the process that reads it, on this or another machine.
+    """The samples of a split, which are generated only in the process that reads them, on this or another machine.
 
     Args:
         problem: Problem.
@@ -164,7 +164,7 @@ class Source:
         return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
 
     def counts(self):
-        """Returns {"removed": {reason: number}, "units": {unit: number}}, once all samples have been read."""
+        """Returns {"removed": {reason: number}, "units": {unit: number}}; call it after all samples have been read."""
         return {"removed": dict(sorted(self._problem.removed.items())), "units": dict(self._problem.unit_counts)}
 
     def _some(self, samples):
@@ -227,7 +227,7 @@ def coverage(encoder, ids):
     """Returns {"<unk>": share, "byte pieces": share} of ids.
 
     Args:
-        encoder: TextEncoder. If it encodes bytes, both shares are 0.
+        encoder: TextEncoder. If the encoder encodes bytes, both shares are 0.
         ids: int [n].
     """
     counts = np.bincount(ids, minlength=encoder.vocab_size)

@@ -1,7 +1,7 @@
-"""Reads and validates the manifests of finished and unfinished data, and counts the facts in them.
+"""Reads and validates the manifests of finished and unfinished data, and computes the facts that they store.
 
-Facts about a split are counted while it is written. Training checks them without reading the split again. A manifest
-stores them as `splits.<split>`, together with "shards" and "removed":
+Facts about a split, such as its number of examples, are counted while the split is written. Training checks these facts
+without reading the split again. A manifest stores them as `splits.<split>`, together with "shards" and "removed":
 
     "examples"      their number
     "tokens"        {feature: ids with EOS}
@@ -25,7 +25,7 @@ from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
 
-_MOST_SHARDS = 99_999  # because a shard's number has five digits in file names
+_MOST_SHARDS = 99_999  # largest number of shards, since a shard's number has five digits in file names
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
@@ -39,7 +39,7 @@ def manifest_path(problem, data_dir):
 
 
 def find_manifest(problem, data_dir):
-    """Returns the manifest of a problem's data, see `read_manifest`; {} if it has no manifest.
+    """Returns the manifest of a problem's data, see `read_manifest`; {} if the data have no manifest.
 
     Raises:
         UserError: the manifest is damaged.
@@ -82,8 +82,8 @@ def read_manifest(path, features):
 def read_begun(path):
     """Returns the manifest that was written when generation began. Raises `UserError` if the file is damaged.
 
-    "to_learn" lists the vocabulary files that did not exist then. Names that do not look like a vocabulary's are
-    dropped.
+    "to_learn" lists the vocabulary files that did not exist then. Names that do not look like the name of a vocabulary
+    file are dropped.
     """
     begun = files.read_json(path, _BEGUN)
     return begun | {"to_learn": [name for name in begun.get("to_learn", []) if _VOCABULARY.fullmatch(name)]}
@@ -100,7 +100,7 @@ def _first_counts(features):
 
 
 def _newer_counts(features):
-    """Returns the schema of the counts that older manifests lack."""
+    """Returns the schema of the counts in a split's facts that older manifests lack."""
     of_features = {"side_lengths": dict.fromkeys(features, _COUNTS), "largest_id": dict.fromkeys(features, int)}
     return {"lengths": _COUNTS, **of_features}
 
@@ -118,7 +118,7 @@ def check_counts(facts, where):
 
 
 class Facts:
-    """Accumulates counts over examples, which are given as lists, as batches, or as results of `as_json`.
+    """Counts the examples and ids of a split; examples are added as lists, as batches, or as results of `as_json`.
 
     Args:
         features: names of the features.
@@ -187,7 +187,7 @@ def check_examples(examples, features=SIDES):
     """Raises `UserError` unless all examples are {feature: ids} with at least one id in each feature."""
     try:
         rows = [example[name] for example in examples for name in features]
-        # types are checked separately, since a set of ids does not distinguish 1.0 from 1
+        # the types of the ids are checked separately, since a set does not distinguish 1.0 from 1
         kinds = set().union(*(map(type, row) for row in rows))
         if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
             return
@@ -270,13 +270,13 @@ def check_ids(facts, encoders, where):
 
 
 def count_kept(lengths, max_length, min_length=0):
-    """Returns (examples within, examples outside) the limits, from {length: examples}; `max_length` 0: no limit."""
+    """Returns how many examples are (within, outside) the limits, from {length: examples}; `max_length` 0: no limit."""
     count = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
     return count, sum(lengths.values()) - count
 
 
 def longest_row(problem, hparams):
-    """Returns the largest number of ids in a training row: `Problem.max_length`, or `batch_size` if that is less."""
+    """Returns the largest number of ids in a training row: `Problem.max_length`, or `batch_size` if this is less."""
     return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
 
 

@@ -13,13 +13,13 @@ from t2t_lite.errors import UserError, nearest
 from t2t_lite.settings.ranges import COUNT, SEED, Range, setting
 
 _LOGGER = logging.getLogger("t2t_lite")
-# Each process needs about 600 MB of memory.
+# The largest number of processes is limited, because each process needs about 600 MB of memory.
 _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
 
 
 @dataclasses.dataclass(frozen=True)
 class GenerationSettings:
-    """Attributes of `Problem` that are flags of t2t-datagen."""
+    """Settings that are flags of t2t-datagen and attributes of `Problem`."""
 
     max_cases: int = setting(0, limits=COUNT, meaning="Largest number of examples per split; 0: no limit.")
     skip_bad_lines: bool = setting(
@@ -39,7 +39,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
     Args:
         patterns: str, comma-separated names, or prefixes ending in *.
         excluded: list of str; a problem is excluded if its name contains one of these strings.
-        keeps_suffix: bool, whether to keep the suffixes `_rev` and `_copy`. They do not change the records.
+        keeps_suffix: bool, whether to keep the suffixes `_rev` and `_copy`, which do not affect the records.
 
     Raises:
         UserError: a problem does not exist, or no problem is selected.
@@ -98,7 +98,8 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
 
     settings = settings or GenerationSettings()
     for name in names:
-        # For users' problems that use the global generators. Seeding before each problem makes their order irrelevant.
+        # The global generators are seeded for problems of users that sample from them. They are seeded before each
+        # problem, so that the order of the problems does not matter.
         random.seed(settings.random_seed)
         np.random.seed(settings.random_seed % 2**32)
         problem = registry.problem(name)
@@ -114,6 +115,6 @@ def datagen_command(problem, data_dir):
     """Returns a command line of t2t-datagen, quoted for a shell, with all flags that the problem needs."""
     usr_dir = registry.usr_dir_of(type(problem))
     words = ["t2t-datagen", f"--problem={problem.name}"]
-    words += getattr(problem, "example_flags", "").split()  # placeholders for the user's files
+    words += getattr(problem, "example_flags", "").split()  # shows placeholders for the user's files
     words += [f"--data_dir={data_dir}", *([f"--t2t_usr_dir={usr_dir}"] if usr_dir else [])]
     return shlex.join(words)

@@ -37,4 +37,4 @@ __all__ = [
     "text2self_txt_iterator", "text2text_txt_iterator", "text2text_txt_tab_iterator", "txt_line_iterator",
 ]  # fmt: skip
 
-__getattr__ = names_in_extras(__name__, r"\w*Problem")  # problems from extras, such as ImageProblem
+__getattr__ = names_in_extras(__name__, r"\w*Problem")  # base classes from extras, such as ImageProblem

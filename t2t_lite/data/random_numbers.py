@@ -20,7 +20,7 @@ def uniform_numbers(seeds, num_samples, length):
 
 @tf.autograph.experimental.do_not_convert
 def threefry(key, counter):
-    """Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+    """Computes Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 
     It uses only integer operations, so the numbers are the same on every device, with and without XLA.
 

@@ -11,14 +11,15 @@ import tensorflow as tf
 from t2t_lite.errors import Failure, UserError, first_line, shown
 
 SIDES = ("inputs", "targets")  # the features that most problems have
-LARGEST_ID = 2**31 - 1  # the largest int32, because batches are int32
+LARGEST_ID = 2**31 - 1  # the largest id that a record may contain, because batches are int32
 OUTSIDE = "an id is outside the vocabulary"
 
 
 def serialize(example):
     """Serializes {feature: ids} as a `tf.train.Example`, bytes."""
     feature = {key: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for key, ids in example.items()}
-    # Deterministic, since the features are a map, whose order would differ from process to process.
+    # The serialization is deterministic. Otherwise the order of the features, a map, would differ from process to
+    # process.
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
 
 
@@ -26,7 +27,7 @@ def parse_batch(serialized, features=SIDES):
     """Parses records, string [n], into {feature: int32 ragged [n, (length)]}; works in a graph.
 
     If a feature of a record is empty, or an id is negative or too large for int32, a TensorFlow error is raised, which
-    `naming_damage` explains. Without this check, training would see an empty example or a different id.
+    `naming_damage` explains. Without these checks, training would see an empty example or a different id.
     """
     example = check_ids(tf.io.parse_example(serialized, _spec(features)))
     return {name: tf.cast(example[name], tf.int32) for name in features}
@@ -56,11 +57,11 @@ def find_fault(record, names=SIDES):
     """Describes what is wrong with the bytes of a record; returns None if the record is valid.
 
     Args:
-        record: bytes, expected to be a `tf.train.Example` with ids as `names`.
+        record: bytes, expected to be a `tf.train.Example` that has lists of ids as the features `names`.
     """
     try:
         features = tf.train.Example.FromString(record).features.feature
-    except Exception as error:  # the class is identified by name, because it has moved between versions of protobuf
+    except Exception as error:  # named, because versions of protobuf have this class in different modules
         if type(error).__name__ != "DecodeError":
             raise
         return "not a tf.train.Example"
@@ -79,7 +80,7 @@ def find_fault(record, names=SIDES):
 
 
 class naming_damage:
-    """Context that turns TensorFlow's errors about records into a `UserError` that names the file and the record.
+    """Context manager that turns TensorFlow's errors about records into `UserError`s with the file and the record.
 
     Args:
         paths: paths of the files; after an error, they are read again to find the damaged file.
@@ -105,7 +106,7 @@ class naming_damage:
                 f"{name}: was damaged when it was read ({cause}), but is intact now. Run the same command again. If "
                 "the error comes back, the newest checkpoint contains the damaged data: delete this checkpoint."
             ) from None
-        # the whole error is searched, since `cause` may be truncated
+        # the text of the whole error is searched, since `cause` may be truncated
         if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):
             raise UserError(
                 f"{name}: {outside[0]}. Records and vocabulary do not match: run t2t-datagen into an empty folder."
@@ -114,7 +115,7 @@ class naming_damage:
 
 
 def naming(dataset, paths, features=SIDES):
-    """Yields the elements of a data set that reads `paths`; errors are explained by `naming_damage`."""
+    """Yields the elements of a dataset that reads the record files `paths`; `naming_damage` explains errors."""
     with naming_damage(*paths, features=features):
         yield from dataset
 
@@ -130,7 +131,7 @@ def _errors_of_reading():
 
 
 def _find_fault(path, features):
-    """Reads a file and returns a message about its first fault, or None if the file is intact."""
+    """Reads a record file and returns a message about its first fault, or None if the file is intact."""
     number = 0
     try:
         for batch in tf.data.TFRecordDataset(path).batch(1024):
@@ -158,5 +159,5 @@ def _wrong_record(path, number, fault, features):
 
 
 def _first_line(error):
-    # Drops the values that TensorFlow appends to the message of an assertion.
+    # Removes from the message of an assertion the tensor values that TensorFlow appends.
     return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))

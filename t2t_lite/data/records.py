@@ -19,14 +19,16 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.settings.config import HParams
 
-_BYTES_OF_A_FINGERPRINT = 2**16  # number of bytes to hash per shard, which are several hundred shuffled sentences
+_BYTES_OF_A_FINGERPRINT = 2**16  # number of bytes to hash per shard, enough for several hundred shuffled sentences
 
 
 class Records:
-    """The records of a split, written by t2t-datagen or by the problem itself. Files are read lazily.
+    """The records of a split, written by t2t-datagen or by the problem itself.
+
+    The files are read only when a method needs them.
 
     Args:
-        problem: Problem; examples are returned as a model sees them, after `_rev` and `_copy`.
+        problem: Problem, whose `_rev` and `_copy` are applied to the returned examples.
         data_dir: str, the folder of the shards, the vocabulary and the manifest.
         split: a name in `DatasetSplit`.
     """
@@ -41,8 +43,8 @@ class Records:
         """The sorted paths of the shards.
 
         Raises:
-            UserError: shards are missing, or shards of two sets are mixed; the message gives the pattern and the
-                command to run.
+            UserError: shards are missing, or the folder has shards from two generations; the message gives the pattern
+                and the command to run.
         """
         pattern, paths = os.path.join(*self._pattern), self._shards()
         paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
@@ -60,7 +62,7 @@ class Records:
         return paths
 
     def exist(self):
-        """Returns whether any shard exists, even if the set is incomplete."""
+        """Returns whether at least one shard of the split exists."""
         return any(self._shards())
 
     def _shards(self):
@@ -69,7 +71,7 @@ class Records:
 
     @property
     def _pattern(self):
-        """(the folder of the shards, the pattern of their names)."""
+        """The shards' location: (the folder of the shards, the pattern of their file names)."""
         if self.problem.overrides("filepattern"):
             return os.path.split(self.problem.filepattern(self.data_dir, self.split))
         name = f"{glob.escape(self.problem.dataset_filename())}-{FILE_TAGS[self.split]}-?????-of-?????"
@@ -81,7 +83,7 @@ class Records:
 
     @functools.cached_property
     def facts(self):
-        """The facts of the split from the manifest, see `manifests`; {} if some facts are missing there.
+        """The facts of the split from the manifest, see `manifests`; {} if the manifest lacks some facts.
 
         Raises:
             UserError: shards are missing, or their sizes differ from the manifest's.
@@ -96,7 +98,7 @@ class Records:
         return find_manifest(self.problem, self.data_dir).get("splits", {}).get(self.split, {})
 
     def unit_counts(self):
-        """Returns {unit such as "id" or "word": count in the split}, see `losses_by_unit`; {} if it is unknown."""
+        """Returns {unit such as "id" or "word": count in the split}, see `losses_by_unit`, or {} if unknown."""
         facts = self._manifest_facts()
         older = {name.removesuffix("s"): count for name, count in facts.get("text", {}).items()}
         counts = facts.get("units", older)
@@ -143,8 +145,8 @@ class Records:
     def check(self, reads_records=False):
         """Checks the split before it is used, and returns its facts.
 
-        If the manifest contains the facts, this takes the same short time for any size. Otherwise all records are read,
-        namely with an older manifest or if the problem wrote its files itself.
+        If the manifest contains the facts, the check takes the same short time for any size. All records are read if
+        the manifest is older or if the problem wrote its files itself.
 
         Args:
             reads_records: whether to read all records in any case, so that a changed byte is found now instead of hours
@@ -165,7 +167,7 @@ class Records:
     def seen_facts(self, hparams, facts):
         """Returns `facts` for training examples as a model sees them: after `preprocess_example`, `_rev` and `_copy`.
 
-        If the problem overrides `preprocess_example`, all records are read for this.
+        If the problem overrides `preprocess_example`, this method reads all records.
         """
         problem, reader = self.problem, self._reader(hparams, "train")
         if reader.preprocesses:
@@ -177,13 +179,13 @@ class Records:
                     counts.add_batch(batch)
             return counts.as_json()
         lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
-        # with `_copy`, a model sees only one side
+        # with `_copy`, a model sees only one side of an example
         of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]
         by_feature = {name: problem.maybe_reverse_and_copy(facts[name]) for name in ("tokens", "largest_id")}
         return {**facts, **by_feature, "lengths": of_rows, "side_lengths": lengths}
 
     def check_training(self, hparams):
-        """Returns the checked `TrainingSplit`.
+        """Checks the training split and returns facts about it as a `TrainingSplit`.
 
         Raises:
             UserError: see `check`; also if no example is within the length limits.
@@ -220,7 +222,7 @@ class Records:
         return batches(self.problem, hparams, self.paths, encoders)
 
     def _reader(self, hparams, mode):
-        # Imported here and above, since finding the records does not need TensorFlow.
+        # TensorFlow is imported only inside functions, since finding the records does not need it.
         from t2t_lite.data.example_reader import ExampleReader
 
         return ExampleReader(self.problem, hparams, mode, self.paths)
@@ -256,7 +258,8 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
         split: "train" gives an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same
             stream as in t2t-trainer on one replica. "eval" (or "dev") and "test" give one pass.
         hparams: HParams, or the name of a set. Only batch_size (tokens), max_length, min_length, random_seed and
-            bpe_dropout are used, and the hyperparameters that `preprocess_example` reads. None: the paper's values.
+            bpe_dropout are used, and the hyperparameters that `preprocess_example` reads. If None, the values of the
+            Transformer paper are used.
 
     Raises:
         UserError: the split does not exist, data are missing or damaged, no example is within the length limits, or the

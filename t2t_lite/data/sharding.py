@@ -1,4 +1,4 @@
-"""Writes a stream of samples to shuffled shards: in bounded memory, with several processes, and resumable.
+"""Writes a stream of samples to shuffled shards, with bounded memory, in several processes, and resumable.
 
 The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is written to
 a file next to the shards. Then each shard is assembled from the parts of all chunks and shuffled in memory. The
@@ -31,8 +31,8 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.process.quiet_import import start_worker
 
-CHUNK_FORMAT = 2  # increase this number when chunks of an earlier version can no longer be used
-_FRAME = 16  # bytes that a TFRecord adds to its data: the length, and checksums of the length and of the data
+CHUNK_FORMAT = 2  # version of the chunks; to be increased when chunks of an earlier version can no longer be used
+_FRAME = 16  # number of bytes that a TFRecord adds to its data: the length, and checksums of the length and of the data
 
 
 def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None, features=SIDES, is_ordered=False):
@@ -44,7 +44,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
 
     Args:
         samples: iterable of {feature: ids}, or of any picklable objects if `encode` is given.
-        paths: paths of the shards. Each process needs enough memory for one shard.
+        paths: paths of the shards to write. Each process needs enough memory for one shard.
         seed: any int or str; the same samples, number of paths and seed give the same files.
         encode: picklable function that turns a list of samples into a list of {feature: ids}.
         num_workers: int, additional processes; with 1, or with a single chunk, this process does all the work.
@@ -54,7 +54,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         is_ordered: bool, whether the samples keep their order, which requires a single shard.
 
     Returns:
-        For each group, the facts described in `manifests`: "examples", "tokens", …, "bytes".
+        A list with the facts of each group of shards, see `manifests`: "examples", "tokens", …, "bytes".
 
     Raises:
         UserError: the samples differ from the samples in existing chunks, or an id is below 0.
@@ -72,7 +72,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
 
 
 class Chunks:
-    """Lists the remaining work as tasks (function, *arguments) for any process, and collects the facts of the results.
+    """Divides the writing of shards into tasks (function, *arguments) for any process, and collects their results.
 
     Args:
         paths, seed, groups, features, is_ordered: see `write_shards`.
@@ -95,10 +95,10 @@ class Chunks:
         self._groups = groups
         self._features = features
         self._facts = [Facts(features) for _ in groups]
-        self._sizes = []  # a list per chunk with the number of bytes for each shard
+        self._sizes = []  # for each chunk, a list of the number of bytes for each shard
 
     def tasks(self, samples, encode):
-        """Yields one task per chunk; its result must be passed to `add`."""
+        """Yields one task per chunk; the result of each task must be passed to `add`."""
         samples = iter(samples)
         for number in itertools.count():
             chunk = list(itertools.islice(samples, self.size))
@@ -111,13 +111,13 @@ class Chunks:
                 yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode, self._features
 
     def add(self, index):
-        """Adds the result of one of the `tasks`; they must be added in order."""
+        """Adds the result of one of the `tasks`; the results must be added in the order of the tasks."""
         self._sizes.append(index["bytes"])
         for group, facts in zip(self._facts, index["groups"], strict=True):
             group.add_json(facts)
 
     def shard_tasks(self):
-        """Yields one task per shard, once all chunks are written and added."""
+        """Yields one task per shard; call it after the results of all `tasks` have been added."""
         offsets = [list(itertools.accumulate(of_chunk, initial=0)) for of_chunk in self._sizes]
         for shard, path in enumerate(self._paths):
             parts = [
@@ -137,9 +137,10 @@ class Chunks:
 
 @contextlib.contextmanager
 def removed_on_failure(paths):
-    """Context that removes the shards `paths` and their chunks if the samples raise an error.
+    """Context manager that removes the shards `paths` and their chunks if the samples raise an error.
 
-    After any other error, such as a full disk or a killed process, the same command resumes.
+    After any other error, such as a full disk or a killed process, the chunks are kept, so that the same command
+    resumes.
     """
     try:
         yield
@@ -183,8 +184,8 @@ class _Runner:
     def all(self, tasks, starts_processes=True):
         """Yields the results of all tasks (function, *arguments), in order. The first task runs in this process.
 
-        All other tasks do too, unless `starts_processes` is set or processes already run, because starting processes
-        takes seconds.
+        Starting processes takes seconds, so the other tasks run in other processes only if `starts_processes` is set or
+        processes already run.
         """
         waiting = collections.deque()
         try:
@@ -205,7 +206,7 @@ class _Runner:
 
     def _start(self):
         if self._pool is None:
-            # Not forked, because TensorFlow has already started threads.
+            # The processes are not forked, because TensorFlow has already started threads.
             context = multiprocessing.get_context("spawn")
             self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, start_worker)
             self._stack.callback(self._end)
@@ -213,8 +214,8 @@ class _Runner:
 
     def _end(self):
         is_main, interrupts = threading.current_thread() is threading.main_thread(), []
-        # Ctrl-C at this point would leave processes behind that Python waits for, so it is deferred until they have
-        # ended.
+        # Ctrl-C while processes end would leave some of them running, for which Python would wait. So the interrupt is
+        # deferred until all have ended.
         handler = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
         try:
             self._pool.shutdown(cancel_futures=True)
@@ -226,7 +227,7 @@ class _Runner:
 
 
 def read_index(path, shards, groups, features):
-    """Returns the facts of a chunk that `_write_chunk` recorded. Raises `UserError` if they are damaged."""
+    """Returns the facts of a chunk that `_write_chunk` recorded. Raises `UserError` if the file is damaged."""
     index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
     if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
         raise UserError(
@@ -265,7 +266,7 @@ def _write_chunk(path, samples, groups, seed, encode, features):
             writer.write(record)
             sizes[shard_of_example[at]] += len(record) + _FRAME
     index = {"samples": len(samples), "bytes": sizes, "groups": [facts_of_group.as_json() for facts_of_group in facts]}
-    # this file is written last, since it marks a complete chunk
+    # the file of facts is written last, since its existence means that the chunk is complete
     files.write_bytes(f"{path}.json", json.dumps(index).encode())
     return index
 

@@ -1,4 +1,4 @@
-"""A source text: its prepared form and ids, and how replaced parts of it are restored in the output.
+"""A source text with its prepared form and its ids, which also restores replaced parts of the text in the output.
 
 A problem may replace parts of texts, such as URLs, with symbols of the vocabulary. Its `substitution` then has
 
@@ -21,8 +21,8 @@ class SourceText:
     Attributes:
         text: str, the text as given by the user.
         prepared: str, the text as the problem prepares it for encoding.
-        ids: list of int, without EOS; [] if nothing is to be translated. They are not truncated to the length that the
-            model reads.
+        ids: list of int, without EOS; [] if nothing is to be translated. The ids are not truncated to the length that
+            the model reads.
         unchanged: str, the output if there is nothing to translate.
         whole: list of (start, end) of parts of `text` within which no sentence ends.
         restores: bool, whether `restored` may change an output.
@@ -38,11 +38,11 @@ class SourceText:
 
     @property
     def is_blank(self):
-        """Whether there is nothing to translate."""
+        """Whether the text has no ids, so that there is nothing to translate."""
         return not self.prepared.strip()
 
     def target(self, target):
-        """Returns a target (or its beginning), text or ids, in the form in which it is encoded."""
+        """Converts a given target (or its beginning), text or ids, to the form in which it is encoded."""
         return target
 
     def spans(self, encoder, ids):
@@ -50,7 +50,7 @@ class SourceText:
         return moved_spans(piece_spans(encoder, ids, self.prepared), self.prepared, self.text)
 
     def restored(self, pieces, output, spans=None):
-        """Replaces the symbols in an output with their texts; returns (output, list of texts it lacks, spans).
+        """Replaces symbols in an output with the parts of the source; returns (output, list of missing parts, spans).
 
         Args:
             pieces: list of str, the pieces of the source.

@@ -29,16 +29,16 @@ class VocabType(enum.Enum):
 
 
 FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
-# The names of these splits in a prepared tensorflow-datasets set.
+# {split: its name in a prepared tensorflow-datasets set}
 PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 
 
 def named_split(name):
-    """Returns the split that a user has named; "dev", as in the names of files, also means "eval".
+    """Returns the split that a user has named; "dev", which file names contain, means "eval".
 
     Raises:
-        UserError: there is no such split.
+        UserError: no split has this name.
     """
     split = DatasetSplit.EVAL if name == FILE_TAGS[DatasetSplit.EVAL] else name
     if split not in FILE_TAGS:
@@ -47,7 +47,7 @@ def named_split(name):
 
 
 def generated(samples, what, expected):
-    """Returns `samples`. Raises `UserError` if they are not iterable, for example None because a `yield` is missing.
+    """Returns `samples`. Raises `UserError` if they are not iterable, for example if a method lacks `yield`.
 
     Args:
         samples: the result of the method.
@@ -71,7 +71,7 @@ def with_content(facts, recorded):
     from t2t_lite.files.hashes import file_sha256
 
     path = facts["path"]
-    if not files.exists(path):  # finished data can be used without the corpus
+    if not files.exists(path):  # a missing corpus is not an error, since finished data can be used without it
         return facts
     if files.is_remote(path):
         import tensorflow as tf
@@ -98,5 +98,5 @@ def describe_files(split, paths):
 
 
 def full_path(path):
-    """Returns the absolute path, or the URL of a remote file, so that it is valid from any folder."""
+    """Returns the absolute path of a file (or a remote file's URL), which is valid from any working directory."""
     return path.rstrip("/") if files.is_remote(path) else os.path.abspath(path)

@@ -7,20 +7,20 @@ import numpy as np
 import tensorflow as tf
 
 MOST_SHAPES = 16
-_MOST_CANDIDATES = 40  # widths per side; 64 would fill only 0.001 more of the cells on news text and take 1 s
+_MOST_CANDIDATES = 40  # candidate widths per side; 64 would fill only 0.001 more of the cells on news text and take 1 s
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WidthLadder:
-    """Batch shapes from the narrowest to the widest; each shape fits all examples that fit narrower shapes.
+    """The allowed shapes of batches, from narrow to wide; a shape fits all examples that fit narrower shapes.
 
-    A shape consists of a width per feature and as many rows as the budget allows. A single width for all features would
-    waste cells if one feature is much longer. For example, if targets are a fifth as long as inputs, 16 single widths
-    fill 57 % of the cells, but 16 pairs of widths fill 90 %.
+    A shape consists of a width per feature and as many rows as the budget allows. If all features had the same width,
+    cells would be wasted when one feature is much longer than the others. For example, if targets are a fifth as long
+    as inputs, 16 single widths fill 57 % of the cells, but 16 pairs of widths fill 90 %.
 
     Attributes:
         shapes: int32 [shapes, 1 + features]: rows, width of each feature.
-        features: tuple of str, their names.
+        features: tuple of str, the names of the features.
     """
 
     shapes: np.ndarray
@@ -39,7 +39,7 @@ class WidthLadder:
         fits = [tf.reduce_all(pool[name].row_lengths() <= width) for name, width in self.widest.items()]
         message = "an example is longer than the widest shape"
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(fits), [message])]):
-            return tf.nest.map_structure(tf.identity, pool)  # otherwise the example would be truncated silently
+            return tf.nest.map_structure(tf.identity, pool)  # without this, the example would be truncated silently
 
     def walk(self, pool, descending, carried):
         """Sorts a pool by the shape that each example needs, and plans full batches.
@@ -50,7 +50,8 @@ class WidthLadder:
         Args:
             pool: {feature: ragged [n, (length)]}, as `checked` returns it.
             descending: bool, whether the widest examples come first.
-            carried: int32, the number of examples that were carried from the previous pool; they come first.
+            carried: int32, the number of examples that were carried from the previous pool, which are the first in
+                `pool`.
 
         Returns:
             order: int32 [n], the sorted indices of the examples.
@@ -67,7 +68,8 @@ class WidthLadder:
         key, shape_of_example, size = tf.gather(key, order), tf.gather(shape_of_example, order), tf.size(order)
 
         def close_batch(start, number, bounds, shape_of_batch):
-            # For each shape: the shape needed by the last example of a batch that begins here.
+            # For each shape: the shape needed by the last example of a batch that begins at `start` and has so many
+            # rows.
             last = tf.gather(shape_of_example, tf.minimum(start + rows, size) - 1)
             holds = tf.maximum(shape_of_example[start], last) <= tf.range(len(self.shapes))
             # index of the narrowest shape that fits the examples of the batch
@@ -143,9 +145,9 @@ def nested_widths(lengths, most):
     sides = [_candidates(lengths, side) for side in (0, 1)]
     examples = np.zeros([len(side) for side in sides], int)
     np.add.at(examples, tuple(map(np.searchsorted, sides, lengths.T)), 1)
-    fitting = examples.cumsum(0).cumsum(1)  # at [i, j], the number of examples that fit into the i-th and j-th width
+    fitting = examples.cumsum(0).cumsum(1)  # at [i, j], the number of examples that fit into width i and width j
     cells = sides[0][:, None] + sides[1]
-    # at [i, j], the fewest cells for all examples that fit into these widths, with the pairs chosen so far
+    # at [i, j], the fewest cells for all examples that fit into these widths, with as many pairs as loop iterations
     least = np.full(fitting.shape, np.inf)
     least[0, 0] = 0
     choices = []
@@ -167,7 +169,7 @@ def nested_widths(lengths, most):
 
 
 def _candidates(lengths, side):
-    """Returns the candidate widths of a side: 0, then all lengths that occur, or the best of these lengths."""
+    """Returns the candidate widths of one feature: 0, then all lengths that occur, or the best of these lengths."""
     widths, other = np.unique(lengths[:, side]), lengths[:, 1 - side]
     if len(widths) > _MOST_CANDIDATES and other.any():
         widths = nested_widths(np.stack([lengths[:, side], np.zeros_like(other)], 1), _MOST_CANDIDATES)[:, 0]

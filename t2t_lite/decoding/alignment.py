@@ -14,20 +14,20 @@ from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.models.outputs import attention_weights
 from t2t_lite.text.offsets import spans_in_blocks
 
-_MARK = "\udfff"  # marks an unknown piece; valid text cannot contain a lone surrogate
+_MARK = "\udfff"  # stands for an unknown piece, since valid text cannot contain a lone surrogate
 
 
 def memory_attention(model, layer=-2):
     """Returns `GivenTargets` of float32 [target length, longest source]: the attention weights of each step.
 
-    These weights are the mean over the heads of one layer. The default is the last layer but one, which Garg et al.
-    2019 ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model
+    The weights are averaged over the heads of one layer. The default is the last layer but one, which Garg et al. 2019
+    ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model
     with three layers confirmed this on Multi30k: the last layer but one gave 72 % of the links that IBM model 1 finds
     in both directions, the first layer 70 % and the last 66 %. Weights taken one step later, when the piece is the
     decoder's input (Chen et al. 2020), gave 14 %.
 
     Args:
-        model: see `t2t_lite.models.outputs`.
+        model: a model that exposes its attention weights, see `t2t_lite.models.outputs`.
         layer: int, index of a decoder layer; negative numbers count from the last. If there are too few layers, the
             first is used.
 
@@ -54,7 +54,8 @@ def word_alignment(source_text, source_spans, target_text, target_spans, attenti
             source's EOS is ignored.
 
     Returns:
-        Sorted list of (source word, target word), ints from 0: one per target word with at least one piece.
+        Sorted list of pairs of word numbers (source, target), ints from 0: one pair per target word with at least one
+        piece.
     """
     source, target = piece_words(source_text, source_spans), piece_words(target_text, target_spans)
     rows, columns = ([at for at, word in enumerate(words) if word is not None] for words in (target, source))
@@ -67,7 +68,7 @@ def word_alignment(source_text, source_spans, target_text, target_spans, attenti
 
 
 def pharaoh(pairs):
-    """Formats pairs of a source and a target word in Pharaoh's format, "0-0 1-2"."""
+    """Formats pairs of word numbers (source, target) in Pharaoh's format, "0-0 1-2"."""
     return " ".join(f"{source}-{target}" for source, target in pairs)
 
 
@@ -79,7 +80,8 @@ def piece_words(text, spans):
         spans: list of (start, end), the positions of the pieces in `text`.
 
     Returns:
-        list of int, or None for a piece after the last word, as in a text that was cut before a stop string.
+        list with an int per piece, or None for a piece after the last word, as in a text that was cut before a stop
+        string.
     """
     ends = [word.end() for word in re.finditer(r"\S+", text)]
     words = [bisect.bisect_right(ends, start) for start, _ in spans]
@@ -120,7 +122,10 @@ def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
 
 
 def _replaced(text, spans, replacements):
-    """Applies replacements (start, end, str), in order of their starts; returns the text and its shifted spans."""
+    """Replaces slices of a text, given as (start, end, str) in order of their starts.
+
+    Returns the text and its shifted spans.
+    """
     parts, blocks, at, new = [], [], 0, 0
     for start, end, replacement in [*replacements, (len(text), len(text), "")]:
         parts += [text[at:start], replacement]

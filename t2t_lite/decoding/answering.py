@@ -37,13 +37,13 @@ _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if
 
 
 class Answerer:
-    """A trained model: `reader` returns a reader that preprocesses texts, and `answer` takes its readings.
+    """A trained model for texts: `reader` returns a `Reader`, whose readings of texts `answer` takes.
 
     Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method for texts.
 
     Args:
         model: the model.
-        encoders: {feature: encoder of its texts or labels}; the encoder of the inputs is wrapped by `reading_plain`.
+        encoders: {feature: encoder of its texts or labels}; the encoder of the inputs is wrapped in `reading_plain`.
         problem: the Problem, or None.
     """
 
@@ -73,8 +73,8 @@ class Answerer:
 
         Args:
             path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
-                export of t2t-exporter; or a list of these, all of one problem and vocabulary. A `Predictor` takes only
-                one model.
+                export of t2t-exporter; or a list of such paths, if all models share a problem and a vocabulary. A
+                `Predictor` takes only one model.
             data_dir: folder of the vocabulary, if it is not in the checkpoint's folder.
             compute_dtype: "float32", "bfloat16", or None for the dtype of training. With "bfloat16", weights, cached
                 keys and values, and matrix products have 8 significant bits; softmax, normalization and scores are
@@ -83,7 +83,8 @@ class Answerer:
                 is slow. It is False for exports, which are served on other machines.
 
         Raises:
-            UserError: no model was found, its files do not match, or it has another task.
+            UserError: no model was found, the model's files do not match, or the class does not support the model's
+                task.
         """
         from t2t_lite.runs.opening import open_runs
 
@@ -127,17 +128,17 @@ class Answerer:
 
 
 class Reader:
-    """Preprocesses texts: an Answerer accepts the resulting reading in place of the text. Subclasses define `read`.
+    """Preprocesses texts into readings, which an Answerer accepts in place of the texts. Subclasses define `read`.
 
     Args:
         answerer: the Answerer.
-        limit: int, the most ids of a text, above which it is too long, or None for no limit.
+        limit: int, the number of ids above which a text is too long, or None for no limit.
         long_input: one of `LONG_INPUTS`, the treatment of longer texts.
         as_flags: bool, whether messages name the flags of t2t-decoder instead of Python's arguments.
 
     Attributes:
-        taken: tuple of the types that `read` accepts in addition to str. They include readings, which are returned
-            unchanged.
+        taken: tuple of the types that `read` accepts in addition to str. These types include readings, which are
+            returned unchanged.
 
     Raises:
         UserError: an unknown `long_input`.
@@ -155,7 +156,7 @@ class Reader:
         raise NotImplementedError
 
     def read_all(self, texts: Iterable, what: str = "text") -> list:
-        """Reads each text of a list by `read`. An error message begins with `what` and the text's number.
+        """Reads each text of a list by `read`. Error messages begin with `what` and the number of the text.
 
         Raises:
             TypeError: an item is not a text; this is checked before any text is read.
@@ -176,7 +177,7 @@ class Reader:
 class TextModel(Answerer):
     """A model that writes texts.
 
-    The weights are read at every call, so the trainer can use an instance while the model is trained.
+    The model's weights are read at every call, so the trainer can use an instance while the model is trained.
 
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
@@ -221,7 +222,7 @@ class TextModel(Answerer):
 
         Raises:
             TypeError: an unknown option.
-            UserError: a value is out of range, or a sampling option is given without `sampling`.
+            UserError: an option is out of range, or a sampling option is given without `sampling`.
         """
         if unknown := [name for name in given if name not in _OPTIONS]:
             known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
@@ -234,14 +235,14 @@ class TextModel(Answerer):
         return options
 
     def hypothesis(self, text, result, stop, before=(), output=None, **fields):
-        """Adds text and pieces to a Hypothesis of a search.
+        """Adds the text and the pieces to a Hypothesis that a search returned.
 
         Args:
             text: str, the input.
             result: Hypothesis with ids, score and end.
             stop: strings before which the text is cut.
-            before: ids that the result continues; their text is not part of the output.
-            output: str, the text to pass to the problem's `output_text`. Default: the text before the first stop
+            before: ids that the hypothesis continues, such as a prompt, whose text is not part of the output.
+            output: str, the text to pass to the problem's `output_text`. The default is the text before the first stop
                 string.
             **fields: further fields of `Hypothesis`.
         """
@@ -256,7 +257,7 @@ class TextModel(Answerer):
 
 def continuation(encoder, before, ids):
     """Returns the text that ids add to the text of the preceding ids; it may begin with a space."""
-    if EOS_ID in before:  # a new text began after EOS
+    if EOS_ID in before:  # a new text begins after EOS
         before = before[len(before) - before[::-1].index(EOS_ID) :]
     if not before:
         return encoder.decode(ids)

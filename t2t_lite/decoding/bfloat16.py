@@ -10,11 +10,11 @@ from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import COMPUTE_DTYPES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # bfloat16 instructions of x86 (two kinds) and ARM
-_GPU_CAPABILITY = (8, 0)  # Ampere, the first generation with bfloat16
-_MOST_ROWS = 2048  # most rows of a measured product, which takes milliseconds
-_WORTHWHILE = 1.5  # smaller speedups of products hardly affect the time of a step
-_SMALLEST = 256  # hidden_size; in narrower models other operations take most of the time
+_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # CPU flags for bfloat16 instructions: two for x86, one for ARM
+_GPU_CAPABILITY = (8, 0)  # compute capability of Ampere, the first GPUs with bfloat16
+_MOST_ROWS = 2048  # maximum rows of a measured matrix product, so that it takes milliseconds
+_WORTHWHILE = 1.5  # smaller speedups of matrix products hardly affect the time per step
+_SMALLEST = 256  # minimum hidden_size, since in narrower models other operations take most of the time
 
 
 def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
@@ -24,7 +24,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
 
     Args:
         dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
-        check_device: bool; if False, `dtype` is returned on any machine.
+        check_device: bool; if False, `dtype` is returned without checking the machine.
         cpuinfo: path of the file in which Linux describes the CPU.
 
     Raises:
@@ -40,7 +40,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
 
 
 def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
-    """Returns the reason why bfloat16 is slow on this machine, or ""."""
+    """Returns the reason why bfloat16 is slow on this machine, or "" if bfloat16 is fast."""
     if gpus := tf.config.list_physical_devices("GPU"):
         found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
         return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
@@ -55,12 +55,12 @@ def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
 
 
 def suggest(setting, hparams, rows):
-    """Measures for half a second whether a float32 model would be faster in bfloat16 on this CPU, and logs if so.
+    """Measures for half a second whether bfloat16 is faster on this CPU, and if so logs a hint for a float32 model.
 
     Args:
         setting: str, the flag that the user would add to the command.
         hparams: dict, hyperparameters of the model: dtype_policy, hidden_size and filter_size.
-        rows: int, the number of tokens that a step multiplies by the matrices.
+        rows: int, the number of tokens per step, which are the rows of the matrix products.
     """
     is_large = hparams["dtype_policy"] == "float32" and hparams["hidden_size"] >= _SMALLEST
     if not is_large or tf.config.list_physical_devices("GPU") or _missing_for_bfloat16():
@@ -74,11 +74,12 @@ def suggest(setting, hparams, rows):
 
 
 def speedup(rows, inputs, outputs, seconds=0.5):
-    """Returns the speedup of a product [rows, inputs] x [inputs, outputs] in bfloat16 relative to float32.
+    """Returns the speedup of a matrix product [rows, inputs] x [inputs, outputs] in bfloat16 relative to float32.
 
     Args:
         rows, inputs, outputs: int.
-        seconds: float, the time for which both types are measured alternately. The shortest time of each type counts.
+        seconds: float, the time in which bfloat16 and float32 products are measured alternately. The shortest time of
+            each dtype counts.
     """
     product, best = tf.function(tf.matmul), {tf.float32: float("inf"), tf.bfloat16: float("inf")}
     factors = {dtype: (tf.ones((rows, inputs), dtype), tf.ones((inputs, outputs), dtype)) for dtype in best}

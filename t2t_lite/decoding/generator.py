@@ -18,7 +18,7 @@ from t2t_lite.settings.ranges import EXTRA_LENGTH, NEW_TOKENS, Range, typed_valu
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import LanguageModelTask
 
-_MOST_INCOMPLETE = 3  # bytes of an incomplete character in UTF-8, at most
+_MOST_INCOMPLETE = 3  # maximum number of bytes of an incomplete UTF-8 character
 
 
 class GenerationStream(Iterator[str]):
@@ -32,7 +32,7 @@ class GenerationStream(Iterator[str]):
         options: SearchOptions of a greedy search or of one sample.
 
     Attributes:
-        prompt_ids: list of int, the ids of the prompt that were read.
+        prompt_ids: list of int, the ids of the prompt that the model reads.
         truncated: bool, whether the beginning of the prompt was dropped: see `Generation`.
         ids: list of int, the ids generated so far, without EOS.
         text: str, the text so far: all parts joined.
@@ -46,7 +46,8 @@ class GenerationStream(Iterator[str]):
         self.ids, self.text, self.ended, self.stop = [], "", False, None
         self._generator, self._prompt, self._stops = generator, prompt, options.stop
         self._longest = generator.searcher.longest_output(len(prompt.ids), options)
-        # Round the length and remove stop strings; otherwise each length and each stop string would be traced again.
+        # Round the length and remove stop strings; otherwise the function would be retraced for each new length and
+        # stop string.
         length = min(bucket_width(options.extra_length), int(EXTRA_LENGTH.most))
         options = dataclasses.replace(options, stop=(), extra_length=max(length, options.extra_length))
         # `output_text` may return any text for an output, so the text of an unfinished output is not certain.
@@ -60,7 +61,7 @@ class GenerationStream(Iterator[str]):
         return part
 
     def step(self) -> str | None:
-        """Generates one id. Returns the text that has become certain, which may be "", or None after the end."""
+        """Generates one id, and returns the text that later ids cannot change, possibly "", or None after the end."""
         if self._ids is None:
             return None
         if (i := next(self._ids, None)) is None:
@@ -85,7 +86,7 @@ class GenerationStream(Iterator[str]):
         return end.text
 
     def _add(self, text):
-        """Sets `text` and returns its new part."""
+        """Sets `text`, the text so far, and returns the part that is new."""
         part = text[len(self.text) :]
         self.text += part
         return part
@@ -197,7 +198,7 @@ class _ScoredReader(PromptReader):
 
 
 class Generator(TextModel):
-    """Continues texts. Create it once and call it often, since it keeps traced and compiled functions.
+    """Continues texts. Create a Generator once and call it often, since it keeps traced and compiled functions.
 
     Args:
         model: a language model whose inputs are prompts; for its optional methods see
@@ -275,7 +276,7 @@ class Generator(TextModel):
         long_input: str | None = None,
         **options,
     ) -> GenerationStream:
-        """Continues one text and streams the continuation: each part is returned as soon as it is certain.
+        """Continues one text and streams the continuation: each part is returned as soon as later ids cannot change it.
 
         Args:
             text: str, list of ids, or a reading of the `reader`. max_new_tokens, max_prompt_length, long_input,
@@ -311,7 +312,7 @@ class Generator(TextModel):
     ) -> list[TargetScore]:
         """Returns the log-probability of every id of each text, given the preceding ids.
 
-        The first id is predicted from the input that starts a text. EOS is not scored.
+        The first id is predicted from the input with which the model starts a text. EOS is not scored.
 
         Args:
             texts: list of str, or of lists of ids.
@@ -319,7 +320,7 @@ class Generator(TextModel):
             on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
-            list of `TargetScore`, which has no ids for an empty text.
+            list of one `TargetScore` per text, which is without ids for an empty text.
 
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.
@@ -364,7 +365,7 @@ class Generator(TextModel):
 
     @functools.cached_property
     def _scorer(self):
-        return GivenTargets(lambda _, targets: log_probs_of_targets(self.model, None, targets))
+        return GivenTargets(lambda inputs, targets: log_probs_of_targets(self.model, None, targets))
 
     @functools.cached_property
     def _of_continuations(self):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from t2t_lite import registry
 from t2t_lite.text.vocabulary import EOS_ID
 
-if TYPE_CHECKING:  # commands read the flags of tellers before NumPy is imported
+if TYPE_CHECKING:  # NumPy is imported lazily, since commands read the flags of tellers before they need NumPy
     import numpy as np
 
 
@@ -29,8 +29,8 @@ class Hypothesis:
         attention: float32 array [ids, pieces of the source + EOS], or None unless requested: how much each decoder step
             attends to each source position (see `t2t_lite.decoding.alignment`), for the same ids as token_scores. Rows
             sum to 1.
-        told: {name: value}, the requested values of `Teller`s. Each value is also an attribute of that name, which is
-            None unless requested.
+        told: {name: value}, the requested values of `Teller`s. Each value is also an attribute of the hypothesis with
+            this name, which is None unless requested.
         lost: list of str, protected texts that the model did not write and that were therefore appended to `text`.
         spans: list of (start, end), the slice of `text` that each id stands for, or None unless attention is requested.
     """
@@ -54,7 +54,7 @@ class Hypothesis:
 
     @property
     def all_ids(self) -> list[int]:
-        """The ids, followed by EOS if the output ended with it."""
+        """The ids, followed by EOS if the output ended with EOS."""
         return [*self.ids, EOS_ID] if self.ended and not self.stopped else self.ids
 
 
@@ -98,7 +98,7 @@ class Translation(Hypotheses):
         source_tokens: list of str, the translated pieces.
         source_spans: list of (start, end), the slice of the text for each source token, or None unless attention is
             requested.
-        parts: int, the number of parts in which the text was translated.
+        parts: int, the number of parts into which the text was split.
         is_short: bool, whether the output for a text or part of 30 or more pieces has less than a third as many pieces,
             so that the search probably ended before everything was translated.
         text, score, tokens, attention: attributes of the first hypothesis.
@@ -156,7 +156,7 @@ class Teller:
         self.model = model
 
     def __call__(self, sources, targets):
-        """Returns a list with one value per pair.
+        """Returns a list with one value per pair of source and target.
 
         Args:
             sources: list of lists of ids, each ending in EOS.
@@ -190,7 +190,7 @@ class Tellers(dict):
         """Removes every `return_<name>` from options; returns {name: Teller} for the true ones.
 
         Raises:
-            UserError: the model does not have the method.
+            UserError: the model lacks the method of a requested teller.
         """
         names = {option.removeprefix("return_"): option for option in options if option.startswith("return_")}
         return {name: self[name] for name in names if name in registry.list_tellers() and options.pop(names[name])}

@@ -1,4 +1,4 @@
-"""Loads any trained model as a `Translator`, `Generator` or `Predictor`."""
+"""`load`: loads any trained model as a `Translator`, `Generator` or `Predictor`."""
 
 from __future__ import annotations
 

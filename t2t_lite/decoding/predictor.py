@@ -22,10 +22,10 @@ from t2t_lite.tasks.task import check_answered_by
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _CUT, _SPLIT = "long texts are truncated, not split.", "long texts are read in parts, not truncated."
-_SMALLEST = 1e-12  # the least divisor of a vector that is normalized, as in PyTorch
-_SHORTEST = 4  # minimum ids of a row: one id from each text of a pair, and two end ids
-# {word: function of the number of states that returns indices}; state 0 is the embeddings, state n the output of layer
-# n.
+_SMALLEST = 1e-12  # minimum divisor when vectors are normalized, as in PyTorch
+_SHORTEST = 4  # minimum number of ids in a row: one id from each text of a pair, and two end ids
+# {value of `layers`: function of the number of states that returns their indices}; state 0 is the embeddings, state n
+# the output of layer n.
 LAYERS = {
     "first": lambda count: [0],
     "last": lambda count: [count - 1],
@@ -76,7 +76,8 @@ class RowReader(Reader):
 
 
 class Predictor(Answerer):
-    """Answers with an encoder. Create it once and call it often, since it keeps traced functions.
+    """Makes predictions for texts with a trained encoder. Create a Predictor once and call it often, since it keeps
+    traced functions.
 
     Args:
         model: keras.Model, which maps a batch of the problem's features to logits of "targets". `fill_mask` and
@@ -107,7 +108,7 @@ class Predictor(Answerer):
         super().__init__(model, encoders, problem)
         check_answered_by(problem, EncoderTask.answered_by, "Predictor")
         self.task = registry.task_of(problem)(problem, self.encoders)
-        self.search_history = {}  # no answer depends on earlier answers: see `Searcher.history`
+        self.search_history = {}  # always empty, since no answer depends on earlier answers: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
         own_length = (getattr(model, "config", None) or {}).get("features_length")
         self.features_length = min(own_length or self.max_input_length, self.max_input_length)
@@ -142,8 +143,8 @@ class Predictor(Answerer):
                 of str or lists of words. Items may also be results of `read`.
             batch_size: int, number of rows per pass.
             max_length: int, the most ids of a row, `max_input_length` by default.
-            long_input: "refuse" raises an error for a longer text. By default its end is cut off ("truncate"), or, for
-                tags and for the context of a question, it is read in parts ("split").
+            long_input: "refuse" raises an error for a longer text. By default a longer text is truncated ("truncate"),
+                or, for tags and for the context of a question, read in parts ("split").
             n_best: int, the number of hypotheses per answer.
             on_progress: None, or a function called with the number of texts in each finished batch.
 
@@ -268,17 +269,17 @@ class Predictor(Answerer):
 
     @property
     def method(self) -> str:
-        """The name of the method that answers for the task's texts."""
+        """The name of the method that answers texts of the model's task, such as "predict"."""
         return self.task.method
 
     def _batched(self, readings, batch_size, function, on_progress):
-        """Applies a function of int32 [B, S] to batches of rows; returns the list of results for each Reading's rows.
+        """Applies a function of int32 [B, S] to batches of rows; returns a list of results per Reading, one per row.
 
         A batch has rows of similar length.
         """
         rows = [row for reading in readings for row in reading.rows]
         owners = [at for at, reading in enumerate(readings) for _ in reading.rows]
-        left = [len(reading.rows) for reading in readings]  # remaining rows of each text
+        left = [len(reading.rows) for reading in readings]  # number of unfinished rows of each text
         found = {}
         for batch in in_batches(rows, batch_size):
             ids = tf.ragged.constant([rows[at] for at in batch], tf.int32).to_tensor()
@@ -332,7 +333,7 @@ def features_pooling(model, pooling=None, normalize=None):
         pooling, normalize: see `Predictor.features`.
 
     Raises:
-        UserError: the pooling is unknown, or there is none, and vectors are to be normalized.
+        UserError: the pooling is unknown, or vectors are to be normalized without a pooling.
     """
     own = getattr(model, "config", None) or {}
     if pooling is None:
@@ -383,7 +384,7 @@ def features_of(model, layers="last", join=None, pooling=None, normalize=None):
         return vectors / tf.maximum(tf.norm(vectors, axis=-1, keepdims=True), _SMALLEST) if normalize else vectors
 
     def pooled(states, is_there, ids):
-        """[B, 1 + S, n] -> [B, n]."""
+        """Pools hidden states: [B, 1 + S, n] -> [B, n]."""
         if pooling == "first":
             return model.of_row(states, ids) if hasattr(model, "of_row") else states[:, 0]
         if pooling == "max":

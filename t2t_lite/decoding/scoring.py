@@ -27,14 +27,14 @@ class TargetScore:
 
     @property
     def per_token(self) -> float:
-        """Mean negative log-probability (nats) of `token_log_probs`, whose exponential is the perplexity."""
+        """The mean of `token_log_probs` (nats), negated; its exponential is the perplexity."""
         return 0.0 - self.log_prob / max(len(self.token_log_probs), 1)
 
 
 class GivenTargets:
     """Runs a function of sources and targets on batches of pairs of similar length.
 
-    Create it once, since it keeps its traced function. A model's weights are read at every call.
+    Create an instance once, since it keeps its traced function. A model's weights are read at every call.
 
     Args:
         function: (int32 [B, S], int32 [B, T]) -> [B, T, ...].
@@ -71,7 +71,7 @@ class GivenTargets:
         return found
 
     def _fitting(self, batches, sources, targets):
-        """Splits batches so that longest source plus longest target do not exceed `longest`; yields the batches."""
+        """Yields the batches, split so that longest source and longest target together have at most `longest` ids."""
         for batch in batches:
             rows, source, target = [], 0, 0
             for at in batch:

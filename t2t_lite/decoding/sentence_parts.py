@@ -26,7 +26,7 @@ _SEVERAL = 0.1  # a model can translate several sentences if at least this share
 
 
 def is_natural(problem):
-    """Returns whether a problem's texts can be split into sentences, as natural language; also True for None."""
+    """Returns whether a problem's texts are natural language, which can be split into sentences; True for None."""
     return problem is None or isinstance(problem, TranslateProblem)
 
 
@@ -118,7 +118,7 @@ class SentenceReader(Reader):
             return text if isinstance(text, TextParts) else TextParts(text.text, [text.text], [text])
         read, problem = functools.cache(lambda part: self.answerer.read(part, self.limit)), self.answerer.problem
 
-        def length(part):  # for a very long part, this is some number above the limit
+        def length(part):  # for a very long part, this is not the exact length but some number above the limit
             return len(read(part).ids) + 1
 
         is_long = length(text) > self.limit

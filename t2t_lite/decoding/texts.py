@@ -5,7 +5,7 @@ from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
 
 
 def check_texts(texts, name="texts", may_be_none=False):
-    """Returns a list of str, each valid Unicode.
+    """Checks that a value is a list of texts, and returns a list of str, each valid Unicode.
 
     Args:
         texts: the user's value.
@@ -49,7 +49,7 @@ def check_text(text, number, name="texts"):
 
 
 def check_options(given, known, where):
-    """Raises `TypeError` for an unknown argument, with the nearest name.
+    """Raises `TypeError` for an unknown argument; the message has the nearest known name.
 
     Args:
         given, known: names of arguments.
@@ -85,7 +85,7 @@ def check_ids(ids, vocab_size, least=1):
 
     try:
         array = np.asarray(ids if len(ids) else np.zeros(0, int))
-    except (TypeError, ValueError):  # a value without length, or lists of unequal lengths
+    except (TypeError, ValueError):  # raised for a value without length, or for lists of unequal lengths
         array = np.zeros(0)
     if isinstance(ids, str | bytes) or array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise UserError(f"{shown(ids)}: expected a text or a list of ids (integers).")

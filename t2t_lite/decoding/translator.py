@@ -24,13 +24,13 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 MAX_INPUT_LENGTH = 1024
-_SHORT, _LEAST_PIECES = 3, 30  # an output is short if it has less than 1/3 of the pieces of a source with 30 or more
+_SHORT, _LEAST_PIECES = 3, 30  # for sources of 30 or more pieces, an output with less than 1/3 as many is short
 
 
 class Translator(TextModel):
     """Translates texts with a trained model.
 
-    Create it once and call it often, since it keeps traced and compiled functions.
+    Create a Translator once and call it often, since it keeps traced and compiled functions.
 
     The weights are read at every call, so the trainer can use an instance while the model is trained.
 
@@ -131,7 +131,7 @@ class Translator(TextModel):
 
     def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
         """Translates each `SourceText`, of which at most `longest` ids, not counting EOS, are read."""
-        sources = {at: text for at, text in enumerate(texts) if text.ids}  # control characters alone have no ids
+        sources = {at: text for at, text in enumerate(texts) if text.ids}  # a text of control characters has no ids
         nothing = [] if asked["token_scores"] else None
         translations = [Translation((Hypothesis(text.unchanged, token_scores=nothing),)) for text in texts]
         if on_progress and len(sources) < len(texts):
@@ -159,7 +159,7 @@ class Translator(TextModel):
             max_input_length: see `translate`.
 
         Raises:
-            UserError: the length is out of range, or the text is outside the vocabulary.
+            UserError: the length is out of range, or the vocabulary cannot encode the text.
         """
         text = valid_unicode(text)
         source = self.problem.source_text(text) if self.problem else SourceText(text, text)
@@ -281,7 +281,7 @@ class Translator(TextModel):
         """Returns the ids of a text and of its target, each with EOS, for `score_ids`.
 
         Raises:
-            UserError: one of them is outside the vocabulary or too long for the model.
+            UserError: the vocabulary cannot encode the text or the target, or one of them is too long for the model.
         """
         found = []
         if self.problem:
@@ -302,7 +302,7 @@ class Translator(TextModel):
         return found
 
     def translate_ids(self, inputs: Iterable, **options) -> list[list[int]]:
-        """Translates ids to ids.
+        """Translates sources given as ids and returns the ids of the translations.
 
         Args:
             inputs: list of lists of int as in records: each ends in EOS (1), and any ids after EOS are ignored.

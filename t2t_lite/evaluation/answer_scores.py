@@ -16,7 +16,7 @@ from t2t_lite.evaluation.scores import warning_of_forms
 _LOGGER = logging.getLogger("t2t_lite")
 RESAMPLES = 1000  # as sacreBLEU's
 SEED = 12345  # likewise
-_ENDS = (2.5, 97.5)  # percentiles, between which 95 % of the resamples lie
+_ENDS = (2.5, 97.5)  # the percentiles between which 95 % of the resampled scores lie
 
 
 class Reference(NamedTuple):
@@ -25,8 +25,8 @@ class Reference(NamedTuple):
     Attributes:
         task, path: str.
         answers: list of str, floats or other values that the task's metrics compare.
-        keys: values by which the task matches predictions with answers. For columns, these are the numbers (from 1) of
-            blank lines, which have no answer.
+        keys: values by which the task matches predictions with answers. For a file of columns, they are the numbers
+            (from 1) of blank lines, which have no answer.
     """
 
     task: str
@@ -36,7 +36,7 @@ class Reference(NamedTuple):
 
 
 def read_reference(path, task, columns=(), header=None):
-    """Reads the expected answers.
+    """Reads a file of expected answers.
 
     Args:
         path: str, a file of tab-separated columns whose first column is the label or number, or another kind of file
@@ -44,7 +44,8 @@ def read_reference(path, task, columns=(), header=None):
         task: str, the name of a task with metrics of answers.
         columns: the task's `columns`, such as the column of the label or number, each as a number from 1 or as a name
             in the first line. Default: see `path`.
-        header: bool, whether the first line names the columns. None: a first line that looks like a header is an error.
+        header: bool, whether the first line names the columns. If None, a first line that looks like a header is an
+            error.
 
     Raises:
         UserError: the file is missing, damaged or in another format.
@@ -55,7 +56,7 @@ def read_reference(path, task, columns=(), header=None):
 
 
 def read_predictions(path, reference):
-    """Returns the predictions in the order of the reference; warns if their Unicode normalization form differs.
+    """Reads predictions, in the order of the reference; warns if the Unicode normalization forms of both differ.
 
     Args:
         path: str, a file as for `read_reference` but without texts, or another kind of file that the task's
@@ -69,7 +70,7 @@ def read_predictions(path, reference):
 
 
 def read_predicted_column(path, as_label, reference):
-    """Returns the answers in the first column of a file of predictions, after checking their number."""
+    """Returns the answers in the first column of a file of predictions, after checking how many they are."""
     answers, blanks = read_column(path, as_label)
     if blanks and blanks != reference.keys:
         at = min({*blanks} ^ {*reference.keys})
@@ -82,7 +83,7 @@ def read_predicted_column(path, as_label, reference):
 
 
 def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
-    """Returns (the answers in a column, numbers of the blank lines, which are also skipped by problems).
+    """Returns (the answers in a column, the numbers of the blank lines, which problems skip as well).
 
     Args:
         path: str.
@@ -93,7 +94,7 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
     rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
     column = header = 0
     if rows:
-        # only the first column is needed; the rest may be missing
+        # only the first column of predictions is needed; the texts may be missing
         (first, cells), layout = rows[0], layout._replace(columns=layout.columns[:1])
         some = [row for _, row in rows[1 : 1 + tables.LOOKED_AT]]
         (column, *_), _, names = tables.columns_of(f"{path}, line {first}", cells, layout, some)
@@ -113,13 +114,13 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
 
 
 def warn_of_forms(path, answers, golds):
-    """Warns if the Unicode normalization form of answers, a list of str, differs from that of the expected answers."""
+    """Warns if predicted answers, a list of str, have another Unicode normalization form than the expected answers."""
     if warning := warning_of_forms(answers, [golds], "answer"):
         _LOGGER.warning(f"{path}: {warning}")
 
 
 def check_count(path, count, reference, unit):
-    """Raises `UserError` unless a file has as many predictions as the reference has answers."""
+    """Raises `UserError` unless a file has one prediction for each answer in the reference."""
     if count != len(reference.answers):
         raise UserError(
             f"{path} has {counted(count, unit)}, but {reference.path} has {len(reference.answers):,}. Expected as many "
@@ -129,15 +130,15 @@ def check_count(path, count, reference, unit):
 
 @dataclasses.dataclass(frozen=True)
 class AnswerMetric:
-    """A metric of answers, computed in two steps. The second step can be repeated for many samples of the answers.
+    """A metric of answers, computed in two steps, of which the second can be repeated for many samples of the answers.
 
     Attributes:
         rows: function of (predicted, expected), two lists of answers, that returns an array with a row per answer.
         score: function of such rows, at least one, that returns a float.
         check: function that raises `UserError` if the metric needs a package that is not installed.
         allows: function of the list of all answers that returns whether the metric is meaningful for them.
-        is_registered: bool, whether evaluations compute the metric from answers; False if a metric with this name is
-            computed in the graph.
+        is_registered: bool, whether evaluations during training compute the metric from answers; False if they compute
+            a metric with this name in the graph.
     """
 
     rows: Callable
@@ -148,11 +149,11 @@ class AnswerMetric:
 
     @property
     def __wrapped__(self):
-        """A function from the module that defines the metric, so that `inspect` finds this module."""
+        """A function from the module that defines the metric, by which `inspect` finds this module."""
         return self.rows
 
     def __call__(self, predicted, expected):
-        """Returns the score, a float."""
+        """Returns the score of answers, a float."""
         return float(self.score(self.rows(predicted, expected)))
 
 
@@ -176,12 +177,12 @@ def _pairs(predicted, expected):
 
 
 def _codes(predicted, expected):
-    """Returns int [answers, 2], the indices of the labels in alphabetical order."""
+    """Returns int [answers, 2], the index of each predicted and expected label in the alphabetical list of labels."""
     return np.unique(_pairs(predicted, expected), return_inverse=True)[1].reshape(-1, 2)
 
 
 def _is_positive(predicted, expected):
-    """Returns bool [answers, 2], whether a label is the alphabetically last label, such as 1, true, yes or positive."""
+    """Returns bool [answers, 2], whether a label is the last one in the alphabet, such as 1, true, yes or positive."""
     labels = sorted({*predicted, *expected})
     if len(labels) > 2:
         raise UserError(
@@ -191,7 +192,7 @@ def _is_positive(predicted, expected):
 
 
 def _correlation(correlate):
-    """Returns a correlation, a function of (predicted, expected), as a score; for a constant, the score is 0."""
+    """Converts a correlation function of (predicted, expected) to a score, which is 0 if either is constant."""
 
     def score(rows):
         return 0.0 if (rows == rows[0]).all(axis=0).any() else correlate(*rows.T)
@@ -238,8 +239,8 @@ def metric_names(task, answers, requested=()):
     Args:
         task: str, the name of a task with metrics of answers.
         answers: list of all answers, both expected and predicted.
-        requested: names of metrics. If empty, all metrics that suit the answers (`f1_binary` for two labels, `entity_…`
-            for entity tags).
+        requested: names of metrics. If this is empty, the result has all metrics that suit the answers (`f1_binary` for
+            two labels, `entity_…` for entity tags).
 
     Raises:
         UserError: a metric is unknown, belongs to another task, or needs a package that is not installed.
@@ -258,17 +259,17 @@ def metric_names(task, answers, requested=()):
 
 
 def make_report(task, names, expected, predicted, baseline=None, resamples=RESAMPLES):
-    """Scores answers, and compares them with the answers of a baseline system if there is one.
+    """Scores answers, and compares them with the answers of a baseline system if these are given.
 
     The answers are resampled with replacement and scored, with the same samples for all metrics and both systems (Efron
-    1979; Koehn 2004). Samples consist of whole tagged sentences or whole questions.
+    1979; Koehn 2004). A resample consists of whole tagged sentences or whole questions.
 
     Args:
         task: str, the name of a task with metrics of answers.
         names: list of str, names of the task's metrics.
         expected, predicted: lists of answers.
         baseline: list of the answers of a baseline system, or None.
-        resamples: int, number of resamples.
+        resamples: int, how often the answers are resampled.
 
     Returns:
         {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval": [low, high]}}}. With a
@@ -285,7 +286,7 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
     draw, count = np.random.default_rng(SEED), len(expected)
     of_all = np.array(scores(slice(None)))
     samples = [scores(draw.integers(count, size=count)) for _ in range(resamples)]
-    samples = np.array(samples)  # [resamples, names, systems]
+    samples = np.array(samples)  # the scores, [resamples, names, systems]
     report = {"task": task, "answers": count, "resamples": resamples, "seed": SEED, "metrics": {}}
     for number, name in enumerate(names):
         score, sample = of_all[number], samples[:, number]
@@ -304,8 +305,8 @@ def _interval(sample):
 
 
 def _p_value(difference, differences):
-    """Returns the share of resamples whose difference is as far from the mean as the actual difference is from 0."""
-    # As in sacreBLEU, 1 is added to both counts, so systems with equal scores have a p-value of 1.
+    """Returns the share of resamples whose difference is at least as far from the mean as the actual one is from 0."""
+    # As in sacreBLEU, 1 is added to both numbers of the share, so systems with equal scores have a p-value of 1.
     if difference == 0:
         return 1.0
     as_large = np.abs(differences - differences.mean()) >= abs(difference)
@@ -313,7 +314,7 @@ def _p_value(difference, differences):
 
 
 def as_text(report):
-    """Formats a report as lines of text."""
+    """Formats a report of `score` as lines of text."""
     width = max(map(len, report["metrics"]))
     lines = []
     for name, entry in report["metrics"].items():

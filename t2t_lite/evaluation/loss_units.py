@@ -17,7 +17,7 @@ _MEASURES = {
 
 
 def check_loss_metrics(problem):
-    """Raises `UserError` unless all names in `Problem.loss_metrics` are measures per unit."""
+    """Raises `UserError` unless all `Problem.loss_metrics` are losses per unit, such as "bits_per_dim"."""
     for name in problem.loss_metrics:
         measure, per, unit = name.partition("_per_")
         if measure not in _MEASURES or not (per and unit):
@@ -26,12 +26,12 @@ def check_loss_metrics(problem):
 
 
 def losses_by_unit(nats, counts, names):
-    """Returns {name: loss per unit, a float}.
+    """Converts a mean loss per id to {name of a measure: loss per unit, a float}.
 
     Args:
         nats: float, the mean loss per id.
-        counts: {"id" or a unit such as "word": int} for a split; a unit may be missing. The ratios of counts are also
-            used for a part of the split, as in tensor2tensor's tables.
+        counts: {"id" or a unit such as "word": int} for a split; a unit may be missing. If only a part of the split is
+            evaluated, the ratios of the whole split's counts are used, as in tensor2tensor's tables.
         names: a problem's `loss_metrics`, such as "bits_per_dim"; the last part of a name is the unit.
     """
     found = {}

@@ -1,4 +1,4 @@
-"""The metrics of evaluations during training; users register their own (`registry.register_metric`)."""
+"""The metrics of evaluations during training; users can register further metrics (`registry.register_metric`)."""
 
 import tensorflow as tf
 
@@ -9,26 +9,26 @@ from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
 
-_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics: "logits" are teacher-forced
+_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics; "logits" means teacher-forced
 
 
 def token_accuracy(logits, labels):
-    """Returns (number of labels that are predicted as the most probable id, number of labels), int64 scalars."""
+    """Returns (the number of labels that are the most probable id, the number of labels), int64 scalars."""
     hits = (tf.argmax(logits, axis=-1, output_type=tf.int32) == labels) & (labels != 0)
     return tf.math.count_nonzero(hits), tf.math.count_nonzero(labels)
 
 
 registry.register_metric("token_accuracy")(token_accuracy)
-registry.register_metric("accuracy")(token_accuracy)  # the metric for classes, with one label per example
+registry.register_metric("accuracy")(token_accuracy)  # the same function; for classes, there is one label per example
 registry.register_metric("sentence_accuracy", feature="sentence")(token_accuracy)  # see sentence_pretraining_own
 
-registry.list_tasks()  # listing the tasks imports them, and they register the metrics of their answers
+registry.list_tasks()  # listing the tasks imports the tasks' modules, which register the metrics of answers
 
-_BESIDE = {"bleu": ("chrf",)}  # chrF is also computed, because it is cheap and does not depend on a tokenization
+_BESIDE = {"bleu": ("chrf",)}  # with BLEU, chrF is also computed, as it is cheap and needs no tokenization
 
 
 def _of_texts(name):
-    """Returns a metric of texts that sacreBLEU computes, see `scores.METRICS`."""
+    """Returns a function that computes a metric of texts with sacreBLEU, see `scores.METRICS`."""
 
     def metric(outputs, references, tokenize=DEFAULT, language=None):
         score = corpus_scores(outputs, references, [name], tokenize, ter_options_of(language), where=None)[name]
@@ -45,7 +45,7 @@ for _name in OF_TEXTS:
 
 @registry.register_metric(of="ids")
 def exact_sequence_accuracy(outputs, references):
-    """Returns the share of outputs that are entirely correct."""
+    """Returns the share of decoded outputs that are equal to the references."""
     return sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
 
 
@@ -72,7 +72,7 @@ def lower_is_better(name):
 
 
 def metrics_of(line):
-    """Returns the metrics in an "evaluation" entry of a log, {name: float}."""
+    """Returns {name: float}, the metrics in an "evaluation" entry of a training log."""
     return {
         name: value
         for name, value in line.items()
@@ -81,7 +81,7 @@ def metrics_of(line):
 
 
 def own_metrics(problem, hparams):
-    """Returns the names of a problem's teacher-forced metrics and of metrics that the hyperparameter eval_metrics adds.
+    """Returns the names of the teacher-forced metrics of a problem and of the hyperparameter eval_metrics.
 
     Raises:
         UserError: a name in the hyperparameter eval_metrics is not registered.
@@ -92,7 +92,7 @@ def own_metrics(problem, hparams):
 def output_metrics(problem, hparams):
     """Returns the names of the metrics of decoded outputs; the problem's `eval_decode_metric` is last.
 
-    These include the metrics that the hyperparameter eval_metrics adds, and chrF if BLEU is among them.
+    The names include the metrics that the hyperparameter eval_metrics adds, and chrF if BLEU is among the metrics.
 
     Raises:
         UserError: a name is not registered, or the problem does not decode outputs.
@@ -110,13 +110,13 @@ def output_metrics(problem, hparams):
 def shown_metrics(problem, hparams, found):
     """Returns the names of the metrics in an evaluation's log line: a loss, a score, and the requested metrics.
 
-    The score is the metric of decoded outputs. Without outputs, it is a language model's loss per unit, such as bits
-    per byte, or else the problem's last teacher-forced metric.
+    The score is the metric of decoded outputs. If no outputs are decoded, the score is a language model's loss per
+    unit, such as bits per byte, or else the problem's last teacher-forced metric.
 
     Args:
         problem: Problem.
         hparams: HParams, whose eval_metrics is used.
-        found: names of all metrics, in order.
+        found: the names of all metrics of the evaluation, in order.
     """
     by_unit = problem.loss_metrics if registry.task_of(problem).is_text else ()
     loss = "perplexity" if any(name.startswith("perplexity_per_") for name in by_unit) else "loss"
@@ -171,7 +171,7 @@ def metric_names(problem, hparams):
 
 
 def _check_answer_metric(name, problem):
-    """Raises `UserError` if a metric of answers belongs to another task; metrics that users register suit any task."""
+    """Raises `UserError` if a metric of answers belongs to another task; metrics of users suit any task."""
     task, tasks = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
     if not task.metrics:
         raise UserError(

@@ -16,11 +16,11 @@ from t2t_lite.evaluation.scores import check_texts
 from t2t_lite.files.pipes import is_device, open_device
 
 _LOGGER = logging.getLogger("t2t_lite")
-_LAST_CODE_POINT = 0x20000  # no punctuation or symbols have code points from here on
+_LAST_CODE_POINT = 0x20000  # from this code point on, no character is punctuation or a symbol
 
 
 class _Pipe:
-    """A non-seekable source for `plain_text.read_lines`, such as bash's <(zcat file)."""
+    """A source for `plain_text.read_lines` that cannot be rewound, such as a pipe from bash's <(zcat file)."""
 
     def __init__(self, path):
         self._path = path
@@ -33,7 +33,7 @@ class _Pipe:
 
 
 def read_lines(path, side=""):
-    """Returns the lines of a file, a pipe or standard input ("-"), a list of str.
+    """Returns the lines of a file, a pipe or standard input ("-") as a list of str.
 
     Args:
         path: str.
@@ -50,7 +50,7 @@ def read_lines(path, side=""):
 
 
 def read_references(paths):
-    """Returns a list of lists of str, one per file; for a test set in XML, one per complete reference.
+    """Reads reference files; returns a list of str for each file, or for each complete reference of an XML test set.
 
     Raises:
         UserError: see `read_lines`; also if the numbers of lines differ.
@@ -69,7 +69,7 @@ def read_references(paths):
 
 
 def read_translation(path, other_path, count, advice="Expected as many.", side=wmt_files.TRANSLATION):
-    """Returns the lines of a file, see `read_lines`. Raises `UserError` unless there are `count` lines."""
+    """Returns the lines of a file, see `read_lines`. Raises `UserError` unless the file has `count` lines."""
     lines = read_lines(path, side)
     if len(lines) != count:
         raise UserError(f"{path} has {counted(len(lines), 'line')}, but {other_path} has {count}. {advice}")
@@ -77,7 +77,7 @@ def read_translation(path, other_path, count, advice="Expected as many.", side=w
 
 
 def tensor2tensor_scores(translation, references, variant="both"):
-    """Returns {"BLEU_uncased": float, "BLEU_cased": float} or only one of them, computed as in tensor2tensor."""
+    """Returns tensor2tensor's BLEU, {"BLEU_uncased": float, "BLEU_cased": float} or only one of these entries."""
     return {
         f"BLEU_{case}": tensor2tensor_bleu(*check_texts(translation, references), case == "uncased")
         for case in ("uncased", "cased")
@@ -127,7 +127,7 @@ def tokens(text):
 
 @functools.cache
 def _rules():
-    """Returns pairs (regular expression, replacement).
+    """Returns the pairs (regular expression, replacement) that tokenize a text for tensor2tensor's BLEU.
 
     As in tensor2tensor, the backslash does not count as punctuation.
     """

@@ -1,4 +1,4 @@
-"""Reports the scores of a translation as a dict and as text: by length, for the worst sentences, against a baseline."""
+"""Reports the scores of a translation as a dict and as text, also by length, per sentence and against a baseline."""
 
 import dataclasses
 import itertools
@@ -33,17 +33,17 @@ def make_report(
     worst=0,
     worst_by="chrf",
 ):
-    """Computes the requested scores; returns a dict of JSON values.
+    """Computes the requested scores of a translation; returns a report, a dict of JSON values.
 
     Args:
-        paths: dict of the texts' names for the report: "translation", "reference" (a list), "baseline".
+        paths: dict with the texts' names to show in the report: "translation", "reference" (a list), "baseline".
         references: list of lists of str, one per reference translation.
         translation, baseline, source: lists of str; `baseline` and `source` may be None.
         metrics, tokenize, ter: as for `corpus_scores`.
         variant: the variants of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
-        by_length: bool, whether to score sentences by length.
+        by_length: bool, whether to score groups of sentences of similar length.
         worst: int, number of worst sentences to show.
-        worst_by: metric that ranks these sentences.
+        worst_by: name of the metric that determines the worst sentences.
     """
     options = {"metrics": metrics, "tokenize": tokenize, "ter": ter}
     report = {
@@ -119,7 +119,7 @@ def _worst_text(part):
         lines.append(f"line {sentence['line']}: {part['metric']} = {sentence['score']:.2f}")
         texts = [(name, sentence[name]) for name in ("source", "translation", "baseline") if name in sentence]
         texts += [("reference", text) for text in sentence["references"]]
-        # Texts are cleaned, so that they are safe for a terminal.
+        # Control characters are removed from the texts, so that the texts are safe for a terminal.
         lines += [f"  {name:11}  {plain_text.clean(text)}".rstrip() for name, text in texts]
     return lines
 
@@ -130,9 +130,9 @@ class Bucket:
 
     Attributes:
         words: str, the range of the number of words, both ends inclusive, such as "10-19"; "60+" for the last bucket.
-        sentences: number of sentences, at least 1.
+        sentences: number of sentences in the group, at least 1.
         length_ratio: number of words in the translations / number of words in the references.
-        scores: {title in `METRICS`: float}, the corpus scores of these sentences.
+        scores: {title in `METRICS`: float}, the corpus scores of the group's sentences.
     """
 
     words: str
@@ -156,11 +156,11 @@ class ScoredSentence(NamedTuple):
 def scores_by_length(
     hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, limits=LENGTH_LIMITS, ter=None
 ):
-    """Scores groups of sentences of similar length.
+    """Scores sentences in groups of similar length.
 
     Args:
-        hypotheses, references, metrics, tokenize, ter: as for `corpus_scores`. The length is the number of words of the
-            first reference after `tokenize`.
+        hypotheses, references, metrics, tokenize, ter: as for `corpus_scores`. The length of a sentence is the number
+            of words of its first reference, tokenized with `tokenize`.
         limits: increasing ints; each bucket ends before one of these lengths.
 
     Returns:
@@ -218,7 +218,7 @@ class Comparison:
         baseline, translation: the corpus scores of the two translations.
         baseline_interval, translation_interval: half the width of the 95 % confidence interval. The interval is
             centered on the mean of the resamples, which is usually within 0.1 of the score.
-        difference: difference of the scores, above 0 if the translation's score is higher.
+        difference: the translation's score minus the baseline's score.
         p_value: probability of a difference at least as large between equally good translations. If it is small
             (< 0.05), the difference is unlikely to come from the choice of sentences.
         signature: sacreBLEU's signature, with the number of resamples and the seed.
@@ -260,7 +260,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
         test = PairedTest(systems, {name: metric}, references, test_type="bs", n_samples=_RESAMPLES)
         signatures, results = test()
         (signature,) = signatures.values()
-        (title,) = signatures  # sacreBLEU's own name for the metric
+        (title,) = signatures  # the name that sacreBLEU uses for the metric
         first, second = results[title]
         compared[name] = Comparison(
             baseline=first.score,
@@ -268,7 +268,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
             translation=second.score,
             translation_interval=float(second.ci),
             difference=second.score - first.score,
-            # sacreBLEU gives 0.001 for a translation compared with itself
+            # sacreBLEU's p-value is 0.001 if a translation is compared with itself
             p_value=1.0 if second.score == first.score else second.p_value,
             signature=signature.format(),
         )

@@ -23,13 +23,12 @@ __all__ = [
 ]
 
 _LOGGER = logging.getLogger("t2t_lite")
-# The names of metrics and their printed titles. BLEU is printed as sacreBLEU, in contrast to tensor2tensor's
-# BLEU_cased.
+# {name of a metric: printed title}. BLEU is printed as "sacreBLEU" to distinguish it from tensor2tensor's BLEU_cased.
 METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 # TER takes 2 to 5 seconds for 1,000 sentences of news, but half a minute for one line of 800 words.
 DEFAULT_METRICS = ("bleu", "chrf")
-_TOKENIZED_LINES = 100  # number of tokenized lines above which sacreBLEU also warns
-_LONG_FOR_TER = 300  # number of words for which TER needs seconds per line
+_TOKENIZED_LINES = 100  # number of tokenized lines that causes a warning, as in sacreBLEU
+_LONG_FOR_TER = 300  # number of words in a line for which TER needs seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,8 +123,8 @@ def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter
     """
     if name == "bleu":
         check_tokenization(tokenize)
-        # force disables sacreBLEU's warning about tokenized text in each of many calls; `text_warnings` has a separate
-        # one.
+        # `force` disables sacreBLEU's warning about tokenized text, which every call would log; see `text_warnings`
+        # instead.
         return sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=of_sentences, force=True)
     if name == "ter":
         check_ter_options(ter or {})
@@ -139,7 +138,7 @@ def brevity_penalty(hypotheses, references, tokenize=DEFAULT):
 
 
 def titles(names):
-    """Returns the printed names of metrics, such as sacreBLEU for bleu."""
+    """Returns the printed titles of metrics, such as sacreBLEU for bleu."""
     return [METRICS[name] for name in names]
 
 
@@ -149,12 +148,12 @@ def by_title(by_name):
 
 
 def signature_lines(by_name):
-    """Returns `<title>: <signature>` for {name: `Score`}."""
+    """Returns a line `<title>: <signature>` for each entry of {name: `Score`}."""
     return [f"{METRICS[name]}: {score.signature}" for name, score in by_name.items()]
 
 
 def best_of(scored):
-    """Returns the key of the best scores; ties are broken by the next metric, and finally by the first key.
+    """Returns the key of the best scores. Ties are broken by the next metric, and finally by the first key.
 
     Args:
         scored: {key: {name: `Score`}} as returned by `corpus_scores`, all with the same metrics.
@@ -203,7 +202,7 @@ def _score(metric, hypotheses, references):
 
 
 def text_warnings(hypotheses, references, metrics):
-    """Checks texts that are to be scored; returns warnings, a list of str.
+    """Checks texts that are to be scored; returns a list of warnings, each a str.
 
     Args:
         hypotheses: list of str.
@@ -212,7 +211,7 @@ def text_warnings(hypotheses, references, metrics):
     """
     warnings = [_warning_of_spaces(name, metrics[name], references[0]) for name in ("bleu", "ter") if name in metrics]
     warnings.append(warning_of_forms(hypotheses, references))
-    if "bleu" in metrics or "ter" in metrics:  # blank lines do not affect chrF, which uses the best reference
+    if "bleu" in metrics or "ter" in metrics:  # chrF uses the best reference, so blank lines in another have no effect
         warnings += _warnings_of_blanks(references)
     tokenized = sum(line.endswith(" .") for line in hypotheses)
     if tokenized > _TOKENIZED_LINES:
@@ -259,11 +258,11 @@ def _warnings_of_blanks(references):
 
 
 def warning_of_forms(hypotheses, references, unit="line"):
-    """Returns a warning if texts and references have letters that are equal only in NFC, or "".
+    """Returns a warning if texts and references have letters that are equal only after NFC normalization; otherwise "".
 
     Args:
         hypotheses: list of str.
-        references: list of lists of str or None, one per reference.
+        references: list of lists of str or None, one list per reference.
         unit: str, the word for one of the texts.
     """
     different = {
@@ -282,7 +281,7 @@ def warning_of_forms(hypotheses, references, unit="line"):
 
 
 def _differ_in_form(first, second):
-    """Returns whether two texts share letters in NFC that they do not share in their present form."""
+    """Returns whether NFC normalization of two texts would give them common letters that they do not have now."""
     if first.isascii() or second.isascii() or _is_nfc(first) == _is_nfc(second):
         return False
     normalized = [{*unicodedata.normalize("NFC", text)} for text in (first, second)]

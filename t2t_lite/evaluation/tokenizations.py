@@ -17,7 +17,7 @@ _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def tokenization_of(language):
-    """Returns the tokenization for a language's BLEU; for languages without spaces, it does not depend on spaces.
+    """Returns the tokenization for BLEU in a language; if words are not separated by spaces, it ignores spaces.
 
     Args:
         language: a code such as "de", "zh-Hant-TW", "cmn" or "jpn_Jpan", or None.
@@ -34,8 +34,8 @@ def tokenization_of_file(path, lines):
 
     Args:
         path: str.
-        lines: list of str, the lines of the file. If they have spaces, an extension such as in `out.my` does not mean
-            Burmese.
+        lines: list of str, the lines of the file. If the lines have spaces, an extension such as in `out.my` is not
+            taken to mean Burmese.
     """
     if not lacks_spaces(lines):
         return DEFAULT
@@ -70,8 +70,8 @@ def suggested_tokenization(lines, tokenized):
 
     Args:
         lines: list of str.
-        tokenized: list of str, the same lines, split by another tokenization. If it splits them into words, the result
-            is "".
+        tokenized: list of str, the same lines after another tokenization. If this tokenization splits the lines into
+            words, the result is "".
     """
     if not lacks_spaces(tokenized):
         return ""
@@ -99,7 +99,7 @@ def _tokenization_of_scripts(scripts):
 def _is_installed(name):
     try:
         sacrebleu.metrics.BLEU(tokenize=name)
-    # an AssertionError means that the dictionary differs from sacreBLEU's
+    # sacreBLEU raises an AssertionError if the dictionary is not the expected one
     except (RuntimeError, ImportError, AssertionError):
         return False
     return True
@@ -110,7 +110,7 @@ def check_tokenization(name, where="tokenize"):
 
     Args:
         name: str, one of `TOKENIZATIONS`.
-        where: str, the setting's name for the message.
+        where: str, the name of the setting, with which the message begins.
     """
     if name not in TOKENIZATIONS:
         same = [other for other in TOKENIZATIONS if other.lower() == name.lower()]

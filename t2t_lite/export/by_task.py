@@ -1,6 +1,6 @@
 """Selects the signatures of an export by task, and collects the files that extras add to an export.
 
-There is a class of signatures for Translator, Generator and Predictor. The class is called with (an instance of one of
+Translator, Generator and Predictor each have a class of signatures. The class is called with (an instance of one of
 these; max_input_length; **settings) and has
 
     SETTINGS            names of the settings of searches that an export keeps
@@ -32,11 +32,11 @@ def check(problem, where):
 
 
 def load(paths, data_dir=None, compute_dtype=None):
-    """Loads one or more runs as a Translator, Generator or Predictor for an export.
+    """Loads a model to export, from one or more runs, as a Translator, Generator or Predictor.
 
     Args:
         paths: list of str or of results of `find_run`.
-        data_dir, compute_dtype: see `Translator.load`. The dtype is used even if it is slow on this machine.
+        data_dir, compute_dtype: see `Translator.load`. `compute_dtype` is used even if it is slow on this machine.
 
     Raises:
         UserError: the model is missing or cannot be exported.
@@ -60,7 +60,7 @@ def signatures_of(task, problem=None):
 
 
 def added_files(answerer, **facts):
-    """Returns the files that extras add to an export, as {name: bytes}.
+    """Returns the files that the installed extras add to an export, as {name: bytes}.
 
     Args:
         answerer: Translator, Generator or Predictor.

@@ -28,7 +28,7 @@ class EncoderSignatures:
         **settings: settings of the task, see `EncoderTask.export_settings`.
 
     Raises:
-        UserError: the number or a setting is out of range, or the features are unknown.
+        UserError: max_input_length or a setting is out of range, or the features are unknown.
     """
 
     SETTINGS, HAS_FEATURES = (), True
@@ -56,7 +56,7 @@ class EncoderSignatures:
     def predict(self, *texts):
         """Texts, string [batch] each -> {"truncated" bool [batch], and the outputs of `EncoderTask.answers`}.
 
-        If the inputs have different numbers of texts, the error is InvalidArgument.
+        Different numbers of texts in the inputs raise InvalidArgument.
         """
         return self._task.answers(self._predictor, self._checked(texts), self.max_input_length, **self._settings)
 

@@ -1,7 +1,7 @@
 """Describes which models each export format supports, for the exporters and `t2t-trainer --describe`.
 
-A SavedModel is described here. Another format is registered as a function that returns a `Format`,
-`@registry.register_export_format("name")`.
+The format SavedModel is described in this module. For any other format, a function that returns a `Format` is
+registered with `@registry.register_export_format("name")`.
 """
 
 import inspect
@@ -132,7 +132,7 @@ def class_obstacles(model, holders):
 def option_obstacles(model, supported):
     """Returns a text for each option of a model that is not `supported`, {name: tuple of values, or None for any}.
 
-    Other options, except options of training and of the vocabulary, must have the constructor's defaults.
+    All other options must have the constructor's defaults, except those of training and of the vocabulary.
     """
     defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
     reasons = []

@@ -60,12 +60,12 @@ class GenerationSignatures:
     def __init__(self, generator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")
         problem = generator.problem
-        self._whole = problem and problem.example_length(generator.encoders)  # ids with the prompt, or None
+        self._whole = problem and problem.example_length(generator.encoders)  # ids of an example, or None
         defaults = dict(problem.decode_defaults) if problem else {}
         self._options = SearchOptions(**{**defaults, **search})
-        self._longest = self._whole or self._options.extra_length  # maximum for a continuation
+        self._longest = self._whole or self._options.extra_length  # maximum ids of a continuation
         self.settings = kept_settings(self._options, self.SETTINGS)
-        self._positions = generator.max_length  # None for any number
+        self._positions = generator.max_length  # maximum ids of prompt and continuation, or None
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
         longest = longest_input(max_input_length, most)
         self.max_input_length = typed_value("max_input_length", longest, int, Range(1, most))

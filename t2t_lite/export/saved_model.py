@@ -35,8 +35,9 @@ def export_saved_model(
 
     Its signatures depend on the model's task, see `t2t_lite.export.by_task`. `serving_default` of a translation model
     maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch] (log-probability in nats / length
-    penalty) and `truncated` bool [batch] (the text was truncated to `max_input_length`). For a language model it is the
-    same, but the outputs continue the inputs. Inputs may be any bytes, and rows do not influence one another.
+    penalty) and `truncated` bool [batch] (the text was truncated to `max_input_length`). `serving_default` of a
+    language model is the same, but its outputs continue the inputs. Inputs may be any bytes, and rows do not influence
+    one another.
 
     The export also contains the files of extras (see `added_files`), such as a README.md, warm-up requests in
     `assets.extra/tf_serving_warmup_requests`, and settings and vocabulary in `assets.extra/t2t_lite`, so that

@@ -42,7 +42,7 @@ _SENTENCES = """\
 | `sentences` | the same | the same; only the first sentence is translated, since the model was trained on single ones |
 """
 PATH = os.path.join("assets.extra", "tf_serving_warmup_requests")
-_WIDTHS = (6, 10, 16)  # pieces per warm-up text
+_WIDTHS = (6, 10, 16)  # numbers of pieces in the warm-up texts
 # Positions computed at a time: the logits of a position need 4 bytes per entry of the vocabulary.
 _POSITIONS = 2048
 
@@ -218,7 +218,7 @@ class TextSignatures:
     # Methods that the signatures of a problem with a `substitution` override.
 
     def read_inputs(self, inputs):
-        """Returns the `Sources`, blank for blank inputs, and an argument for `texts` and `unchanged`."""
+        """Encodes inputs: returns `Sources`, blank for blank inputs, and an argument for `texts` and `unchanged`."""
         return blanked(self.readers["inputs"](inputs)), None
 
     def pairs(self, inputs, targets):
@@ -241,7 +241,7 @@ class TextSignatures:
         }
 
     def _search_results(self, sources, alpha, extra_length, n_best=1):
-        """Returns the results of a search; alpha and extra_length are numbers or tensors, [] or [batch]."""
+        """Runs a search and returns its results; alpha and extra_length are numbers or tensors, [] or [batch]."""
         limit = sources.lengths + 1 + extra_length
         if self._longest_output is not None:
             room = self._longest_output - (sources.lengths + 1 if self._joins_inputs else 0)
@@ -291,7 +291,7 @@ def prediction_log(model_name, signature, inputs):
     request = _field(1, model_spec)
     for name, value in sorted(inputs.items()):
         request += _field(2, _field(1, name.encode()) + _field(2, tf.make_tensor_proto(value).SerializeToString()))
-    return _field(6, _field(1, request))  # the field predict_log, and its field request
+    return _field(6, _field(1, request))  # the field predict_log of PredictionLog, and its field request
 
 
 def _field(number, content):

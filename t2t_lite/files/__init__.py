@@ -36,7 +36,7 @@ from t2t_lite.files.safe_json import parse_json
 
 PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # {extension: decompressor}
 MOST_BYTES_OF_A_VOCABULARY = 2**28
-INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files that are being written, which no file of a user has
+INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files that are being written; users' files do not have this suffix
 _MOST_BYTES_OF_JSON = 2**28
 
 
@@ -44,7 +44,7 @@ def read_bytes(path, most=None):
     """Returns a file's bytes. Raises `UserError` if it is missing, unreadable, not a file or larger than `most`."""
     with translated(path), open_stream(path) as file:
         parts, size = [], 0
-        while (most is None or size <= most) and (part := file.read(2**20)):  # one read would allocate `most`
+        while (most is None or size <= most) and (part := file.read(2**20)):  # a single read allocates `most`
             parts.append(part)
             size += len(part)
     if most is not None and size > most:
@@ -103,7 +103,7 @@ def lock_file(path):
     file = open(path, "a")  # noqa: SIM115  (an open file holds the lock)
     try:
         import fcntl
-    except ImportError:  # no locking on Windows
+    except ImportError:  # files are not locked on Windows
         return file
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,8 +117,8 @@ def open_stream(path):
     """Returns a buffered, seekable binary file for reading, on any file system that `tf.io.gfile` knows.
 
     Raises:
-        UserError: the file is missing, unreadable, or a folder, pipe, socket or device. For a remote address, the first
-            read may raise one of `tf.errors` instead.
+        UserError: the path is missing, unreadable, or that of a folder, pipe, socket or device. For a remote address,
+            the first read may raise one of `tf.errors` instead.
     """
     with translated(path):
         if is_remote(path):
@@ -174,7 +174,7 @@ class _GFileReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Context manager that yields a temporary path and renames its file to `path`, or removes it after an error.
+    """Context manager that yields a temporary path, then renames its file to `path`; removes it after an error.
 
     Therefore a reader never sees a partial file, and a failure leaves the old file intact.
     """
@@ -290,7 +290,7 @@ def check_outputs(inputs, outputs):
         for suffix in ("",) if path == "-" else ("", INCOMPLETE, f"{INCOMPLETE}.json"):
             with translated(path, "write"):
                 identity = _identity(path if path == "-" else written_path(path) + suffix, 1)
-            if identity is None:  # nothing can be overwritten
+            if identity is None:  # such an output cannot overwrite a file
                 break
             through = f", which uses {path}{suffix} while it is written," if suffix else ""
             if identity in input_names:

@@ -1,6 +1,6 @@
 """Converts errors of Python and TensorFlow about a path to one-line messages.
 
-The modules imported here do not need TensorFlow.
+This module can be imported without TensorFlow.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """Equivalents of `tf.io.gfile` that need TensorFlow only for addresses such as gs://bucket/file.
 
-Local paths are handled by Python. For both, a missing file raises Python's `FileNotFoundError`.
+Local paths are handled by Python. For local paths and addresses alike, a missing file raises Python's
+`FileNotFoundError`.
 """
 
 import collections
@@ -104,7 +105,7 @@ def make_folders(path):
     """Creates a folder and its parents, unless they exist. Raises the errors of Python or TensorFlow."""
     try:
         _gfile().makedirs(path) if is_remote(path) else os.makedirs(path, exist_ok=True)
-    except RecursionError:  # Python's function needs one call per parent folder
+    except RecursionError:  # Python's makedirs calls itself once per parent folder
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
 
 

@@ -1,4 +1,4 @@
-"""Creates folders that appear only when they are complete, and locks that only one process can hold."""
+"""Creates folders that appear only when they are complete, and lock files that only one process can hold."""
 
 import contextlib
 import os
@@ -126,7 +126,7 @@ def held_lock(path, what):
         lock = _lock(path)
     if lock is None:
         owner = b""
-        with contextlib.suppress(OSError, UserError):  # the other process may just have ended
+        with contextlib.suppress(OSError, UserError):  # the other process may just have removed the file
             owner = read_bytes(path)
         owner = owner.decode(errors="replace").strip() or "unknown"
         raise UserError(

@@ -14,7 +14,7 @@ from t2t_lite.files.file_system import is_remote
 _LOGGER = logging.getLogger("t2t_lite")
 # Seconds to wait until the other end of a named pipe is opened, as documented in docs/decoding.md.
 SECONDS_FOR_THE_OTHER_END = 30
-_SHARE_IN_SILENCE = 1 / 30  # share of that time that passes before a message
+_SHARE_IN_SILENCE = 1 / 30  # share of this waiting time that passes before a message is logged
 
 
 def is_device(path):
@@ -44,7 +44,7 @@ def open_device(path, mode):
             if process == os.getpid():
                 return _open_again(number)
             if os.path.isfile(path):
-                return open(path, "ab")  # keeps the file's contents
+                return open(path, "ab")  # opened without truncation, which keeps the file's contents
         if not stat.S_ISFIFO(os.stat(path).st_mode):
             return open(path, mode)
         return _open_pipe(path, mode)

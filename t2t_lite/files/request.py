@@ -12,7 +12,7 @@ class Difference(NamedTuple):
 
 
 class Request:
-    """Requested settings and the settings with which existing results were made, for comparison.
+    """Compares the settings that a command requests with the settings with which existing results were made.
 
     Args:
         asked, there: {name: value}; a missing name counts as None.

@@ -36,7 +36,7 @@ StepFile.__doc__ = (
 
 
 class ResumableFiles:
-    """Several files that are written together in parts, so that a killed command can resume.
+    """Output files that are written together, part by part, so that a killed command can resume.
 
     Args:
         paths: list of str; the record of progress is named after the first path. If a path is a link, its target is
@@ -205,7 +205,7 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
         min_steps: int, files with fewer steps are skipped.
         wait_minutes: stops after this many minutes without a new file.
         missing: function of a `StepFile` that returns an error message if the file is incomplete, or else "". The
-            function is called until the file is complete, before any file with a later step is considered.
+            function is called repeatedly until the file is complete; only then are files of later steps considered.
 
     Raises:
         UserError: there is no such folder, two files have the same step, a step is too large, or a file is still

@@ -108,7 +108,7 @@ def _constant(name):
 
 
 def _whole(digits):
-    _finite(digits)  # larger numbers have no use, and Python refuses to parse or print them
+    _finite(digits)  # larger integers are never needed, and Python refuses to parse or print them
     return int(digits)
 
 
@@ -120,7 +120,7 @@ def _finite(digits):
 
 
 def storable(name, value):
-    """Returns a user's value. Raises `UserError`, with its name, if JSON cannot represent the value."""
+    """Returns a user's value; raises `UserError`, which names the value, if JSON cannot represent it."""
     try:
         if not isinstance(value, bool | int | float | str | list):
             raise TypeError

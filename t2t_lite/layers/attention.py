@@ -30,7 +30,7 @@ class MultiHeadAttention(Projections):
         key_dim: int, d_k, the size of a head's queries and keys. Defaults to hidden size / num_heads.
         value_dim: int, d_v, the size of a head's values. Defaults to hidden size / num_heads.
         dropout: float in [0, 1), the dropout rate of the attention weights.
-        use_bias: bool, whether the four projections have biases. The equations in the paper have no biases.
+        use_bias: bool, whether the four projections have biases. The projections in the paper have no biases.
         positions: "rotary" to rotate the queries and keys of self-attention by their positions, or "none": see
             `POSITIONS`.
         kernel_initializer, bias_initializer, output_initializer: see `keras.layers.Dense`. output_initializer is for
@@ -141,7 +141,7 @@ class MultiHeadAttention(Projections):
         Returns:
             (output [B, heads, T, value_dim], weights [B, heads, T, S]).
         """
-        distances = Strides(shape_of(query)[2] - shape_of(key)[2])  # aligned at the end: states come first
+        distances = Strides(shape_of(query)[2] - shape_of(key)[2])  # aligned at the end, as states come first
         return self.attend_parts(query, [(key, value, distances)], mask, training)
 
     @property
@@ -150,7 +150,7 @@ class MultiHeadAttention(Projections):
         return type(self).attend is not MultiHeadAttention.attend
 
     def attend_parts(self, query, parts, mask, training):
-        """Attends to keys and values stored in several tensors, with one softmax and without concatenating them.
+        """Attends to keys and values stored in several tensors, with one softmax and without concatenating the tensors.
 
         Args:
             query: [B, heads, T, key_dim].
@@ -174,7 +174,7 @@ class MultiHeadAttention(Projections):
         return sum(outputs[1:], outputs[0]), weights
 
     def attend_sequence(self, query, key, value, visible, training, needs_weights):
-        """Attends from a whole sequence, in blocks if the pattern supports them, otherwise by `attend`.
+        """Computes attention for a whole sequence, in blocks if the pattern supports blocks, otherwise by `attend`.
 
         Args:
             query, key, value, training: as in `attend`.
@@ -182,7 +182,7 @@ class MultiHeadAttention(Projections):
             needs_weights: bool.
 
         Returns:
-            The same as `attend`, but the weights may be None if `needs_weights` is False.
+            The same results as `attend`, but the weights may be None if `needs_weights` is False.
         """
         queries, keys = shape_of(query)[2], shape_of(key)[2]
         in_parts = isinstance(visible.first, int) and visible.first == 0 and visible.dense is None
@@ -193,12 +193,13 @@ class MultiHeadAttention(Projections):
         return self.attend(query, key, value, self.pattern.mask(visible, queries, keys), training)
 
     def attend_cached(self, query, past, mask, step):
-        """Attends from the K beams of one decoding step to the cached keys that the pattern allows.
+        """Computes attention from the K beams of one decoding step to the cached keys that the pattern allows.
 
         Args:
             query: [B, heads, K, key_dim].
-            past: Past, which already includes the keys and values of this step.
-            mask: bool, broadcastable to [B, heads, K, P + steps * K], with the columns of the prompts first; or None.
+            past: Past, the cache, which already includes the keys and values of this step.
+            mask: bool, broadcastable to [B, heads, K, P + steps * K], True where visible, with the columns of the
+                prompts first; or None.
             step: int scalar.
 
         Returns:
@@ -219,7 +220,7 @@ class MultiHeadAttention(Projections):
         return self.attend(query, key, value, mask, False)
 
     def of_heads(self, x):
-        """Returns the weights of a score, [heads, …], for the heads of this layer: here, all rows."""
+        """Selects the rows of a score's weights, [heads, …], for the heads of this layer; here, all rows."""
         return x
 
     def flops(self, keys, context=0):
@@ -227,8 +228,8 @@ class MultiHeadAttention(Projections):
 
         Args:
             keys: int.
-            context: int, the number of keys from earlier states. If it is not 0, all scores are computed, whatever the
-                pattern.
+            context: int, the number of keys from earlier states. If there are any, all scores are computed, whatever
+                the pattern.
         """
         seen = keys + context if context else self.pattern.seen(keys)
         products = 2 * self.num_heads * (self.query_size + self.value_size) * seen
@@ -238,7 +239,7 @@ class MultiHeadAttention(Projections):
         """Returns the number of bytes stored per query for the backward pass.
 
         Args:
-            keys, context: as in `flops`. The number of queries is also `keys`.
+            keys, context: as in `flops`. The number of queries is assumed to equal `keys`.
             compute: int, bytes per number in the compute dtype.
         """
         seen, dropped = keys + context if context else self.pattern.seen(keys), self.dropout_rate > 0
@@ -253,7 +254,7 @@ class MultiHeadAttention(Projections):
         return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
 
     def memory(self, value, key=None):
-        """Projects an encoder's output once, so that `attend_to` can use it in all steps and for all beams.
+        """Projects an encoder's output to keys and values once, for all later calls of `attend_to`.
 
         Args:
             value: [B, S, hidden]. `key` has the same shape, and defaults to `value`.
@@ -285,20 +286,20 @@ class MultiHeadAttention(Projections):
             query: [B, P, hidden], padded on the right.
 
         Returns:
-            (output [B, P, hidden], the `Memory` of the prompts, which all beams share: see `Past`).
+            (output [B, P, hidden], the prompts' keys and values as a `Memory`, which all beams share: see `Past`).
         """
         heads, keys, values = self._turned_alike(query)
         output, _ = self.attend_sequence(heads, keys, values, Visible(causal=True), False, False)
         return self.project(output, "output"), Memory(keys, values)
 
     def step(self, query, past, position=None, attention_mask=None):
-        """Attends from the position of one decoding step to itself and all earlier positions.
+        """Computes self-attention for the position of one decoding step, which sees itself and all earlier positions.
 
         Args:
             query: [B, K, hidden], where K is the number of beams (1 without beam search).
             past: Past, from `empty_past` or from the previous step.
-            position: int scalar, the number of the step. Its keys are written into slots `position * K` to `position *
-                K + K - 1`. If None, they are appended.
+            position: int scalar, the number of the step. The step's keys are written into slots `position * K` to
+                `position * K + K - 1`. If None, the keys are appended.
             attention_mask: bool [B, K, P + steps * K], which slots each beam sees, with the slots of the prompt first;
                 or another shape that `call` accepts.
 
@@ -337,7 +338,7 @@ class MultiHeadAttention(Projections):
         key_mask=None,
         mask=None,
     ):
-        """Attends from a whole sequence. (To decode one step, use `step`.)
+        """Computes attention for a whole sequence. (To decode one step, use `step`.)
 
         Args:
             query: [B, T, hidden].
@@ -346,8 +347,8 @@ class MultiHeadAttention(Projections):
             attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible. A
                 padding mask [B, S] must be passed as `value_mask`, or as [B, 1, S] here.
             use_causal_mask: bool, whether later positions are hidden from earlier positions.
-            context: `Context` or None. Queries also see the states in it, which come before `query`. The masks must not
-                include these states, and `value` must be None.
+            context: `Context` or None. Queries also see the states in the context, which come before `query`. The masks
+                must not include these states, and `value` must be None.
             return_attention_scores: bool.
             training: bool.
             query_mask, value_mask, key_mask: bool [B, T] or [B, S], the masks that Keras attaches to the tensors. If
@@ -388,5 +389,5 @@ class MultiHeadAttention(Projections):
 
 
 def _split(x, size):
-    """Splits [..., S] into the first `size` columns and the remaining columns."""
+    """Splits x [..., S] into its first `size` columns and the remaining columns."""
     return x[..., :size], x[..., size:]

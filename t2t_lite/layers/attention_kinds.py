@@ -30,7 +30,7 @@ _REGISTRIES = {"class": SELF_ATTENTION, "score": Registries.scores, "pattern": R
 
 
 class KindPart(NamedTuple):
-    """The meaning of one word in the name of a kind.
+    """The meaning of one word in the name of a kind of attention, such as "window" in "relative+window".
 
     Attributes:
         argument: "score" or "pattern", the argument of `MultiHeadAttention` that the word sets; or "class".
@@ -43,7 +43,7 @@ class KindPart(NamedTuple):
     made_by: type
 
     def options(self):
-        """Returns {option: default}, like `Kind.options`."""
+        """Returns the options that the word accepts, {option: default}, like `Kind.options`."""
         if self.argument != "class":
             return self.made_by.options()
         base, own = (inspect.signature(cls).parameters for cls in (MultiHeadAttention, self.made_by))
@@ -51,7 +51,7 @@ class KindPart(NamedTuple):
 
 
 def _table():
-    """Returns {name: KindPart} for all registered names and for tensor2tensor's names, which are aliases."""
+    """Returns {name: KindPart} for all words: the registered names, and tensor2tensor's names, which are aliases."""
     table = {}
     for argument in ("score", "pattern", "class"):
         for name in _REGISTRIES[argument].names():
@@ -80,7 +80,7 @@ def _parts(name):
 
 
 def self_attention_names():
-    """Returns the names of all kinds: classes, scores and patterns."""
+    """Returns the names of all classes, scores and patterns of self-attention."""
     return sorted(_table().keys() - {"full"})
 
 
@@ -93,14 +93,14 @@ def pattern_name(pattern):
 
 
 def own_options(name):
-    """Returns {option: default} for a kind. Raises `ValueError` if the kind is unknown."""
+    """Returns {option: default} for a kind of self-attention. Raises `ValueError` if the kind is unknown."""
     return {option: default for part in _parts(name).values() for option, default in part.options().items()}
 
 
 def kinds_of(self_attention):
     """Returns the kinds in `self_attention` as a list of (name, all options), which the layers use in turn.
 
-    The option "pattern" lists the patterns of the groups of heads, with all their options.
+    If heads have different patterns, the option "pattern" lists the pattern of each group of heads, with all options.
 
     Raises:
         ValueError: if a name is unknown, the kind does not have an option, or a required option is missing.
@@ -119,10 +119,10 @@ def kinds_of(self_attention):
 
 
 def _heads(name, patterns):
-    """Returns the patterns for groups of heads, under their registered names.
+    """Returns the patterns for groups of heads, with aliases replaced by registered names.
 
     Raises:
-        ValueError: if `patterns` is not a list of patterns, or the kind already has a pattern.
+        ValueError: if `patterns` is not a list of patterns, or the name of the kind already includes a pattern.
     """
     if checked_heads(patterns) and "pattern" in _parts(name):
         raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
@@ -201,11 +201,11 @@ def own_hparams(text):
 def spelled_kinds(text):
     """Parses `self_attention_type` and returns its kinds as dicts for `make_self_attention`: see `read_kinds`.
 
-    Only the options in the text are returned, as strings. The brackets after the last word may also hold options of
-    earlier words.
+    Only options that the text sets are returned, as strings. The brackets after the last word may also set options of
+    earlier words in the same kind.
 
     Raises:
-        ValueError: if the text does not have this form, a name is unknown, or a word does not have an option.
+        ValueError: if the text cannot be parsed, a name is unknown, or a word does not accept an option.
     """
     kinds = []
     for groups in read_kinds(text):
@@ -243,7 +243,7 @@ def _shared_out(groups, text):
 
 
 def words_of(name, options):
-    """Converts a kind from `kinds_of`, (name, options), to the form that `spell_kind` takes."""
+    """Converts a kind of self-attention from `kinds_of`, (name, options), to groups of words for `spell_kind`."""
     return _shared_out(in_words(name, options), "self_attention")
 
 
@@ -258,8 +258,8 @@ class RelativeAttention(MultiHeadAttention):
 
     Args:
         num_heads: int, h, the number of heads.
-        max_relative_position: int, k, the largest distance with a separate vector. Longer distances share the vector of
-            k.
+        max_relative_position: int, k, the largest distance with a separate vector. Longer distances use the vector of
+            distance k.
         add_relative_to_values: bool, whether vectors for distances are also added to the values (equation 3), from a
             second table.
         **kwargs: other arguments of `MultiHeadAttention`.
@@ -278,16 +278,16 @@ class LeftRelativeAttention(MultiHeadAttention):
     """Self-attention that adds a learned vector per head to each earlier key j, chosen by its distance i - j from query
     i.
 
-    score(i, j) = q_i · (k_j + e_(i - j)) / √d_k (Huang et al., equation 3), where e is a learned vector. It is zero at
-    distances of `max_relative_position` and more, and for later keys, which a decoder does not see. The layer mirrors
-    tensor2tensor's `dot_product_self_attention_relative_v2` (layers/common_attention.py). No tensor of shape [T, S, d]
-    is created: the products of the queries and the vectors are shifted row by row into place.
+    score(i, j) = q_i · (k_j + e_(i - j)) / √d_k (Huang et al., equation 3), where e is a learned vector. The vector is
+    zero at distances of `max_relative_position` and more, and for later keys, which a decoder does not see. The layer
+    mirrors tensor2tensor's `dot_product_self_attention_relative_v2` (layers/common_attention.py). No tensor of shape
+    [T, S, d] is created: the products of the queries and the vectors are shifted row by row into place.
 
     Args:
         num_heads: int, h, the number of heads.
-        max_relative_position: int, k. The distances from 0 to k - 1 have a vector.
+        max_relative_position: int, k, the number of distances with a learned vector, from 0 to k - 1.
         add_relative_to_values: bool, whether vectors for distances are also added to the values, from a second table.
-        heads_share_relative_embedding: bool, whether all heads share one table.
+        heads_share_relative_embedding: bool, whether all heads share one table of vectors.
         **kwargs: other arguments of `MultiHeadAttention`.
 
     Raises:
@@ -325,7 +325,8 @@ class RestrictedAttention(MultiHeadAttention):
 
     Args:
         num_heads: int, h, the number of heads.
-        neighborhood: int, r. If r is even, a position sees one more position on its left than on its right.
+        neighborhood: int, r, the number of positions that a query sees. If r is even, a position sees one more position
+            on its left than on its right.
         **kwargs: the remaining arguments of `MultiHeadAttention`.
 
     Raises:

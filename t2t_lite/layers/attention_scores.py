@@ -34,15 +34,15 @@ class AttentionScore(Kind):
         return ops.matmul(query, ops.swapaxes(key, -1, -2))
 
     def mix(self, layer, weights, value, distances):
-        """Returns the values, weighted by […, T, S] and summed, […, T, value_dim]; other arguments as in `scores`."""
+        """Returns the sums of values, weighted by […, T, S], as […, T, value_dim]; for other arguments see `scores`."""
         return ops.matmul(weights, value)
 
     def extra_flops(self, layer, keys):
-        """Returns the number of operations per query in addition to its products with `keys` keys and values."""
+        """Returns the score's operations per query, in addition to the products with `keys` keys and values."""
         return 0
 
     def extra_memory(self, layer, keys, compute):
-        """Returns the bytes stored per query for the backward pass, in addition to those of a dot product."""
+        """Returns the bytes stored per query for the backward pass, in addition to the bytes for a dot product."""
         return 0
 
 
@@ -58,18 +58,18 @@ class RelativeScore(AttentionScore):
         self.add_relative_to_values = add_relative_to_values
 
     def build(self, layer, hidden_size):
-        """Creates the tables, Glorot uniform as in tensor2tensor."""
+        """Creates the tables of distance vectors, initialized as Glorot uniform as in tensor2tensor."""
         layer.key_table = self.table(layer, "key_table", layer.query_size)
         layer.value_table = None
         if self.add_relative_to_values:
             layer.value_table = self.table(layer, "value_table", layer.value_size)
 
     def table(self, layer, name, size):
-        """Creates a table of 2k + 1 vectors, [2k + 1, size]."""
+        """Creates a table of 2k + 1 distance vectors, [2k + 1, size]."""
         return layer.add_weight(name=name, shape=(2 * self.max_relative_position + 1, size))
 
     def scores(self, layer, query, key, distances, training):
-        """Adds products with the distances' vectors to the dot products; arguments as in `AttentionScore.scores`."""
+        """Adds products with distance vectors to the dot products; for arguments see `AttentionScore.scores`."""
 
         def products(offsets, run):
             return self.products(self.rows(layer, layer.key_table), query, offsets, run)
@@ -78,7 +78,7 @@ class RelativeScore(AttentionScore):
         return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
 
     def mix(self, layer, weights, value, distances):
-        """Adds the distances' vectors, weighted, to the sums of values; arguments as in `AttentionScore.mix`."""
+        """Adds the weighted sums of distance vectors to the sums of values; arguments as in `AttentionScore.mix`."""
         output = super().mix(layer, weights, value, distances)
         if layer.value_table is None:
             return output
@@ -91,17 +91,17 @@ class RelativeScore(AttentionScore):
         return table
 
     def products(self, table, query, offsets, run):
-        """Returns the products of the queries and the vectors of the distances `offsets`, int32 [… D]: […, T, D]."""
+        """Returns the products […, T, D] of the queries and the vectors for the distances `offsets`, int32 […, D]."""
         relative = ops.matmul(query, ops.transpose(ops.cast(table, query.dtype)))  # […, T, 2k + 1]
         return ops.matmul(relative, ops.swapaxes(self._rows(offsets, query.dtype), -1, -2))
 
     def sums(self, table, weights, dtype, run):
-        """Returns the distances' vectors, weighted by [… T, S] of one run's keys and summed: […, T, size]."""
+        """Returns the weighted sums of distance vectors, […, T, size], for the weights […, T, S] of one run of keys."""
         rows = self._rows(run.offsets(*shape_of(weights)[-2:]), weights.dtype)
         return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
 
     def _rows(self, offsets, dtype):
-        """Returns the table row of each distance as a one-hot vector, [… D, 2k + 1].
+        """Returns one-hot vectors, […, D, 2k + 1], that select the table row of each distance.
 
         A product with this matrix replaces a gather, whose gradient would be a slow scatter.
         """
@@ -109,7 +109,7 @@ class RelativeScore(AttentionScore):
         return ops.one_hot(ops.clip(offsets, -limit, limit) + limit, 2 * limit + 1, dtype=dtype)
 
     def extra_flops(self, layer, keys):
-        """Counts the products with the vectors, but not the work of shifting them into place."""
+        """Counts the operations for products with distance vectors, but not for shifting these products into place."""
         channels = layer.query_size + layer.value_size * self.add_relative_to_values
         return 2 * layer.key_table.shape[-2] * layer.num_heads * channels
 
@@ -134,7 +134,7 @@ class LeftRelativeScore(RelativeScore):
         self.heads_share_relative_embedding = heads_share_relative_embedding
 
     def table(self, layer, name, size):
-        """Creates a table [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; the last row is distance 0."""
+        """Creates a table of vectors [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; the last is for 0."""
         heads = 1 if self.heads_share_relative_embedding else layer.num_heads
         initializer = keras.initializers.RandomNormal(stddev=size**-0.5)
         return layer.add_weight(name=name, shape=(heads, self.max_relative_position, size), initializer=initializer)
@@ -144,7 +144,7 @@ class LeftRelativeScore(RelativeScore):
         return table if self.heads_share_relative_embedding else layer.of_heads(table)
 
     def products(self, table, query, offsets, run):
-        """Returns the products of queries and distances' vectors; arguments as in `RelativeScore.products`."""
+        """Returns the products of queries and distance vectors; arguments as in `RelativeScore.products`."""
         if not _is_plain(run):
             vectors = self._vectors(ops.cast(table, query.dtype), offsets, len(query.shape))
             return ops.matmul(query, ops.swapaxes(vectors, -1, -2))
@@ -157,7 +157,7 @@ class LeftRelativeScore(RelativeScore):
         return ops.slice(x, (*[0] * len(lead), 0, size), (*lead, length, width))
 
     def sums(self, table, weights, dtype, run):
-        """Returns the weighted sums of the distances' vectors; arguments as in `RelativeScore.sums`."""
+        """Returns the weighted sums of distance vectors; arguments as in `RelativeScore.sums`."""
         *lead, length, keys = shape_of(weights)
         if not _is_plain(run):
             vectors = self._vectors(ops.cast(table, dtype), run.offsets(length, keys), len(weights.shape))
@@ -169,7 +169,7 @@ class LeftRelativeScore(RelativeScore):
         return ops.matmul(x, near)
 
     def _near(self, table, run, length, like, dtype=None):
-        """Returns the table rows that `length` queries of a run can need, [heads or 1, (1,) k or less, size]."""
+        """Returns the vectors for all distances that `length` queries can have, [heads or 1, (1,) k or less, size]."""
         size, reach = self.max_relative_position, length - run.shift
         size = min(size, max(reach, 0)) if isinstance(reach, int) else size
         near = ops.cast(table[:, self.max_relative_position - size :], dtype or like.dtype)
@@ -186,7 +186,7 @@ class LeftRelativeScore(RelativeScore):
 
 
 def _is_plain(run):
-    """Returns whether the distances of a run grow by one from key to key and are the same in all groups."""
+    """Returns whether distances grow by one from key to key and are the same in all groups of queries."""
     return isinstance(run, Strides) and run.stride == 1 and len(getattr(run.shift, "shape", ())) == 0
 
 

@@ -9,8 +9,8 @@ from keras import ops
 
 from t2t_lite.layers.quantization import can_quantize, policy_config
 
-_BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # already in Keras' own configuration
-_TAKEN_AS_CONFIGS = ("initializer", "activation")  # suffixes of argument names
+_BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # which Keras saves itself
+_TAKEN_AS_CONFIGS = ("initializer", "activation")  # suffixes of the names of arguments to serialize
 _ON_REQUEST = ("return_attention_scores", "return_hidden_states")
 GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
 _OWN = {
@@ -18,7 +18,7 @@ _OWN = {
     "gelu": functools.partial(ops.gelu, approximate=False),
     "gelu_tanh": functools.partial(ops.gelu, approximate=True),
     "swish": ops.silu,
-    GATED: ops.silu,  # the activation of the gate
+    GATED: ops.silu,  # the activation of the gate only
 }
 # The type of a constructor's initializer arguments: a Keras object, its name, or its configuration.
 Initializer = keras.initializers.Initializer | str | dict | None
@@ -31,8 +31,8 @@ class Layer(keras.layers.Layer):
     A subclass needs neither `get_config` nor `from_config`, as long as its arguments are numbers, strings,
     initializers, activations, layers, or lists of these. (A subclass that overrides `get_config` must handle its
     arguments there.) Create sublayers with `dtype=self.dtype_policy`. The configuration records which sublayers are
-    quantized. Keras files and TensorFlow checkpoints include their weights. A loaded layer has the same frozen parts
-    and the same LoRA (`enable_lora`) as the saved layer.
+    quantized. Keras files and TensorFlow checkpoints include the weights of all sublayers. A loaded layer has the same
+    frozen parts and the same LoRA (`enable_lora`) as the saved layer.
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -41,13 +41,13 @@ class Layer(keras.layers.Layer):
             cls.__init__ = _recording(cls.__init__)
 
     def get_config(self):
-        """Returns the constructor's arguments, serialized, and the dtype policies of quantized sublayers."""
+        """Returns the serialized constructor arguments and the dtype policies of quantized sublayers."""
         arguments = {name: config_of(value) for name, value in vars(self).get("_arguments", {}).items()}
         return {**super().get_config(), **arguments, **policy_config(self)}
 
     @classmethod
     def from_config(cls, config):
-        """Creates the layer, including the layers among its arguments."""
+        """Creates the layer from a configuration, including the layers among its arguments."""
         names = {name for base in cls.__mro__ for name in getattr(vars(base).get("__init__"), "recorded", ())}
         return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
 
@@ -59,7 +59,7 @@ class Layer(keras.layers.Layer):
         return next(iter(named.values())) if input_shape is None else input_shape
 
     def compute_output_spec(self, *args, **kwargs):
-        """Returns symbolic outputs; if attention scores or hidden states are requested, `call` is traced to find them.
+        """Returns symbolic outputs; traces `call` if attention scores or hidden states are requested.
 
         Otherwise Keras uses `compute_output_shape`, which only returns the shape of the first output.
         """
@@ -69,7 +69,7 @@ class Layer(keras.layers.Layer):
 
     @property
     def has_costs(self):
-        """Whether a sublayer adds a "cost" to the results of its `Context`; such a layer overrides this attribute."""
+        """Whether a sublayer adds a "cost" to `Context.results`; a layer that adds a cost overrides this attribute."""
         return any(map(_has_costs, self._layers))
 
     def quantize(self, mode=None, type_check=True, config=None):
@@ -82,12 +82,12 @@ class Layer(keras.layers.Layer):
                 part.quantize(mode, config=config)
 
     def require_size(self, input_shape):
-        """Makes Keras reject inputs whose last axis differs in size from `input_shape`, also symbolic inputs."""
+        """Makes Keras reject inputs, also symbolic inputs, whose last axis differs in size from `input_shape`."""
         ndim = None if self.input_spec is None else self.input_spec.ndim
         self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
 
     def _post_build(self):
-        """Freezes all sublayers if `trainable=False` was set before they were created, because Keras would not."""
+        """Freezes all sublayers if `trainable=False` was set before their creation, which Keras ignores."""
         super()._post_build()
         if not self.trainable:
             self.trainable = True  # with TensorFlow, assigning the same value again has no effect
@@ -140,19 +140,19 @@ class Layer(keras.layers.Layer):
             yield (part.path or "").removeprefix(start), part
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
-        """Returns the objects that a `tf.train.Checkpoint` saves, including layers in lists."""
+        """Returns the objects that `tf.train.Checkpoint` saves with this layer, including layers in lists."""
         children = super()._trackable_children(save_type, **kwargs)
         return children if save_type != "checkpoint" else {**children, **dict(_in_lists(self))}
 
 
 def _has_costs(layer):
-    """Returns whether a layer or a sublayer has costs; layers from other packages lack the attribute `has_costs`."""
+    """Returns whether a layer, which may be from another package, or one of its sublayers has costs."""
     known = getattr(layer, "has_costs", None)
     return any(map(_has_costs, layer._layers)) if known is None else known
 
 
 def _recording(init):
-    """Wraps a constructor so that it records its arguments; a subclass's value takes precedence over its base's."""
+    """Wraps a constructor so that it records its arguments; a subclass's values replace those of its base classes."""
     signature = inspect.signature(init)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     _, *parameters = signature.parameters.values()
@@ -163,7 +163,7 @@ def _recording(init):
         try:
             given = signature.bind(self, *args, **kwargs)
         except TypeError:
-            return init(self, *args, **kwargs)  # which raises a clearer error
+            return init(self, *args, **kwargs)  # the constructor raises a clearer error
         given.apply_defaults()
         # Not `self._arguments = …`, because Keras would track the layers in the dict a second time.
         kept = vars(self).setdefault("_arguments", {})
@@ -246,7 +246,7 @@ def matrix_initializer(name, gain):
 
 
 def _is_initializer_class(value):
-    """Returns whether a value is an initializer class, which Keras' layers accept as well."""
+    """Returns whether a value is an initializer class, which Keras' layers accept in place of an instance."""
     return inspect.isclass(value) and issubclass(value, keras.initializers.Initializer)
 
 
@@ -274,7 +274,7 @@ def dense_initializers(initializers, is_output):
 
 
 def config_of(value):
-    """Returns an argument in the form for `get_config`: a number, string, name of a Keras function, or dict."""
+    """Serializes an argument for `get_config` as a number, string, name of a Keras function, or dict."""
     if isinstance(value, list | tuple):
         return [config_of(each) for each in value]
     if _is_initializer_class(value):

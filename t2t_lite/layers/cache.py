@@ -50,7 +50,7 @@ class Past(NamedTuple):
         return self._replace(key=add_to_cache(self.key, key, position), value=add_to_cache(self.value, value, position))
 
     def position(self, step):
-        """Returns the position in the text, int scalar or [B], of the input token of a step."""
+        """Returns the position in the text, int scalar or [B], of a decoding step's input token."""
         return step if isinstance(self.lengths, tuple) else step + self.lengths
 
     def parts(self, beams, step):
@@ -68,11 +68,11 @@ class Past(NamedTuple):
         return shape_of(self.prompt.key)[2] if self.prompt else 0
 
     def count(self, beams):
-        """Returns an upper bound for the number of positions in one row, including its prompt."""
+        """Returns an upper bound for the number of positions in one row of the cache, including its prompt."""
         return shape_of(self.key)[2] // beams + self.prompt_slots
 
     def near(self, positions, seen, at, beams, mask):
-        """Returns the `parts` for some positions only, without reading the other positions, and their mask.
+        """Returns the cached keys and values at some positions only, in the form of `parts`, and their mask.
 
         Args:
             positions: int32 [B or 1, W], the positions in the texts.
@@ -103,7 +103,7 @@ class Past(NamedTuple):
 
 
 def _picked(memory, places, distances, seen, mask, first):
-    """Returns one of `Past.parts`, read from the slots `places` [B or 1, N] only, and its part of the mask."""
+    """Returns the keys, values and mask columns of one of `Past.parts` for the slots `places` [B or 1, N] only."""
     batch, width = shape_of(memory.key)[0], shape_of(places)[1]  # not -1, which is undefined if another size is 0
     places = ops.broadcast_to(places, (batch, width))
     seen = ops.expand_dims(seen, 2)
@@ -117,11 +117,11 @@ def _picked(memory, places, distances, seen, mask, first):
 
 
 def gathered(x, places):
-    """Gathers the `places` int32 [B, N] of each row along axis S: [B, A, S, size] -> [B, A, N, size]."""
+    """Selects the positions `places`, int32 [B, N], of each row along axis S: [B, A, S, size] -> [B, A, N, size]."""
     batch, inner, count, size = shape_of(x)
     first = ops.reshape(ops.arange(batch * inner, dtype="int32") * count, (batch, inner, 1))
     taken = ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
-    return ops.reshape(taken, (batch, inner, shape_of(places)[1], size))  # JAX needs this if N is 0
+    return ops.reshape(taken, (batch, inner, shape_of(places)[1], size))  # not -1, because JAX needs the size if N is 0
 
 
 def new_ancestry(batch, beam_size, max_length):
@@ -130,7 +130,7 @@ def new_ancestry(batch, beam_size, max_length):
 
 
 def see_ancestors(ancestry, position):
-    """Adds a step to the table of ancestors.
+    """Adds a decoding step to the table of ancestors.
 
     Args:
         ancestry: int [B, K, T], already reordered by the parents chosen in the last step.
@@ -173,15 +173,15 @@ def add_to_cache(past, new, position):
 
 
 def write_in_place(past, new, position):
-    """Works like `ops.slice_update` at `position * T` of the third axis, for TensorFlow graphs with unknown lengths.
+    """Does the same as `ops.slice_update` at `position * T` of axis 2, for TensorFlow graphs with unknown lengths.
 
     Keras' operation uses XLA: it needs static lengths, is compiled for every new shape, and is not available in
-    TensorFlow Serving. This function does not copy `past` if nothing else refers to it, as in a loop. (It works on two
-    axes, because four axes take twice as long.)
+    TensorFlow Serving. This function does not copy `past` if nothing else refers to it, as in a loop. (The tensors are
+    reshaped to two axes, because an update with four axes takes twice as long.)
     """
     import tensorflow as tf
 
-    batch, heads, count, size = shape_of(new)  # not of `past`: reading its shape later keeps it alive
+    batch, heads, count, size = shape_of(new)  # not `shape_of(past)`, which would keep `past` in memory
     width = count * size
     rows = ops.reshape(new, (batch * heads, width))
     updated = tf.raw_ops.TensorStridedSliceUpdate(

@@ -1,4 +1,4 @@
-"""Checks for the arguments and files of layers, and helpers for shapes and dtypes."""
+"""Checks of layers' arguments and weight files, and helpers for shapes and dtypes."""
 
 import math
 import numbers
@@ -71,7 +71,7 @@ def is_known(tensor):
     if backend == "tensorflow":
         import tensorflow as tf
 
-        return tf.executing_eagerly() and hasattr(tensor, "numpy")  # only eager tensors have the attribute
+        return tf.executing_eagerly() and hasattr(tensor, "numpy")  # only eager TensorFlow tensors have this attribute
     if backend == "jax":
         import jax
 
@@ -82,16 +82,17 @@ def is_known(tensor):
 
 
 class FileCheck:
-    """Base class of layers that can reject a file although the shapes of all weights match.
+    """Base class of layers that can reject a weight file even if the shapes of all weights match.
 
-    Keras visits a layer once for each attribute that holds it. It finds the weights only on the first visit, but
-    reports the result of the last visit. So `check_file` raises its error again when a later visit finds no weights.
+    When Keras loads a file, it visits a layer once for each attribute that holds the layer. Keras finds the weights
+    only on the first visit, but reports the result of the last visit. So `check_file` raises its error again when a
+    later visit finds no weights.
     """
 
     _refusal = None
 
     def check_file(self, store):
-        """Raises `ValueError` if the layer cannot use a file; `load_own_variables` must call this first."""
+        """Raises `ValueError` if the layer cannot use a weight file; `load_own_variables` must call this first."""
         if list(store.keys()):
             self._refusal = self.refusal_of(store)
         if self._refusal:

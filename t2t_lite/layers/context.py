@@ -27,11 +27,11 @@ class Results:
         self.tensors = {}  # {name: list, in the order of `add`}
 
     def add(self, name, tensor):
-        """Adds a tensor under a name; a "cost" must have the shape [B, T]."""
+        """Adds a result, which is a tensor, under a name; a "cost" must have the shape [B, T]."""
         self.tensors.setdefault(name, []).append(tensor)
 
     def update(self, tensors):
-        """Adds all tensors in {name: list of tensors}."""
+        """Adds all results in `{name: list of tensors}`."""
         for name, each in tensors.items():
             self.tensors.setdefault(name, []).extend(each)
 
@@ -55,8 +55,8 @@ class Context:
     Attributes:
         earlier: [B, M, hidden], inputs of this layer at the M positions before the current inputs, which its
             self-attention sees as well (Dai et al. 2019, "Transformer-XL"); () if there are no such positions.
-        visible: bool [B, M], which of the earlier positions exist; () if all of them exist.
-        nonpadding: bool [B, T], which input positions count in costs and averages; () if all of them count.
+        visible: bool [B, M], which of the earlier positions exist; () if all earlier positions exist.
+        nonpadding: bool [B, T], which input positions count in costs and averages; () if all positions count.
         results: Results, to which the layers add their extra outputs.
     """
 
@@ -79,15 +79,15 @@ class Context:
         return self.replace(earlier=(), visible=()) if self.has_states else self
 
     def normalized(self, normalization):
-        """Returns the context with normalized states, because a pre-norm layer normalizes them like its inputs."""
+        """Returns the context with normalized states, because a pre-norm layer normalizes states like its inputs."""
         return self.replace(earlier=normalization(self.earlier)) if self.has_states else self
 
     def before(self, inputs):
-        """Returns the states followed by the inputs [B, T, hidden]: [B, M + T, hidden]."""
+        """Concatenates the earlier states and the inputs [B, T, hidden] to [B, M + T, hidden]."""
         return ops.concatenate([ops.cast(self.earlier, inputs.dtype), inputs], axis=1)
 
     def mask(self, length, mask=None):
-        """Returns a mask bool [B, M + T] of the existing states and inputs; `mask` is bool [B, T], or None."""
+        """Returns a mask, bool [B, M + T], of existing states and inputs; `mask` is bool [B, T], or None."""
         batch, size, _ = shape_of(self.earlier)
         seen = ops.ones((batch, size), "bool") if isinstance(self.visible, tuple) else ops.cast(self.visible, "bool")
         mask = ops.ones((batch, length), "bool") if mask is None else ops.cast(mask, "bool")
@@ -97,7 +97,7 @@ class Context:
         """Returns the arguments for a layer's `call`: {"context": self}, or {} if the layer does not take a context.
 
         Raises:
-            ValueError: if the context has states, but the layer does not take a context and would not see them.
+            ValueError: if the context has states, but the layer does not take a context and would ignore the states.
         """
         if _takes_context(type(layer)):
             return {"context": self}

@@ -10,9 +10,9 @@ from t2t_lite.layers.base import Layer, dense_initializers
 from t2t_lite.layers.checks import FileCheck, shape_of
 from t2t_lite.layers.dropout import is_compiled
 
-_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # last two: quantized
+_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."
-_SCALE = f"{_PREFIX}scale"  # alpha / r, which shapes do not imply; files of version 0.1.0 lack it
+_SCALE = f"{_PREFIX}scale"  # alpha / r, which the shapes do not imply; missing in files of version 0.1.0
 
 
 class Dense(FileCheck, keras.layers.Dense):
@@ -26,7 +26,7 @@ class Dense(FileCheck, keras.layers.Dense):
         super().__init__(operator.index(units), **kwargs)  # Keras rejects NumPy integers
 
     def call(self, inputs, training=None):
-        """[..., n] -> [..., units].
+        """Computes the outputs, [..., n] -> [..., units].
 
         With LoRA, the inputs are multiplied by the two matrices one after the other. Keras would add the product of the
         matrices to the kernel first, and the gradient would then take as long as for a trained kernel.
@@ -77,7 +77,7 @@ class Dense(FileCheck, keras.layers.Dense):
         super().load_own_variables({name: store[name] for name in names if not name.startswith(_PREFIX)})
         if not self.lora_enabled:
             return
-        self.lora_kernel_a.assign(first)  # Keras has set it to zeros, with which both gradients are zero
+        self.lora_kernel_a.assign(first)  # Keras has set the matrix to zeros, which would make both gradients zero
         for name, weight in self._unmerged().items():
             if _PREFIX + name in names:
                 weight.assign(store[_PREFIX + name])
@@ -112,7 +112,7 @@ def merged(kernel, a, b, scale):
 
 
 class Projections(Layer):
-    """The query, key, value and output projections of `MultiHeadAttention`, which sets the sizes and options."""
+    """Mixin for `MultiHeadAttention` with the query, key, value and output projections."""
 
     def _add_projection(self, role, input_size, output_size):
         own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
@@ -137,18 +137,19 @@ class Projections(Layer):
             return ops.reshape(dense(x), (batch, length, dense.units))
         batch, length, hidden_size = shape_of(x)
         # One two-dimensional matrix product, because the batched form is slower and its gradient much slower.
-        heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # -1 would give 0 in an empty batch
+        heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # -1 would be 0 in an empty batch
         return _swap(ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), heads))
 
     def project_alike(self, x):
         """Projects one tensor [B, T, hidden] to queries, keys and values, as `project` does.
 
         In a training step that XLA compiles, this is a single product with the three concatenated kernels, and the
-        gradients are computed in the same way. A step of the base model took 2 % less time on an H200. Elsewhere three
-        products are computed, because another order of additions would change the exact results of existing runs.
+        gradients are computed in the same way. A step of the base model took 2 % less time on an H200. Outside such a
+        step three products are computed, because another order of additions would change the exact results of existing
+        runs.
         """
         roles = "query", "key", "value"
-        joins = is_compiled() and type(self).project is Projections.project  # an override may not use these layers
+        joins = is_compiled() and type(self).project is Projections.project  # overrides may not use the layers
         layers = [getattr(self, f"{role}_projection") for role in roles] if joins else []
         if not joins or any(layer.lora_enabled for layer in layers):
             return [self.project(x, role) for role in roles]
@@ -166,6 +167,6 @@ class Projections(Layer):
 
 def _swap(x):
     """Swaps the axes of length and heads: [B, M, N, size] -> [B, N, M, size]."""
-    # Einsum does not use oneDNN's transpose, which replaces TensorFlow's and has a high overhead: it took 0.28 ms
-    # instead of 0.06 ms for the 128 rows of a decoding step.
+    # Einsum avoids oneDNN's transpose, which replaces TensorFlow's and has a high overhead: 0.28 ms instead of 0.06 ms
+    # for the 128 rows of a decoding step.
     return ops.einsum("bmnd->bnmd", x)

@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
 
-_LAYERS_A_RUN = 4096  # run seeds do not share seeds up to this number of layers
+_LAYERS_A_RUN = 4096  # two runs with different seeds have no layer seed in common, up to this number of layers
 _scope = threading.local()  # per thread, because a distribution strategy runs each replica in a separate thread
 
 
@@ -35,7 +35,7 @@ class Dropout(Layer):
         self.rate = rate
         self.seed = seed
         # Always set a seed: without a seed, Keras would call PyTorch's dropout, which ignores the generator.
-        seed = random.randint(1, 10**9) if seed is None else seed  # as in Keras
+        seed = random.randint(1, 10**9) if seed is None else seed  # sampled as in Keras
         self.seed_generator = ScopedSeed(seed) if rate > 0 else None
         self.supports_masking = True
         self.built = True
@@ -53,7 +53,7 @@ def _dropout_in_xla(inputs, rate, seed):
 
     In float32 the mask is the same as in an uncompiled step: see `uniform`. In 16 bits the mask differs, because Keras
     uses fewer random bits there anyway. Each element's random bits are a hash of its index, which XLA computes where
-    the bits are used. Bits from a random generator would be written to memory and read again.
+    the bits are used. Bits from a random generator would first be written to memory, and then read from memory.
     """
     import tensorflow as tf
 
@@ -93,7 +93,7 @@ class dropout_seed:
     """Context manager in which each `ScopedSeed` depends only on the run seed, the batch index and its own index.
 
     The trainer enters it for each forward pass, with the index of the batch in the data stream. So replicas and
-    accumulated micro-batches use different dropout masks, which can be reproduced without any saved state.
+    accumulated micro-batches use different dropout masks, and masks can be reproduced without any saved state.
 
     Args:
         batch_index: integer scalar tensor, below 2^31.
@@ -102,7 +102,7 @@ class dropout_seed:
     """
 
     def __init__(self, batch_index, run_seed=0, in_xla=False):
-        if keras.backend.backend() == "tensorflow":  # cast once for all seeds: see `ScopedSeed.next`
+        if keras.backend.backend() == "tensorflow":  # the batch index is cast once for all seeds: see `ScopedSeed.next`
             batch_index = ops.cast(batch_index, "int32")
         self.words, self.in_xla = (batch_index, run_seed), in_xla
 
@@ -163,8 +163,8 @@ class ScopedSeed(keras.random.SeedGenerator):
     """A seed generator that is stateless inside `dropout_seed`, and behaves like Keras' generator outside.
 
     A layer creates a `ScopedSeed` in its constructor for each random tensor in its `call`, and samples with `uniform`,
-    `normal` or a `Dropout`. It may only sample in training, because an exported model does not store the state of a
-    generator.
+    `normal` or a `Dropout`. The layer may only sample in training, because an exported model does not store the state
+    of a generator.
 
     Attributes:
         index: int, the number of this generator in its model; set by `number_seeds`.
@@ -192,7 +192,7 @@ class ScopedSeed(keras.random.SeedGenerator):
 
 
 def has_own_generator(layer):
-    """Returns whether a layer itself uses a stateful random generator, as Keras' layers do."""
+    """Returns whether a layer (not its sublayers) uses a stateful random generator, as Keras' layers do."""
     return any(not isinstance(generator, ScopedSeed) for generator in layer._seed_generators)
 
 
@@ -204,9 +204,9 @@ def _own_seeds(layer):
 def number_seeds(model):
     """Numbers all `ScopedSeed`s of a model, including those of its `Dropout`s; call it after the model is built.
 
-    The order depends only on how the model is built, not on other models in the process. It is Keras' order
-    (`_flatten_layers`, which visits sublayers from last to first), except that the layers of a stack come in the order
-    in which they run.
+    The order depends only on how the model is built, not on other models in the process. The seeds are numbered in
+    Keras' order (`_flatten_layers`, which visits sublayers from last to first), except that the layers of a stack come
+    in the order in which they run.
 
     Returns:
         int, the number of seeds.
@@ -228,7 +228,8 @@ def number_seeds(model):
 def uniform(shape, seed):
     """Samples float32 numbers in [0, 1), which are the same whether or not XLA compiles the forward pass.
 
-    XLA itself would make a float from the upper 23 of 32 random bits. TensorFlow and this function use the lower 23.
+    XLA itself would make a float from the upper 23 of 32 random bits. TensorFlow and this function use the lower 23
+    bits.
 
     Args:
         shape: tuple of int, or of scalar tensors.
@@ -242,7 +243,7 @@ def uniform(shape, seed):
 
 
 def normal(shape, seed):
-    """Samples standard normal numbers, float32, from the quantiles of `uniform`; XLA only changes their rounding.
+    """Samples standard normal numbers, float32, as the quantiles of `uniform` numbers; XLA only changes their rounding.
 
     Args:
         shape, seed: as in `uniform`.
@@ -256,4 +257,4 @@ def uniform_of_words(shape, words):
     import tensorflow as tf
 
     bits = tf.random.stateless_uniform(shape, words, minval=None, maxval=None, dtype=tf.uint32)
-    return tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0  # the bits are the mantissa of a number in [1, 2)
+    return tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0  # the bits as the mantissa of a number in [1, 2)

@@ -13,7 +13,7 @@ from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.residual import LayerNormalization
 
 NEVER = -1e9  # the logit of impossible ids; not infinite, so that no gradient is NaN
-LOWEST = -1e4  # lower than any hidden state, and finite in float16
+LOWEST = -1e4  # replaces masked states before a maximum; lower than any hidden state, and finite in float16
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -52,11 +52,11 @@ class MaskedIdsHead(Layer):
         self.norm.build(self.compute_output_shape(input_shape))
 
     def call(self, inputs):
-        """[..., hidden] -> [..., size]."""
+        """Computes the outputs, [..., hidden] -> [..., size]."""
         return self.norm(self.activation(self.dense(inputs)))
 
     def compute_output_shape(self, input_shape):
-        """Returns [..., size]."""
+        """Returns the shape of the outputs, [..., size]."""
         return (*input_shape[:-1], self.size)
 
 
@@ -103,13 +103,13 @@ class ClassHead(Layer):
         self.dense.build(input_shape)
 
     def call(self, inputs, training=None):
-        """[..., hidden] -> float32 logits [..., 1 + num_classes]."""
+        """Computes the logits, [..., hidden] -> float32 [..., 1 + num_classes]."""
         x = inputs if self.pooler is None else self.pooler(inputs)
         logits = ops.cast(self.dense(self.dropout(x, training=training)), "float32")
         return ops.concatenate([ops.full_like(logits[..., :1], NEVER), logits], axis=-1)
 
     def compute_output_shape(self, input_shape):
-        """Returns [..., 1 + num_classes]."""
+        """Returns the shape of the logits, [..., 1 + num_classes]."""
         return (*input_shape[:-1], 1 + self.num_classes)
 
     def compute_output_spec(self, inputs, training=None):
@@ -156,10 +156,10 @@ class SpanHead(Layer):
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None, because the logits have no axis of positions to mask."""
+        """Returns None instead of a mask, because the logits have no axis of positions to mask."""
 
     def compute_output_shape(self, inputs_shape, allowed_shape=None):
-        """Returns [B, 2, 1 + T]."""
+        """Returns the shape of the logits, [B, 2, 1 + T]."""
         rows, length, _ = inputs_shape
         return rows, 2, None if length is None else 1 + length
 

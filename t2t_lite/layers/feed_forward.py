@@ -89,9 +89,9 @@ class FeedForward(Layer):
         return self.filter_size * ((inner + dropped) * compute + dropped)
 
     def call(self, inputs, training=None):
-        """[..., hidden] -> [..., hidden]."""
+        """Applies the network at each position, [..., hidden] -> [..., hidden]."""
         shape = shape_of(inputs)
-        x = ops.reshape(inputs, (-1, shape[-1]))  # in two dimensions, product and bias are fused
+        x = ops.reshape(inputs, (-1, shape[-1]))  # product and bias are fused for 2-D inputs
         inner = self.activate(self.inner(x))
         if self.activation == GATED:
             inner = inner * self.gate(x)
@@ -130,7 +130,7 @@ def feed_forward_config(feed_forward):
 
 
 def own_options(name):
-    """Returns {option: default} for a kind. Raises `ValueError` if the kind is unknown."""
+    """Returns {option: default} for a kind of feed-forward layer. Raises `ValueError` if the kind is unknown."""
     if name not in Registries.feed_forwards:
         names = ", ".join(Registries.feed_forwards.names())
         raise ValueError(f"`feed_forward` must be one of {names}: received feed_forward={name!r}.")
@@ -153,10 +153,10 @@ def own_hparams(text):
 
 
 def spelled_kinds(text):
-    """Parses `ffn_layer` into dicts for `make_feed_forward`, with options as strings: see `read_kinds`.
+    """Parses the hyperparameter `ffn_layer` into dicts for `make_feed_forward`, in which options are strings.
 
     Raises:
-        ValueError: if the text does not have this form, a name is unknown, or the kind does not have an option.
+        ValueError: if the text cannot be parsed, a name is unknown, or the kind does not accept an option.
     """
     kinds = []
     for [word, *others], *groups in read_kinds(text, "ffn_layer"):
@@ -172,5 +172,5 @@ def spelled_kinds(text):
 
 
 def words_of(name, options):
-    """Converts a kind from `kinds_of`, (name, options), to the form that `spell_kind` takes."""
+    """Converts a kind of layer from `kinds_of`, (name, options), to groups of words for `spell_kind`."""
     return in_words(name, options)

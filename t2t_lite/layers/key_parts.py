@@ -1,4 +1,4 @@
-"""Attention in parts, which groups queries and keys so that only the products needed by a pattern are computed."""
+"""Block-sparse attention: groups queries and keys, and only computes the products that a pattern needs."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,13 +11,14 @@ from t2t_lite.layers.positions import Strides
 
 
 class Part(NamedTuple):
-    """A part of the visible keys, arranged so that each group of queries needs one dense product.
+    """A part of the keys that queries see, arranged so that each group of queries needs one dense product.
 
     Attributes:
         queries: function of [B, heads, T, size] that returns the queries in groups, [B, heads, G, t, size].
         keys: function of ([B, heads, T, size], training) that returns the keys of each group, [B, heads, G or 1, s,
             size].
-        back: function of [B, heads, G, t, size] that returns [B, heads, T, size], the inverse of `queries`.
+        back: function of [B, heads, G, t, size] that restores the order of the queries, [B, heads, T, size], the
+            inverse of `queries`.
         mask: function of `end` (see `Pattern.visible`) that returns bool [B or 1, G or 1, t, s].
         distances: list of `Strides`.
     """
@@ -30,7 +31,7 @@ class Part(NamedTuple):
 
 
 def attend_in_parts(layer, parts, query, key, value, seen, end, training):
-    """Attends in parts and combines the results, so that they equal one softmax over all keys.
+    """Computes attention to each part of the keys, and combines the results, which equals one softmax over all keys.
 
     Args:
         layer: MultiHeadAttention.
@@ -58,7 +59,7 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
 
 
 def whole_part(mask):
-    """Returns a `Part` with the scores of all keys; for `mask` see `Pattern.mask`."""
+    """Returns a `Part` in which all queries form one group that sees all keys; for `mask` see `Pattern.mask`."""
     mask = ops.ones((1, 1, 1, 1), "bool") if mask is None else mask
     for _ in range(4 - len(mask.shape)):
         mask = ops.expand_dims(mask, 0)
@@ -69,13 +70,13 @@ def whole_part(mask):
 
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):
-    """Returns a part's output, and (unless it is the only part) its sums of exponentials and subtracted maxima."""
+    """Returns a part's output and, if there are several parts, the sums of exponentials and subtracted maxima."""
     k, v = part.keys(key, training), part.keys(value, training)
     q = part.queries(query) * ops.cast(layer.query_size**-0.5, query.dtype)
     batch, heads, groups, length, _ = shape_of(q)
     width = shape_of(k)[3]
     scores = layer.score.scores(layer, q, k, part.distances, training)
-    # Masks must have four axes, because LiteRT cannot compare or select with more.
+    # Masks must have four axes, because LiteRT cannot compare or select tensors with more axes.
     scores = ops.reshape(scores, (batch, heads, groups * length, width))
     mask = _mask(part, seen, end, training, (batch, groups, length, width))
     if is_all:
@@ -105,7 +106,7 @@ def _mask(part, seen, end, training, shape):
 
 
 def cut(x, size, count):
-    """Splits positions into blocks and pads the last block: [B, heads, T, d] -> [B, heads, count, size, d]."""
+    """Splits a sequence into blocks and pads the last block: [B, heads, T, d] -> [B, heads, count, size, d]."""
     batch, heads, length, width = shape_of(x)
     x = ops.pad(x, ((0, 0), (0, 0), (0, count * size - length), (0, 0)))
     return ops.reshape(x, (batch, heads, count, size, width))
@@ -130,7 +131,7 @@ def block_part(size, length, shifts, mask, distances):
     """Returns a `Part` in which each block sees itself and some of its neighbours.
 
     Args:
-        size, length: the block size, and T.
+        size, length: int, the block size, and the length of the sequence.
         shifts: list of int, how many blocks each block of keys lies before the block of queries, in the order of the
             keys.
         mask: function(i [count, size, 1], j [count, 1, width], end) that returns bool, broadcastable to [B, count,
@@ -158,6 +159,6 @@ def _shifted(x, shift, training):
     """Shifts the blocks of [B, heads, count, size, d] by `shift`; the caller must mask blocks that wrap around."""
     if isinstance(shift, int) and shift == 0:
         return x
-    if training:  # not sliced, because the gradient of a slice first fills a whole tensor with zeros
+    if training:  # not sliced, because the gradient of a slice fills a whole tensor with zeros first
         return ops.roll(x, shift, axis=2)
-    return ops.concatenate([x[:, :, -shift:], x[:, :, :-shift]], axis=2)  # LiteRT does not support roll
+    return ops.concatenate([x[:, :, -shift:], x[:, :, :-shift]], axis=2)  # because LiteRT does not support `roll`

@@ -1,4 +1,4 @@
-"""Attention patterns (which keys a query sees): all, a neighbourhood (paper, section 4), or one per group of heads."""
+"""Attention patterns, which determine the keys that a query sees, such as all keys or only its neighbours."""
 
 from keras import ops
 
@@ -10,7 +10,7 @@ from t2t_lite.layers.positions import Strides
 from t2t_lite.registry import Registries, register_pattern
 
 _SMALLEST_BLOCK = 32  # smaller blocks would cause many small matrix products
-_FEW_BLOCKS = 4  # with so few blocks, computing all scores costs no more than three blocks per query
+_FEW_BLOCKS = 4  # up to this number of blocks, computing all scores costs no more than computing three blocks per query
 
 
 @register_pattern("full")
@@ -28,14 +28,14 @@ class Pattern(Kind):
 
     @property
     def is_full(self):
-        """Whether all keys are visible, so that the keys may belong to another sequence."""
+        """Whether the pattern lets queries see all keys, so that the keys may belong to another sequence."""
         return type(self) is Pattern
 
     def build(self, layer):
-        """Creates weights or sublayers that the pattern needs, as attributes of the attention layer."""
+        """Creates the weights or sublayers of the pattern, as attributes of the attention layer."""
 
     def visible(self, i, j, end, causal):
-        """Returns whether the query at position i sees the key at position j, bool, or None if it always does.
+        """Returns whether the query at position i sees the key at position j, bool, or None if all keys are visible.
 
         Args:
             i, j: int32, broadcast together. j may be negative or beyond the end; the caller masks such keys.
@@ -63,7 +63,7 @@ class Pattern(Kind):
         """
 
     def attend(self, layer, query, key, value, visible, training):
-        """Attends in parts; returns None if the pattern has no parts for this length.
+        """Computes attention in the `parts` of the pattern; returns None if this length has no parts.
 
         Args:
             layer: MultiHeadAttention.
@@ -82,7 +82,7 @@ class Pattern(Kind):
         return attend_in_parts(layer, parts, query, key, value, visible.keys, end, training)
 
     def seen(self, keys):
-        """Returns the number of scores per query if there are `keys` keys."""
+        """Returns the number of scores that are computed per query if there are `keys` keys."""
         return keys
 
     def mask(self, visible, queries, keys):
@@ -103,7 +103,7 @@ class Pattern(Kind):
         return past.near(positions, ops.expand_dims(seen, 1), at, beams, mask)
 
     def positions_seen(self, at, count):
-        """Returns the `positions` (or all positions), and which of them are visible, bool [B or 1, W]."""
+        """Returns the `positions` (or all positions), and whether each position is visible, bool [B or 1, W]."""
         positions = self.positions(at, count)
         if positions is None:
             positions = ops.expand_dims(ops.arange(count, dtype="int32"), 0)
@@ -112,7 +112,7 @@ class Pattern(Kind):
 
 
 def end_of(seen, length):
-    """Returns one more than the last visible position of each row, int32 [B, 1, 1, 1], or `length` without a mask.
+    """Returns the end of each row (its last unmasked position + 1), int32 [B, 1, 1, 1], or `length` without mask.
 
     Args:
         seen: bool [B, S], or None.
@@ -121,13 +121,13 @@ def end_of(seen, length):
     if seen is None:
         return length
     positions = ops.arange(1, length + 1, dtype="int32")
-    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # `initial` is for rows without positions
+    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # `initial`: for rows without positions
     return ops.reshape(ends, (-1, 1, 1, 1))
 
 
 @register_pattern("window")
 class WindowPattern(Pattern):
-    """The pattern in which each position sees the r nearest positions: see `RestrictedAttention`."""
+    """The attention pattern in which each position sees the r nearest positions: see `RestrictedAttention`."""
 
     other_name = "restricted"
 
@@ -144,7 +144,7 @@ class WindowPattern(Pattern):
         return (j >= first) & (j < first + self.neighborhood)
 
     def parts(self, length, causal):
-        """Returns a part in which blocks see their neighbours, or None if all scores cost no more.
+        """Returns a part in which blocks see their neighbours, or None if computing all scores costs no more.
 
         A neighbourhood reaches at most r - 1 positions back (or ahead, at the beginning), so never beyond the next
         block.
@@ -162,11 +162,11 @@ class WindowPattern(Pattern):
         ]  # fmt: skip
 
     def positions(self, at, count):
-        """Returns the last r positions up to `at`."""
+        """Returns the last r positions up to the position `at`."""
         return last_positions(self.neighborhood, at, count)
 
     def seen(self, keys):
-        """Returns min(r, n) (paper, table 1), although blocks compute up to three times as many scores."""
+        """Returns min(r, n) scores per query (paper, table 1), although blocks compute up to three times as many."""
         return min(self.neighborhood, keys)
 
 
@@ -181,7 +181,7 @@ def is_short(size, length):
 
 
 def last_positions(size, at, count):
-    """Returns the last `size` positions up to `at` [B or 1, 1], but at most `count`: int32 [B or 1, size]."""
+    """Returns the last `size` positions, but at most `count`, up to `at` [B or 1, 1]: int32 [B or 1, size]."""
     size = min(size, count) if isinstance(count, int) else ops.minimum(size, count)
     return at - size + 1 + ops.arange(size, dtype="int32")
 
@@ -204,7 +204,7 @@ def make_pattern(value, num_heads):
 
 
 class HeadPatterns(Pattern):
-    """A different pattern for each of several equal groups of heads (Child et al. 2019, section 4.1).
+    """A pattern that divides the heads into equal groups with different patterns (Child et al. 2019, section 4.1).
 
     Args:
         patterns: list of Pattern, in the order of the heads.
@@ -233,7 +233,7 @@ class HeadPatterns(Pattern):
         return ops.concatenate(seen, axis=1)
 
     def attend(self, layer, query, key, value, visible, training):
-        """Attends in parts if at least one pattern has parts; arguments as in `Pattern.attend`."""
+        """Computes attention by head group if at least one pattern has parts; arguments as in `Pattern.attend`."""
         length = shape_of(query)[2]
         parts = [pattern.parts(length, visible.causal) for pattern in self.patterns]
         if not any(parts):
@@ -247,7 +247,7 @@ class HeadPatterns(Pattern):
         return ops.concatenate(outputs, axis=1)
 
     def read(self, past, beams, step, mask):
-        """Returns (parts, mask) with all positions that any head sees: see `Pattern.read`."""
+        """Returns (parts, mask) for one decoding step, with all positions that any head sees: see `Pattern.read`."""
         at = ops.reshape(ops.cast(past.position(step), "int32"), (-1, 1))
         read = [pattern.positions_seen(at, past.count(beams)) for pattern in self.patterns]
         rows = shape_of(at)[0]

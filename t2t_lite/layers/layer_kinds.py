@@ -1,4 +1,4 @@
-"""Kinds of attention and feed-forward layers: their names, their options, and the hyperparameters for them."""
+"""Kinds of attention and feed-forward layers: their names, their options, and the hyperparameters that set options."""
 
 import inspect
 import json
@@ -13,7 +13,7 @@ class Kind:
 
     Attributes:
         HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, the hyperparameters that set options.
-            An hparams set includes them if `self_attention_type` names the kind.
+            An hparams set includes these hyperparameters if `self_attention_type` names the kind.
         other_name: str, tensor2tensor's name, which is an alias in `self_attention_type`; "" if there is no such name.
     """
 
@@ -22,7 +22,7 @@ class Kind:
 
     @classmethod
     def options(cls):
-        """Returns {option: default}, with `inspect.Parameter.empty` for required options."""
+        """Returns the options of this kind, {option: default}, with `inspect.Parameter.empty` for required options."""
         parameters = inspect.signature(cls).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
 
@@ -42,12 +42,12 @@ def make_kind(argument, value, registry):
 
 
 def name_and_options(kind, argument="self_attention"):
-    """Splits a kind into its name (or None) and a dict of the given options.
+    """Splits a kind of layer into its name (or None) and a dict of the given options.
 
     A kind is a name, or a dict with a name and options: {"type": "window", "neighborhood": 9}.
 
     Raises:
-        ValueError: if the kind is neither a str nor a dict. The error names `argument`.
+        ValueError: if the kind is neither a str nor a dict. The error message names `argument`.
     """
     if not isinstance(kind, str | dict):
         raise ValueError(f"`{argument}` must be a name, or a dict of 'type' and options: received {kind!r}.")
@@ -56,13 +56,13 @@ def name_and_options(kind, argument="self_attention"):
 
 
 def check_options(argument, name, options, given):
-    """Raises `ValueError` if an option is unknown, or an option without a default is missing."""
+    """Raises `ValueError` if a kind has an unknown option, or lacks an option without a default."""
     if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
         raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
 
 
 def named_kinds(argument, value, own_options):
-    """Returns the kinds in an argument as a list of (name, all options), which the layers use in turn.
+    """Returns the kinds in an argument as a list of (name, all options), which the layers of a stack use in turn.
 
     Args:
         argument: str, the argument's name, for errors.
@@ -83,7 +83,7 @@ def named_kinds(argument, value, own_options):
 
 
 def kind_of(name, options):
-    """Returns a kind as its name, or as a dict with name and options if it has options."""
+    """Returns a kind as its name, or as a dict with name and options if there are any."""
     return {"type": name, **options} if options else name
 
 
@@ -94,7 +94,7 @@ def kinds_config(named):
 
 
 class Word(NamedTuple):
-    """A word in the name of a kind: the name of a class, a score or a pattern.
+    """A word in the name of a kind of layer: the name of a class, a score or a pattern.
 
     Attributes:
         name: str.
@@ -106,15 +106,16 @@ class Word(NamedTuple):
 
 
 def read_kinds(text, setting="self_attention_type"):
-    """Parses the kinds in a text; each kind is a list of groups (score, pattern), and each group a list of `Word`s.
+    """Parses the kinds of layers in a text; a kind is a list of groups (score, pattern) of `Word`s.
 
     The text may be JSON, with a kind or a list of kinds in the form of constructor arguments: `[{"type": "local_1d",
-    "block_length": 64}]`. Otherwise kinds are separated by /, and a score from a pattern by +. The patterns for groups
-    of heads are separated by :, which gives a group with several words. Options that differ from the hyperparameters
-    follow their word in brackets, separated by semicolons: `local_1d(block_length=64)/local_1d(block_length=128)`.
+    "block_length": 64}]`. Otherwise kinds are separated by /, and in each kind, a score and a pattern are separated by
+    +. The patterns for groups of heads are separated by : and form one group of several words. Options that differ from
+    the hyperparameters follow their word in brackets, separated by semicolons:
+    `local_1d(block_length=64)/local_1d(block_length=128)`.
 
     Raises:
-        ValueError: if the text does not have this form.
+        ValueError: if the text has neither form.
     """
     if text.lstrip()[:1] in ("[", "{"):
         return [in_words(*name_and_options(kind, setting)) for kind in _from_json(text, setting)]
@@ -140,7 +141,7 @@ def read_kinds(text, setting="self_attention_type"):
 
 
 def _from_json(text, setting):
-    """Returns the list of kinds in a JSON text."""
+    """Returns the list of kinds in a JSON text, which holds a single kind or a list."""
     try:
         kinds = json.loads(text)
     except ValueError as error:
@@ -155,8 +156,8 @@ def in_words(name, options):
     """Converts a kind to the form returned by `read_kinds`; all options except "pattern" belong to the last word.
 
     Args:
-        name: str, which may contain +; None if the kind only has a "pattern".
-        options: dict, in which "pattern" is a list of kinds for groups of heads.
+        name: str, which may contain +; None if the kind only has the option "pattern".
+        options: dict, in which "pattern" is a list of attention patterns for groups of heads.
     """
     options = dict(options)
     heads = [Word(*name_and_options(kind)) for kind in checked_heads(options.pop("pattern", ()))]
@@ -168,7 +169,7 @@ def in_words(name, options):
 
 
 def checked_heads(patterns):
-    """Returns the patterns for groups of heads. Raises `ValueError` if `patterns` is not a list."""
+    """Returns the attention patterns for groups of heads. Raises `ValueError` if `patterns` is not a list."""
     if not isinstance(patterns, list | tuple):
         raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list of patterns for groups of heads.")
     return patterns

@@ -22,20 +22,20 @@ class _Masked(keras.layers.Layer):
         return inputs
 
 
-_masked = functools.cache(_Masked)  # created once: it is as slow as an attention layer
+_masked = functools.cache(_Masked)  # once, because creating a layer is slow
 
 
 def with_mask(tensor, mask):
     """Attaches a bool mask to a tensor, by calling a layer, which is Keras' only public way on every backend."""
-    is_symbolic = isinstance(tensor, keras.KerasTensor)  # functional models need one layer per call
+    is_symbolic = isinstance(tensor, keras.KerasTensor)  # in functional models, each call needs a separate layer
     return (_Masked() if is_symbolic else _masked())(tensor, mask=mask)
 
 
 def check_masks(**masks):
     """Raises `ValueError` if a mask holds floats, or known integers other than 0 and 1.
 
-    The additive masks of other libraries, with 0 where visible and -1e9 elsewhere, would mean the opposite here. Masks
-    are passed as {argument: array or None}.
+    The additive masks of other libraries, with 0 where visible and -1e9 elsewhere, would mean the opposite here. The
+    masks to check are passed as {argument: array or None}.
     """
     for name, mask in masks.items():
         if mask is None:
@@ -56,7 +56,7 @@ def check_masks(**masks):
 def causal_mask(query_length, key_length, first=0):
     """Returns bool [query_length, key_length], True where the key is not later than the query (paper, 3.2.3).
 
-    The first query has the position of key number `first`.
+    The first query is at the same position as the key with index `first`.
     """
     # The positions are floats, which are exact here, because TensorFlow would compare int32 on the host and then copy
     # the whole mask to a GPU.
@@ -72,7 +72,7 @@ class Visible(NamedTuple):
     Attributes:
         causal: bool, whether keys later than the query are hidden.
         keys: bool [B or 1, S], True where a key is visible to all queries; None if all keys are visible.
-        dense: bool, broadcastable to [B, heads, T, S], True where visible; None if there is no such mask.
+        dense: bool, broadcastable to [B, heads, T, S], True where visible; None if the call has no such mask.
         first: int or int scalar, the position of the first query among the keys.
     """
 
@@ -82,7 +82,7 @@ class Visible(NamedTuple):
     first: Any = 0
 
     def merged(self, queries, keys):
-        """Merges the masks into one, broadcastable to [B, heads, T, S], or None if all queries see all keys."""
+        """Merges the masks into one mask, broadcastable to [B, heads, T, S], or None if all queries see all keys."""
         masks = [] if self.dense is None else [self.dense]
         if self.causal:
             masks.append(ops.expand_dims(causal_mask(queries, keys, self.first), (0, 1)))
@@ -94,7 +94,7 @@ class Visible(NamedTuple):
 def masked_softmax(scores, mask=None):
     """Returns the softmax over the last axis, computed in at least float32, with 0 where `mask` is False.
 
-    Rows without visible keys are uniform, not NaN.
+    In rows without visible keys all results are equal, not NaN.
 
     Args:
         scores: float [..., S].
@@ -114,9 +114,9 @@ def masked_softmax(scores, mask=None):
 def _softmax(scores, mask):
     logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is not None:
-        # The mask is subtracted because oneDNN fuses an addition with the product before it into a kernel that may be a
-        # hundred times slower (156 ms for 58 x 8 x 38 x 38 scores). `ops.subtract` lets Keras promote dtypes, unlike
-        # `-`.
+        # The mask is subtracted, not added, because oneDNN fuses an addition with the preceding product into a kernel
+        # that may be a hundred times slower (156 ms for 58 x 8 x 38 x 38 scores). `ops.subtract` lets Keras promote
+        # dtypes, unlike `-`.
         logits = ops.subtract(logits, ops.where(mask, 0.0, MASKED))
     # Keras' softmax warns if there is only one key. With `ones_like`, the scores would have no gradients.
     weights = ops.exp(ops.subtract(logits, logits)) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
@@ -124,7 +124,7 @@ def _softmax(scores, mask):
 
 
 def _softmax_in_xla(scores, mask):
-    """Computes `_softmax` of 16-bit scores under XLA, with a gradient that reads 16-bit instead of float32 weights."""
+    """Computes `_softmax` of 16-bit scores under XLA; the gradient reads attention weights in 16 bits, not float32."""
     import tensorflow as tf
 
     @tf.custom_gradient
@@ -150,7 +150,7 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
         padding_masks: bool [B, S] or None, the masks of keys and values.
 
     Raises:
-        ValueError: if `attention_mask` has the wrong shape, as far as sizes are known.
+        ValueError: if `attention_mask` has the wrong shape; unknown sizes are not checked.
     """
     masks = []
     if attention_mask is not None:
@@ -173,7 +173,8 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
     Args:
         shape: (B, heads, T, S).
         attention_mask, causal, value_mask, key_mask: as in `MultiHeadAttention.call`.
-        context: `Context` or None. Its states are the first S - T keys, which the other masks do not include.
+        context: `Context` or None. The states in the context are the first S - T keys, which the other masks do not
+            include.
 
     Raises:
         ValueError: see `merge_masks`.
@@ -202,7 +203,7 @@ def _all_of(masks):
 
 
 def _check_mask(found, shape):
-    """Raises `ValueError` if a mask of shape `found` cannot be an attention mask for `shape`, (B, heads, T, S)."""
+    """Raises `ValueError` if a mask of shape `found` does not fit attention scores of `shape`, (B, heads, T, S)."""
     batch, _, queries, keys = shape
     expected = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(found), ())
 

@@ -23,8 +23,8 @@ class Position(NamedTuple):
             positions to embeddings. None if nothing is added. The `max_length` of this layer limits the model's
             sequences.
         turn: function(size) that returns a function(x, position=None, first=0) for rotating the queries and keys of
-            self-attention, with heads of `size` numbers: see `rotation`. None if they are not rotated. The cache holds
-            rotated keys.
+            self-attention, with heads of `size` numbers: see `rotation`. None if queries and keys are not rotated. The
+            cache holds rotated keys.
     """
 
     embedding: Callable | None = None
@@ -40,7 +40,7 @@ def _table(options, initializer, **arguments):
 
 
 def rotation(size):
-    """Returns a function that calls `rotated` for heads of `size` numbers. Raises `ValueError` if the size is odd."""
+    """Returns the function that rotates heads of `size` numbers. Raises `ValueError` if the size is odd."""
     if size % 2:
         raise ValueError(f"Rotary positions need an even `key_dim`: received {size}.")
     return functools.partial(rotated, size)
@@ -54,7 +54,7 @@ def rotated(size, x, position=None, first=0):
     10000^(-2i/d). This is the order used by GPT-NeoX and Llama, whereas equation 15 of Su et al. pairs neighbours.
 
     Args:
-        size: int, d, which must be even. (In a graph, it may not be known from the shape of `x`.)
+        size: int, d, which must be even. (In a graph, the size may not be known from the shape of `x`.)
         x: [B, heads, T, d].
         position: int scalar or [B], one position for all T (the beams of a decoding step), for all rows or per row. If
             None, the positions are `first` … first + T - 1.
@@ -135,7 +135,7 @@ class SinusoidalPositionEmbedding(Layer):
         Returns:
             [B, T, hidden].
         """
-        inputs = ops.cast(inputs, self.compute_dtype)  # inputs may be integers
+        inputs = ops.cast(inputs, self.compute_dtype)  # for integer inputs
         if position is None:
             return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1])), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
@@ -150,9 +150,9 @@ class LearnedPositionEmbedding(Layer):
         embeddings_initializer: initializer of the table: see `keras.layers.Embedding`. Defaults to N(0,
             hidden_size^-0.5), as for token embeddings before scaling.
 
-    In a graph whose lengths are only known when it runs, `ValueError` cannot be raised. There a sequence that is too
-    long is an error in the backend (a slice beyond its tensor), and a `position` beyond the table gives NaN. Positions
-    are never clamped to the last row.
+    `ValueError` cannot be raised in a graph whose lengths are only known when the graph runs. In such a graph, a
+    sequence that is too long is an error in the backend (a slice beyond its tensor), and a `position` beyond the table
+    gives NaN. Positions are never clamped to the last row.
 
     Raises:
         ValueError: if `max_length` is not positive, the initializer is unknown, or a sequence or `position` is beyond
@@ -204,7 +204,8 @@ class Strides(NamedTuple):
     Attributes:
         shift: int, int scalar, or int32 [G], one per group if the queries have groups, [B, heads, G, T, size].
         stride: int.
-        keys: S, the number of keys, if the keys of several runs are concatenated. None if this run has all keys.
+        keys: S, the number of keys, if the keys of several runs are concatenated. None if the keys are not
+            concatenated.
     """
 
     shift: Any
@@ -212,7 +213,7 @@ class Strides(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns T + S distances for `place`, int32 [T + S] or [G, T + S]. The last distance never occurs."""
+        """Returns T + S distances, ordered for `place`, int32 [T + S] or [G, T + S]. The last distance never occurs."""
         steps = self.stride * ops.arange(1 - queries, keys + 1, dtype="int32")
         return steps + ops.expand_dims(ops.cast(self.shift, "int32"), -1)
 
@@ -226,7 +227,7 @@ class Strides(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The distances in a decoding step: each key has the same distance from all queries, the beams of one position.
+    """The distances in a decoding step, in which each key has the same distance from all queries (the beams).
 
     Attributes:
         distances: int32 [S] or [B or 1, 1, S], one per key.
@@ -237,11 +238,11 @@ class Steps(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns `distances`, whatever the numbers of queries and keys."""
+        """Returns the attribute `distances`, whatever the numbers of queries and keys."""
         return self.distances
 
     def place(self, x):
-        """Returns its argument, [B, heads, T, S], which is already arranged by key."""
+        """Returns its argument unchanged, because numbers [B, heads, T, S] are already arranged by key."""
         return x
 
     collect = place
@@ -286,7 +287,7 @@ def by_key(distances, queries, keys, products):
 
 
 def split_by_run(x, distances):
-    """Splits […, T, S] into one tensor per run in `distances`."""
+    """Splits the keys of […, T, S] into one tensor per run in `distances`."""
     if len(distances) == 1:
         return [x]
     pieces, begin = [], 0
@@ -322,5 +323,5 @@ def shift_rows_back(x):
 
 
 def _before(length):
-    """Returns a length minus one, or 0 if the length is 0 because all prompts are empty."""
+    """Returns the length minus one, or 0 for length 0, which occurs if all prompts are empty."""
     return max(length - 1, 0) if isinstance(length, int) else ops.maximum(length - 1, 0)

@@ -1,4 +1,4 @@
-"""Quantization: the dtype policies of quantized sublayers in a configuration, and tables in int8 or int4."""
+"""Quantization: the dtype policies of quantized sublayers in a configuration, and embedding tables in int8 or int4."""
 
 import keras
 from keras import ops
@@ -26,7 +26,7 @@ class PartPolicies(keras.dtype_policies.DTypePolicyMap):
 
 
 def own_policy(layer):
-    """Returns the dtype policy of a single layer, also if the layer was created with a map of policies."""
+    """Returns the dtype policy of a single layer, even if the layer was created with a map of policies."""
     policy = layer.dtype_policy
     if not isinstance(policy, keras.dtype_policies.DTypePolicyMap):
         return policy
@@ -107,7 +107,7 @@ def can_quantize(layer, mode):
 
 
 def quantized_rows(matrix, mode, block_size=None):
-    """Quantizes a table row by row.
+    """Quantizes an embedding table row by row.
 
     Args:
         matrix: float [V, E].
@@ -117,7 +117,7 @@ def quantized_rows(matrix, mode, block_size=None):
 
     Returns:
         {"values" int8 [V, E], or [V, ceil(E / 2)] in int4; "scale" float [V, blocks]; in int4 "zero" int8 [V, blocks]},
-        as NumPy arrays or tensors. A row is (values - zero) * scale.
+        as NumPy arrays or tensors. The dequantized row is (values - zero) * scale.
     """
     if mode == "int8":
         values, inverse = keras.quantizers.abs_max_quantize(matrix, axis=-1, to_numpy=True)
@@ -130,7 +130,7 @@ def quantized_rows(matrix, mode, block_size=None):
 
 
 def float_rows(values, scale, zero, size, block_size, dtype):
-    """Dequantizes rows of a table to `dtype`, [..., size].
+    """Dequantizes rows of an embedding table to `dtype`, [..., size].
 
     Args:
         values, scale, zero: rows of the tensors from `quantized_rows`; zero is None in int8.

@@ -71,7 +71,7 @@ class Residual(Layer):
         Args:
             inputs: [..., hidden].
             value, attention_mask, use_causal_mask, return_attention_scores: passed to the wrapped layer if given: see
-                `MultiHeadAttention.call`. (They are listed because Keras rejects tensors in `**kwargs`.)
+                `MultiHeadAttention.call`. (These arguments are listed because Keras rejects tensors in `**kwargs`.)
             context: `Context` or None, passed to the wrapped layer if its `call` has such an argument.
             training: bool.
         """
@@ -98,7 +98,7 @@ class Residual(Layer):
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         output = self.dropout(output, training=training)
         # Not `ops.add`, which mistakes an input without positions, [1, 0, hidden], for a bias and fails.
-        output = ops.cast(inputs, output.dtype) + output  # inputs may be integers
+        output = ops.cast(inputs, output.dtype) + output  # for integer inputs
         if self.norm == "post":
             output = self.normalization(output)
         return output if rest is None else (output, *rest)
@@ -108,7 +108,7 @@ class Residual(Layer):
 class LayerNormalization(keras.layers.LayerNormalization):
     """A faster `keras.layers.LayerNormalization` over the last axis, with fewer passes over the data.
 
-    Keras' formula, which supports any axes, takes 1.4 to 1.6 times as long in TensorFlow on a CPU (measured), both in
+    Keras' layer, which supports any axes, takes 1.4 to 1.6 times as long in TensorFlow on a CPU (measured), both in
     training and in decoding. As in Keras, the computation uses at least float32. The weights and the configuration are
     the same, and the results are the same up to rounding.
 
@@ -118,7 +118,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """
 
     def build(self, input_shape):
-        """Creates the weights. Raises `ValueError` if `axis`, `center` or `scale` do not have their defaults."""
+        """Creates the weights. Raises `ValueError` if `axis`, `center` or `scale` differs from its default."""
         axis = self.axis if isinstance(self.axis, list | tuple) else [self.axis]
         last = len(axis) == 1 and axis[0] in (-1, len(input_shape) - 1)
         if not (last and self.center and self.scale):
@@ -130,7 +130,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         self.input_spec = keras.InputSpec(axes={-1: input_shape[-1]})
 
     def call(self, inputs, training=None):
-        """[..., hidden] -> [..., hidden]."""
+        """Normalizes the inputs, [..., hidden] -> [..., hidden]."""
         if keras.backend.backend() == "torch":  # Keras calls PyTorch's fast kernel
             return super().call(inputs)
         x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))

@@ -15,9 +15,9 @@ class TransformerStack(Layer):
     """A stack of encoder or decoder layers, which run one after another (paper, section 3.1).
 
     Args:
-        layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers with the same calls. A
-            layer may occur several times. Its occurrences share weights, but not dropout masks (Lan et al. 2020,
-            "ALBERT").
+        layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers with the same methods. A
+            layer may occur several times. The occurrences of a layer share weights, but not dropout masks (Lan et al.
+            2020, "ALBERT").
         recompute: bool, whether the activations inside each layer are recomputed for the gradient in training instead
             of stored (`keras.remat`). This needs less memory but more time, and gives the same results up to rounding.
 
@@ -101,8 +101,8 @@ class TransformerStack(Layer):
             inputs: [B, T, hidden].
             memory, attention_mask, memory_mask, mask: passed to each layer if given: see
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
-            context: None, a `Context` for all layers, or a list with one `Context` per layer. Layers add to its
-                results, also if activations are recomputed.
+            context: None, a `Context` for all layers, or a list with one `Context` per layer. Layers add to the results
+                of the context, even if activations are recomputed.
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
@@ -121,7 +121,7 @@ class TransformerStack(Layer):
             call = self.layers[:i].count(layer)  # a layer may occur several times
             output = self._run(layer, call, options, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
-            x = ops.cast(x, self.compute_dtype)  # a layer may have another dtype policy
+            x = ops.cast(x, self.compute_dtype)  # because a layer may have another dtype policy
             scores += rest
             states.append(x)
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
@@ -169,7 +169,7 @@ class TransformerStack(Layer):
 
 
 def _refuse(layers, why):
-    """Raises `UserError` for the first of `layers`, if any, because it cannot be recomputed."""
+    """Raises `UserError` for the first of `layers` (which may be empty), because this layer cannot be recomputed."""
     for layer in layers:
         raise UserError(
             f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} when it is recomputed. Expected "

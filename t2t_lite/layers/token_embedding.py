@@ -92,7 +92,7 @@ class TokenEmbedding(Layer):
         """Creates the weights for a quantized matrix of shape `input_shape`, [V, E]: see `quantized_rows`."""
         rows, size = input_shape
         self.block_size = block_size or getattr(own_policy(self), "block_size", None)
-        if self.block_size == -1:  # means a whole row in Keras' dtype policies
+        if self.block_size == -1:  # in Keras' dtype policies, -1 means a whole row
             self.block_size = None
         packed, blocks = (size, 1) if mode == "int8" else (-(-size // 2), -(-size // (self.block_size or size)))
         own = {"initializer": "zeros", "trainable": False}
@@ -133,11 +133,11 @@ class TokenEmbedding(Layer):
             self.dtype_policy = keras.dtype_policies.get(f"{name}_from_{own_policy(self).name}")
 
     def quantized_call(self, *args, **kwargs):
-        """Calls `call`, which also handles quantized matrices."""
+        """Calls `call`, which handles quantized matrices as well."""
         return self.call(*args, **kwargs)
 
     def _rows(self, ids=None):
-        """Returns the rows of `ids`, or all rows, in the compute dtype: [..., E]."""
+        """Returns the matrix rows for `ids` (all rows if None) in the compute dtype: [..., E]."""
         if self.quantization_mode not in TABLE_MODES:
             matrix = ops.cast(self.embeddings, self.compute_dtype)
             if ids is None:
@@ -149,9 +149,10 @@ class TokenEmbedding(Layer):
         return float_rows(*rows, self._row_size, self.block_size, self.compute_dtype)
 
     def __call__(self, inputs, **kwargs):
-        """Calls the layer. Float ids, such as those of a `keras.Input` without dtype, are first cast to integers.
+        """Calls the layer, after casting float ids, such as ids from a `keras.Input` without dtype, to integers.
 
-        Otherwise low precision would round the ids, and `compute_mask` could not distinguish them from hidden states.
+        Without the cast, low precision would round the ids, and `compute_mask` could not distinguish ids from hidden
+        states.
         """
         if not kwargs.get("reverse") and not keras.backend.is_int_dtype(getattr(inputs, "dtype", "int32")):
             inputs = ops.cast(inputs, "int32")
@@ -203,13 +204,13 @@ class TokenEmbedding(Layer):
         return self.compute_dtype == "bfloat16"
 
     def compute_mask(self, inputs, mask=None):
-        """Returns the mask of ids, bool [...], True where not padding, or the given mask for hidden states."""
+        """Returns the padding mask of ids, bool [...], True where not padding, or for hidden states the given mask."""
         if not keras.backend.is_int_dtype(inputs.dtype):
             return mask
         return ops.not_equal(inputs, 0) if self.mask_zero else None
 
     def compute_output_shape(self, input_shape, reverse=False, matrix=None):
-        """Returns [..., hidden], or [..., vocab_size] with `reverse`."""
+        """Returns the shape of the outputs, [..., hidden], or [..., vocab_size] with `reverse`."""
         return (*input_shape[:-1], self.vocab_size) if reverse else (*input_shape, self.hidden_size)
 
     def compute_output_spec(self, inputs, reverse=False, matrix=None):
@@ -221,7 +222,7 @@ class TokenEmbedding(Layer):
 
 
 def _rows_without_scatter(matrix, ids):
-    """Like `ops.take(matrix, ids, axis=0)`, but the gradient is a product with one-hot vectors; TensorFlow only."""
+    """Computes `ops.take(matrix, ids, axis=0)`, but its gradient is a product with one-hot vectors; TensorFlow only."""
     import tensorflow as tf
 
     @tf.custom_gradient
@@ -236,7 +237,7 @@ def _rows_without_scatter(matrix, ids):
 
 
 def check_ids(ids, vocab_size):
-    """Raises `ValueError` if an id is outside [0, vocab_size), unless the ids are unknown, as in a traced graph.
+    """Raises `ValueError` if an id is outside [0, vocab_size); does nothing in a traced graph, where ids are unknown.
 
     In a graph an invalid id would silently be clamped or give zeros, so callers also check the ids of their inputs.
     """

@@ -17,7 +17,7 @@ _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 
 
 class _TransformerLayer(Layer):
-    """Base class of encoder and decoder layers, with sub-layers that are passed in or created from options."""
+    """Base class of encoder and decoder layers, whose sub-layers are passed in or created from options."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class _TransformerLayer(Layer):
         return Residual(layer, o.norm, o.dropout, o.norm_epsilon, dtype=self.dtype_policy, name=name)
 
     def _attention(self):
-        """Creates an attention layer from the options."""
+        """Creates an attention layer from the options of this layer."""
         o = self.options
         _check_given("num_heads", o.num_heads, "self_attention")
         sizes = (o.num_heads, o.key_dim, o.value_dim, o.attention_dropout, o.attention_bias)
         return MultiHeadAttention(*sizes, **self._initializers(), dtype=self.dtype_policy, name="attention")
 
     def _network(self):
-        """Creates a feed-forward network from the options."""
+        """Creates a feed-forward network from the options of this layer."""
         o = self.options
         _check_given("filter_size", o.filter_size, "feed_forward")
         sizes = (o.filter_size, o.relu_dropout, o.activation)
@@ -95,7 +95,7 @@ class TransformerEncoderLayer(_TransformerLayer):
     Args:
         num_heads: int, h, the number of heads.
         filter_size: int, d_ff, the size of the feed-forward network's inner layer.
-        key_dim, value_dim: int, d_k and d_v. Both default to hidden size / num_heads.
+        key_dim, value_dim: int, d_k and d_v, the sizes of a head. Both sizes default to hidden size / num_heads.
         dropout: float, the dropout rate of each sub-layer's output.
         attention_dropout: float, the dropout rate of the attention weights (0 in the paper).
         relu_dropout: float, the dropout rate of the feed-forward network's inner activations (0 in the paper).
@@ -173,8 +173,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         Args:
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
             batch, slots: int, B, and the number of positions (times the number of beams) to allocate.
-            prompt, lengths: the result of `prefill`, and int32 [B], the lengths of the prompts. Both are () without
-                prompts.
+            prompt, lengths: the result of `prefill`, and int32 [B], the lengths of the prompts. Both arguments are ()
+                without prompts.
 
         Returns:
             {"self": Past}. With cross-attention, the dict also has "memory": Memory.
@@ -235,12 +235,12 @@ class TransformerDecoderLayer(_TransformerLayer):
         training=None,
         mask=None,
     ):
-        """Decodes a whole sequence. (To decode one position, use `step`.)
+        """Runs the layer on a whole target sequence. (To decode one position, use `step`.)
 
         Args:
             inputs: [B, T, hidden].
             memory: [B, S, hidden], the encoder's output.
-            attention_mask: bool, which positions see which positions. If None, each position sees itself and earlier
+            attention_mask: bool, the positions that each position sees. If None, each position sees itself and earlier
                 positions.
             memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], a Keras mask.
             context: `Context` or None, for self-attention and for a feed-forward layer that uses it.

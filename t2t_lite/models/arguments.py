@@ -1,4 +1,4 @@
-"""Converts hyperparameters to a model's constructor arguments and back, and declares the options models share."""
+"""Converts hyperparameters to a model's constructor arguments and back, and declares the options that models share."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ from t2t_lite.settings.ranges import Range, settings_of
 
 # {argument: module} for the arguments that combine several settings, such as `self_attention.…`: see `_kinds`.
 _KINDS = {"self_attention": attentions, "feed_forward": networks}
-_MEANINGS = {  # for arguments whose meaning differs from that of their setting
+_MEANINGS = {  # for arguments whose meaning differs from the meaning of their hyperparameter
     "num_layers": "N, the number of layers in the stack.",
     "key_dim": "d_k, the size of a head's queries and keys. Defaults to hidden_size / num_heads.",
     "value_dim": "d_v, the size of a head's values. Defaults to hidden_size / num_heads.",
@@ -39,7 +39,7 @@ _RATE = Range(0, below=1)
 def model_settings(model_class, **kinds):
     """Returns {name: Setting} for all hyperparameters, including those of a model and of its kinds of layers.
 
-    `kinds` has the form returned by `HParams.kinds`; missing kinds have their defaults.
+    `kinds` has the form returned by `HParams.kinds`; for missing kinds, the defaults of the hyperparameters are used.
     """
     return HParams(**kinds).of_model(model_class).settings()
 
@@ -49,10 +49,10 @@ def constructor_arguments(hparams, model_class):
 
     Args:
         hparams: HParams.
-        model_class: a model class. Settings for arguments that its constructor lacks are omitted.
+        model_class: a model class. Hyperparameters for arguments that the constructor lacks are omitted.
 
     Raises:
-        UserError: if a value is not supported. The message names the hyperparameter.
+        UserError: if a value is not supported. The error message names the hyperparameter.
     """
     found, said_by, accepted = {}, {}, constructor_parameters(model_class)
     settings = model_settings(model_class, **hparams.kinds())
@@ -61,7 +61,7 @@ def constructor_arguments(hparams, model_class):
             continue
         value = _to_argument(setting, hparams)
         if name == "dtype_policy" and name not in hparams.said and value == setting.default:
-            value = None  # not given by the user: use Keras' global policy
+            value = None  # if the user gave no dtype policy: use Keras' global policy
         if found.setdefault(setting.argument, value) != value:
             other = said_by[setting.argument]
             raise UserError(
@@ -79,7 +79,7 @@ def constructor_arguments(hparams, model_class):
 def settings_without_effect(model_class):
     """Returns the set of hyperparameters that have no effect on a model: see `SequenceModel.IDLE`.
 
-    These are the settings for arguments that its constructor lacks, and the settings listed in its `IDLE`.
+    The set has the hyperparameters for arguments that the model's constructor lacks, and the model's `IDLE`.
     """
     accepted, used, settings = constructor_parameters(model_class), set(), model_settings(model_class)
     idle = {*getattr(model_class, "IDLE", ())}
@@ -136,7 +136,7 @@ def model_hparams(model, base):
 
 
 def differing_settings(model, hparams):
-    """Returns {name: (value in hparams, value in the model)} for settings of the architecture that differ."""
+    """Returns the differing architecture settings, {name: (value in hparams, value in the model)}."""
     made, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
     wanted, found = (constructor_arguments(h, type(model)) for h in (hparams, made))
     fixed = {s.argument: s.name for s in reversed(settings.values()) if s.fixed and s.argument}
@@ -152,7 +152,8 @@ def fixed_arguments(model):
 def in_hparams_words(error, model_class, **kinds):
     """Returns the text of a constructor's `ValueError`, with hyperparameter names instead of argument names.
 
-    Options in brackets keep their names. `kinds` has the form returned by `HParams.kinds`.
+    Options in brackets, as in `local_1d(block_length=64)`, are not renamed. `kinds` has the form returned by
+    `HParams.kinds`.
     """
     text, settings = str(error), model_settings(model_class, **kinds)
     spelled = set()
@@ -175,7 +176,7 @@ def constructor_parameters(model_class):
         if "__init__" in vars(base):
             parameters = inspect.signature(base.__init__).parameters
             found.update(parameters)
-            if "OPTIONS" in vars(base):  # the constructor accepts all of these, but not those of its bases
+            if "OPTIONS" in vars(base):  # all accepted, unlike the bases' options
                 return {*found, "dtype"}
             if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
                 break
@@ -185,7 +186,7 @@ def constructor_parameters(model_class):
 def _to_argument(setting, hparams):
     value = hparams.get(setting.name, setting.default)
     if setting.zero and value == 0:
-        value = hparams.get(setting.zero)  # None if the hyperparameter does not exist
+        value = hparams.get(setting.zero)  # None if there is no such hyperparameter
     if setting.per and value:
         parts = hparams.get(setting.per)
         if value % parts:
@@ -195,7 +196,7 @@ def _to_argument(setting, hparams):
 
 
 def to_hparam(setting, arguments):
-    """Returns the value of a hyperparameter, given {constructor argument: value}."""
+    """Returns the value of a hyperparameter for a model with the arguments {constructor argument: value}."""
     value = arguments[setting.argument]
     if setting.values:
         return next(word for word, meant in setting.values.items() if meant == value)
@@ -205,13 +206,13 @@ def to_hparam(setting, arguments):
 
 
 def _settings_of(model_class, arguments):
-    """Returns the `model_settings` that match {constructor argument: value}."""
+    """Returns the `model_settings` of a model with the arguments {constructor argument: value}."""
     settings = [s for s in HParams().settings().values() if s.argument in _KINDS and s.argument in arguments]
     return model_settings(model_class, **{s.name: arguments[s.argument] for s in settings})
 
 
 def _kinds(argument, text, options, settings):
-    """Parses the kinds in a text into a constructor argument, and fills in the options of each kind."""
+    """Parses kinds of layers in a text into a constructor argument, and fills in the options of each kind."""
     declared = {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{argument}.")}
     setting = next(s.name for s in settings if s.argument == argument)
 
@@ -236,8 +237,8 @@ class Option(NamedTuple):
         kind: the type annotation.
         default: the default value.
         meaning: str, a sentence for the docstring.
-        choices: tuple of the allowed values, or () if there is no such list.
-        limits: the Range of the setting, or None.
+        choices: tuple of the allowed values, or () if the values are not listed.
+        limits: the Range of allowed values, or None.
     """
 
     kind: Any
@@ -247,7 +248,7 @@ class Option(NamedTuple):
     limits: Range | None = None
 
     def check(self, name, value):
-        """Raises `ValueError` for an invalid choice, size or rate; layers check other values."""
+        """Raises `ValueError` if a value is an invalid choice, size or rate; layers check other values."""
         if self.choices and value not in self.choices:
             raise ValueError(f"`{name}` must be one of {', '.join(self.choices)}: received {name}={value!r}.")
         if self.limits == _RATE:
@@ -257,7 +258,7 @@ class Option(NamedTuple):
 
 
 def own_options(settings):
-    """Returns {argument: Option} for the declared settings, {name: Setting}."""
+    """Returns {argument: Option} for the hyperparameters in `declared`, {name: Setting}."""
     options = {}
     for setting in settings.values():
         name, values = setting.argument, setting.values
@@ -296,7 +297,7 @@ def shared_options(without=(), **defaults):
 
 
 def with_options(init, options):
-    """Returns a constructor that has the options as additional parameters and receives them all by name."""
+    """Wraps a constructor so that it has the options as additional parameters, and receives all options by name."""
     signature = inspect.signature(init)
     *own, _ = signature.parameters.values()
     added = [

@@ -1,4 +1,4 @@
-"""The base class for encoder-decoder models, with embeddings, shifted targets and a decoding cache."""
+"""The base class for autoregressive encoder-decoder models, with embeddings, shifted targets and a decoding cache."""
 
 import keras
 from keras import ops
@@ -60,7 +60,7 @@ class EncoderDecoder(SequenceModel):
         return TokenEmbedding(size, self.config["hidden_size"], dtype=self.dtype_policy, name=name)
 
     def token_embeddings(self):
-        """Returns the embeddings of inputs and targets, which may be the same layer."""
+        """Returns the embedding layers of inputs and targets, which may be the same layer."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
 
     def build(self, input_shape=None):
@@ -82,7 +82,7 @@ class EncoderDecoder(SequenceModel):
         Returns:
             float32 logits [B, T, target_vocab_size]. The logits at position t depend on the targets before t.
         """
-        self.check_inputs(inputs)  # also here, because `fit` on JAX bypasses `__call__`
+        self.check_inputs(inputs)  # checked here as well, because `fit` on JAX bypasses `__call__`
         memory = self.encode(inputs["inputs"], training=training)
         x = shifted_right(self.target_embedding(inputs["targets"]))
         logits = self.logits(self.decode(x, memory, training=training))
@@ -112,8 +112,8 @@ class EncoderDecoder(SequenceModel):
         """Decodes one position of every beam.
 
         Args:
-            ids: int32 [B * K], the tokens before this position. At position 0 they are ignored, and the input is the
-                zero vector.
+            ids: int32 [B * K], the tokens before this position. At position 0 the ids are ignored, and the decoder's
+                input is the zero vector.
             position: int32 scalar.
             cache: from `init_cache` or the previous step, with "beams" reordered by parent.
 
@@ -130,7 +130,7 @@ class EncoderDecoder(SequenceModel):
 
 
 def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
-    """Creates the embeddings of inputs and targets and the output layer; they are the same layer if tied.
+    """Creates the embeddings of inputs and targets, and the output layer, all of which are the same layer if tied.
 
     Args:
         make: function(vocabulary size, name, **bias) that returns a `TokenEmbedding`.

@@ -14,11 +14,11 @@ from t2t_lite.settings.ranges import ALL_POSITIONS, POOLINGS, setting
 from t2t_lite.text.vocabulary import EOS_ID
 
 HEADS = {  # {head: rank of the targets}
-    "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
-    "class": 1,  # the class of a text or pair
-    "tag": 2,  # the class of each position; 0 means no class
-    "real": 1,  # a number: see `RealEncoder`
-    "span": 2,  # [B, 2], the first and last position of a span in the inputs, counted from 1
+    "masked_lm": 2,  # targets are the original ids at masked positions, and 0 elsewhere
+    "class": 1,  # the target is the class of a text or of a pair of texts
+    "tag": 2,  # targets are the classes of all positions; 0 means no class
+    "real": 1,  # the target is a number: see `RealEncoder`
+    "span": 2,  # targets [B, 2] are the first and last position of a span in the inputs, counted from 1
 }
 
 
@@ -49,7 +49,7 @@ class EncoderModel(TransformerModel):
         ),
     }  # fmt: skip
 
-    predicted_share = 0.15  # BERT's share of masked ids
+    predicted_share = 0.15  # BERT's proportion of masked ids
     span_head = class_head = sentence_head = None
 
     def check_classes(self):
@@ -59,7 +59,7 @@ class EncoderModel(TransformerModel):
             raise ValueError(f"A {head} head needs a target_vocab_size of at least 2: received {size}.")
 
     def make_heads(self, matrices, tag_dropout):
-        """Creates the head for spans, classes, tags or numbers. (Masked ids do not need it.)
+        """Creates the head for spans, classes, tags or numbers. (The prediction of masked ids does not need this head.)
 
         Args:
             matrices: the initializer of the kernels.
@@ -87,7 +87,7 @@ class EncoderModel(TransformerModel):
             self.class_head.build((*[None] * rank, (2 if pooled else 1) * hidden[-1]))
 
     def stacks(self):
-        """Returns the encoder as the stack for "inputs"."""
+        """Returns the encoder as the only stack, under the feature "inputs"."""
         return {"inputs": self.encoder}
 
     def token_embeddings(self):
@@ -102,7 +102,7 @@ class EncoderModel(TransformerModel):
 
     @property
     def needed_features(self):
-        """Only "inputs". Targets are only read if they are given and are masked ids."""
+        """The features that a call needs: only "inputs". Targets are read only to predict masked ids."""
         return {"inputs": 2}
 
     def check_inputs(self, inputs):
@@ -120,9 +120,9 @@ class EncoderModel(TransformerModel):
         """Predicts the targets with the model's head.
 
         Args:
-            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. It may also have "targets" and, with
-                `sentence_classes`, "sentence" [B], which are ignored, with one exception: if the targets are masked
-                ids, the head only computes the positions that have a target.
+            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. The dict may also have "targets" and,
+                with `sentence_classes`, "sentence" [B]. Both features are ignored, unless the targets are masked ids:
+                then the head only computes logits at positions that have a target.
             training: bool.
 
         Returns:
@@ -131,7 +131,7 @@ class EncoderModel(TransformerModel):
             target_vocab_size]; for tags [B, S, target_vocab_size]; for a span [B, 2, 1 + S]; for a number [B, 1],
             scaled so that 0 is the lowest and 1 the highest value. With `sentence_classes`, the result is a dict,
             {"targets": logits, "sentence": [B, 1 + sentence_classes]}. A model with costs also returns a dict: see
-            `TransformerModel.outputs`. Costs only include the positions of ids.
+            `TransformerModel.outputs`. Only the positions of ids have costs.
         """
         self.check_inputs(inputs)
         results = {feature: Results() for feature in self.cost_features}
@@ -144,9 +144,9 @@ class EncoderModel(TransformerModel):
         return self.outputs(logits, self.costs_of_ids(results, inputs["inputs"]), results, **others)
 
     def costs_of_ids(self, results, ids):
-        """Returns {feature: costs float32 [B, S]}, with 0 at padding, from the stack's {feature: Results}.
+        """Returns the costs {feature: float32 [B, S]}, with 0 at padding, from the stack's {feature: Results}.
 
-        `ids` are [B, S]. The 1 + S positions of a row may be followed by other positions, such as a second stream.
+        `ids` are int [B, S]. The 1 + S positions of a row may be followed by other positions, such as a second stream.
         """
         ids = ops.convert_to_tensor(ids)
         row = 1 + shape_of(ids)[1]
@@ -183,7 +183,7 @@ class EncoderModel(TransformerModel):
             mask: bool [B, T], True where a position is not padding.
             training: bool.
             states, scores: bool, whether to also return the hidden states and the attention weights.
-            results: `Results`, to which the layers add their results, or None to discard these results.
+            results: `Results`, to which the layers add their results, or None to discard what the layers add.
             **context: further attributes of the layers' `Context`.
 
         Returns:
@@ -231,7 +231,7 @@ class EncoderModel(TransformerModel):
         return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None, because a mask is not needed: all logits have a target, or the loss ignores id 0."""
+        """Returns None instead of a mask, because all logits have a target, or the loss ignores id 0."""
         return None
 
     def compute_output_spec(self, inputs, training=None):

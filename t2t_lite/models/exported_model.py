@@ -17,7 +17,7 @@ from t2t_lite.settings.ranges import typed_text
 from t2t_lite.settings.reserved_names import RESERVED
 
 _LOGGER = logging.getLogger("t2t_lite")
-_NAME = "settings"  # stored next to the model's weights; missing in files of version 0.1.0
+_NAME = "settings"  # key of the settings, stored next to the model's weights; missing in files of version 0.1.0
 
 
 class ExportedModel(Layer, keras.Model):
@@ -51,13 +51,13 @@ class ExportedModel(Layer, keras.Model):
         """Casts float32 ids to int32 if the model is called in the graph of an outer model; otherwise returns `inputs`.
 
         Keras assumes float32 inputs, in which ids are exact, if the outer model is exported or saved by TensorFlow.
-        Float ids that have known values, or are passed to this model directly, are a mistake and remain an error.
+        Float ids with known values, or passed to this model directly, are a mistake of the caller and remain an error.
         """
         of_floats = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()
         if not of_floats:
             return inputs
         if self._get_call_context().entry_layer is self:
-            self._maybe_reset_call_context()  # the line before has created a context
+            self._maybe_reset_call_context()  # the line above has created a context
             return inputs
         return {f: ops.cast(ids, "int32") if f in of_floats else ids for f, ids in inputs.items()}
 
@@ -66,7 +66,7 @@ class ExportedModel(Layer, keras.Model):
         return {f: make(shape=(None,) * rank, dtype="int32", name=f) for f, rank in self.needed_features.items()}
 
     def _of_logits(self, specs):
-        """Returns a model that only outputs the logits, for inputs {feature: spec}, or None if this model already does.
+        """Returns a model that only outputs logits, for inputs {feature: spec}, or None if not needed.
 
         The costs, which are only needed in training, are a dict inside a dict, which Keras cannot export.
         """
@@ -91,13 +91,13 @@ class ExportedModel(Layer, keras.Model):
 
 
 def _is_float32(ids):
-    """Returns whether ids are float32 and their values are unknown."""
+    """Returns whether a tensor of ids is float32 and its values are unknown, as while a graph is traced."""
     dtype = getattr(ids, "dtype", "")
     return "float32" in str(dtype) and not is_known(ids)
 
 
 def _logits(outputs):
-    """Returns the outputs of `call` without costs, shares and state."""
+    """Returns only the logits from the outputs of `call`, without costs, shares and state."""
     if not isinstance(outputs, dict):
         return outputs
     return {name: output for name, output in outputs.items() if name not in RESERVED}
@@ -123,9 +123,9 @@ def select_operations(path):
 class SettingsInFiles(FileCheck):
     """Base class for models whose `.weights.h5` files include the constructor arguments that determine the weights.
 
-    As with `--warm_start_from`, weights from a model with other settings are loaded with a warning, because this may be
-    intended, for example with another kind of attention. Only a different number of heads is an error, because it would
-    split the kernels differently.
+    As with `--warm_start_from`, weights from a model with other settings are loaded with a warning, because the
+    difference may be intended, for example to change the kind of attention. Only a different number of heads is an
+    error, because the kernels would be split differently.
     """
 
     def save_own_variables(self, store):
@@ -140,7 +140,7 @@ class SettingsInFiles(FileCheck):
         super().load_own_variables({name: store[name] for name in store.keys() if name != _NAME})  # noqa: SIM118
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if the number of heads differs from that in the file; warns of other differences."""
+        """Returns a `ValueError` if the file has a different number of heads; warns of other differing settings."""
         if _NAME not in list(store.keys()):
             return None
         saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
@@ -158,11 +158,11 @@ class SettingsInFiles(FileCheck):
 
 
 def _settings(model):
-    """Returns {argument: value} for the values that JSON can represent, in the form in which JSON returns them."""
+    """Returns only the {argument: value} pairs that JSON can represent, after a round trip through JSON."""
     found = {}
     for name, value in fixed_arguments(model).items():
         try:
-            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # a function's name
+            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # the name of a function
         except TypeError:  # for example an initializer, which loaded weights do not need
             continue
     return found

@@ -9,12 +9,12 @@ from t2t_lite.layers.dense import Dense
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # other parts are the stacks, named after themselves
+HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # the other parts are the stacks, under their own names
 _EMBEDDING = re.compile(
     r"^(?!.*softmax).*(embedding|position|(^|/)projection/)"
-)  # the projection maps embeddings to hidden_size
+)  # the layer "projection" maps embeddings to hidden_size
 _RANGE = re.compile(r"(.+_)([0-9]{1,9})-([0-9]{1,9})")
-# Kernels that `lora_targets` can name: the projections of attention, and both of feed-forward networks.
+# Kernels that `lora_targets` can name: the projections of attention, and both kernels of feed-forward networks.
 TARGETS = ("query", "key", "value", "output", "filter")
 _PROJECTION = re.compile(r"(query|key|value|output)_projection")
 _LORA = re.compile(r"/lora_\w+_[ab]$")
@@ -26,7 +26,7 @@ def is_embedding(path):
 
 
 def parameters(layer):
-    """Returns the trainable and frozen parameters of a layer or model, without counters and seeds."""
+    """Returns the numbers of trainable and frozen parameters of a layer or model, without counters and seeds."""
     own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
     return [weight for weight in layer.weights if id(weight) in own]
 
@@ -36,11 +36,11 @@ def parts_of(model):
 
     The parts are "embedding" (everything before the layers: ids, positions and segments, with their normalization), the
     stacks "encoder" and "decoder" with their final normalizations, "softmax" if it is a separate matrix, and "head"
-    (`SequenceModel.head_weights`). All other parts are named after their layers. Each weight belongs to exactly one
-    part.
+    (`SequenceModel.head_weights`). All weights outside these parts belong to parts named after their layers. Each
+    weight belongs to exactly one part.
 
     Args:
-        model: a built keras.Model, whose weights may lack values.
+        model: a built keras.Model, whose weights may have shapes without values.
     """
     parts, left = {}, {id(weight) for weight in parameters(model)}
 
@@ -67,7 +67,7 @@ def parts_of(model):
     for layer in model.layers:
         of_stack = next((name for name in names if layer.name.startswith(f"{name}_")), layer.name)
         add(EMBEDDING if is_embedding(f"{layer.name}/") else of_stack, layer.name, layer.weights)
-    for weight in model.weights:  # weights that belong to no layer
+    for weight in model.weights:  # weights that do not belong to a layer
         add(EMBEDDING if stacks else weight.name, weight.name, [weight])
     order = [EMBEDDING, *names, SOFTMAX, HEAD]
     return dict(sorted(parts.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
@@ -81,7 +81,7 @@ def fine_tune(model, hparams):
 
     Args:
         model: keras.Model, whose weights may lack values. A model without weights before its first call is not changed.
-        hparams: HParams, of which frozen, lora_rank, lora_alpha and lora_targets are used.
+        hparams: HParams, of which only frozen, lora_rank, lora_alpha and lora_targets are used.
 
     Raises:
         UserError: if the model lacks a part in `frozen` or layers for LoRA, nothing is left to train, or `lora_alpha`
@@ -138,7 +138,7 @@ def describe_frozen(model, text):
 
 
 def merge_lora(model):
-    """Merges LoRA into a model's kernels, so that the outputs stay the same, and makes all weights trainable again.
+    """Merges LoRA into a model's kernels, which keeps the outputs, and makes all weights trainable again.
 
     A model without LoRA is not changed.
 
@@ -204,13 +204,13 @@ def _lora_layers(model):
 
 
 def target_of(layer):
-    """Returns the word of `TARGETS` for a dense layer of a stack."""
+    """Returns the name in `TARGETS` for a dense layer of a stack, such as "query"."""
     found = _PROJECTION.fullmatch(layer.name)
     return found[1] if found else "filter"
 
 
 def _targeted(layers, targets, name):
-    """Returns the layers that `lora_targets` names. Raises `UserError` for unknown words or kernels that lack."""
+    """Returns the layers that `lora_targets` names. Raises `UserError` for unknown names or missing kernels."""
     words = [word.strip() for word in targets.split("/")] if targets else TARGETS
     expected = f"Expected, with / between them, {', '.join(TARGETS)}."
     for word in words:
@@ -247,7 +247,7 @@ def _each(word):
 
 
 def _shown_parts(parts):
-    """Formats parts with the names of their layers, such as "embedding, encoder (encoder_0-5)"."""
+    """Formats the parts of a model with the names of their layers, such as "embedding, encoder (encoder_0-5)"."""
 
     def shown(part, names):
         numbered = [name for name in names if re.fullmatch(rf"{re.escape(part)}_\d+", name)]

@@ -1,4 +1,4 @@
-"""The outputs of models (logits, costs, state, attention weights), and models without values in their weights."""
+"""Reads the outputs of models (logits, costs, state, attention weights), and creates models without weight values."""
 
 import concurrent.futures
 
@@ -48,7 +48,7 @@ def carries_state(model_class):
 
 
 def batches_of(model_class):
-    """Returns the class of batches for a class of models, an `ExampleBatches`.
+    """Returns the class of batches, a subclass of `ExampleBatches`, for a class of models.
 
     Raises:
         UserError: if the models carry a state, but no installed extra has batches of consecutive segments.
@@ -83,10 +83,10 @@ def with_state(model, batch, state, training):
 
 
 def next_state(outputs, state):
-    """Returns the state in a model's outputs, cast to the dtypes of the previous state; () without a state.
+    """Returns the state in a model's outputs, cast to the dtypes of the previous state, or () without a state.
 
     Raises:
-        UserError: if the structure or a shape differs from the previous state.
+        UserError: if the structure or a shape of the new state differs from the previous state.
     """
     if not tf.nest.flatten(state):
         return ()
@@ -107,9 +107,9 @@ def attention_weights(model, features):
     The model must have a method `attention_weights(features)`, which returns a dict:
 
     * "encoder" is self-attention over `inputs`, "decoder" is self-attention over `targets`, and "memory" is attention
-      from `targets` to `inputs`. A model only returns the kinds that it has: a language model has "decoder", and an
-      encoder has "encoder". Each value is a list with one entry per attention layer, float [B, heads, queries, keys].
-      Rows sum to 1, and columns of padding are 0.
+      from `targets` to `inputs`. A model only returns the kinds of attention that it has: a language model has
+      "decoder", and an encoder has "encoder". Each value is a list with one entry per attention layer, float [B, heads,
+      queries, keys]. Rows sum to 1, and columns of padding are 0.
     * Row t of "decoder" and "memory" is the step that predicts target t. The input of this step is target t - 1, so
       column t of "decoder" is target t - 1, and column 0 is the position before the first target.
 
@@ -161,5 +161,5 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, featur
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         try:
             return thread.submit(make_shapes).result()
-        except Exception:  # the next line raises errors in hyperparameters again, but not others
+        except Exception:  # the next line raises errors in hyperparameters again, but no other errors
             return make()

@@ -32,8 +32,8 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     Such a model overrides `compute_mask` and `compute_output_spec`.
 
     The commands use `stacks`, `token_embeddings`, `softmax` and `config` to describe a model and to handle its weights.
-    All four are optional. Without them, `--describe` does not estimate memory, `save_run` needs the hyperparameters,
-    and `--warm_start_from` needs the same vocabulary.
+    All four attributes are optional. Without them, `--describe` does not estimate memory, `save_run` needs the
+    hyperparameters, and `--warm_start_from` needs the same vocabulary.
 
     A model may also define the following two methods. `extras/baselines/kermit.py` is an example.
 
@@ -44,13 +44,14 @@ class SequenceModel(SettingsInFiles, ExportedModel):
                                                   scores [B, 1], ended [B, 1]) and more: see `beam_search`
 
     Attributes:
-        HPARAMS: dict of the settings that only this model has, {name: `ranges.setting(…)`}. Its hparams sets include
-            them through `HParams.of_model`.
+        HPARAMS: dict of the settings that only this model has, {name: `ranges.setting(…)`}. The hparams sets of the
+            model include these settings through `HParams.of_model`.
         IDLE: names of hyperparameters that a base class uses but this model does not. Setting them is an error.
         features: {feature: rank} of the input dict, where the rank is 2 for [B, length] and 1 for [B]. A subclass may
             have other features.
         vocab_size, target_vocab_size: int, the vocabulary sizes of inputs and targets, which a subclass sets.
-        config: dict of the constructor's arguments, which can be converted to hyperparameters, or None if they cannot.
+        config: dict of the constructor's arguments, which can be converted to hyperparameters, or None if the arguments
+            cannot be converted.
         softmax: the `TokenEmbedding` that computes the logits of "targets", or None if another layer does.
         predicted_share: float, the share of positions that have logits, for estimates of cost.
         context_length: int, the number of positions before a row that each layer sees in training through the state.
@@ -64,7 +65,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.softmax = None  # not a class attribute, which would hide the layer of an instance with PyTorch
+        self.softmax = None  # not a class attribute, which with PyTorch would hide the layer of an instance
 
     @property
     def needed_features(self):
@@ -77,14 +78,14 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
         A model that overrides this method has a hyperparameter `segment_length` in its `HPARAMS`, and is trained and
         evaluated on consecutive segments of `segment_length` ids. `call` reads "targets" [rows, segment_length],
-        "before" [rows] (the id before each segment, or 0 at the beginning of a text) and "state". It returns
-        {"targets": logits, "state": the new state, with the same structure and shapes}. Without "state" in its input,
-        the model starts without a state and does not have to return a state.
+        "before" [rows] (the id before each segment, or 0 at the beginning of a text) and "state". `call` returns
+        {"targets": logits, "state": the new state, with the same structure and shapes}. Without "state" in the input,
+        the model starts without a state and need not return a state.
 
         Args:
             rows: int, the number of rows in a batch.
-            training: bool. In evaluation the state may be larger, as set by a hyperparameter of the model whose name
-                begins with `eval_`, which t2t-eval may change.
+            training: bool. The state may be larger in evaluation, as set by one of the model's hyperparameters whose
+                names begin with `eval_`. t2t-eval may change these hyperparameters.
 
         Returns:
             A structure of tensors, whose first axis has size `rows`.
@@ -107,10 +108,11 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return []
 
     def build_if_needed(self):
-        """Creates all weights if they do not exist, for methods that may be used before the model is called.
+        """Creates all weights unless they exist, for methods that may be called before the model itself is called.
 
-        During a call of the model, `build` must not be called again: weights then have the compute dtype, and with
-        PyTorch, Keras would mistake these copies for the model's parameters, whose gradients it clears before a step.
+        `build` must not be called again during a call of the model, in which weights are copies in the compute dtype.
+        With PyTorch, Keras would mistake these copies for the model's parameters, whose gradients Keras clears before a
+        step.
         """
         if not self.built:
             self.build()
@@ -136,8 +138,8 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     def _make_function(self, step_function, *args, **kwargs):
         """Creates the function that Keras runs per step; in TensorFlow, one for each combination of ranks in a batch.
 
-        A single function would lose the ranks if they change, as the rank of `sample_weight` may from one `fit` to the
-        next. But losses and metrics need the ranks.
+        Losses and metrics need the ranks. A single function would lose ranks that change, as the rank of
+        `sample_weight` may change from one `fit` to the next.
         """
         if keras.backend.backend() != "tensorflow":
             return super()._make_function(step_function, *args, **kwargs)
@@ -265,7 +267,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         """
         hparams = t2t_lite.registry.hparams(hparams)
         try:
-            sizes = {"target_vocab_size": target_vocab_size}  # by name: subclasses may have another second argument
+            sizes = {"target_vocab_size": target_vocab_size}  # by name, as subclasses may have other orders
             if target_vocab_size is None and "target_vocab_size" not in constructor_parameters(cls):
                 sizes = {}
             model = cls(vocab_size, **sizes, **{**constructor_arguments(hparams, cls), **kwargs})
@@ -277,12 +279,14 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     @classmethod
     def reads_any(cls) -> bool:
-        """Returns whether this model may use any hyperparameter, because it overrides `from_hparams`."""
+        """Returns whether this class overrides `from_hparams`, and so may use any hyperparameter."""
         return getattr(cls.from_hparams, "__func__", None) is not SequenceModel.from_hparams.__func__
 
     @classmethod
     def check_has(cls, names, hparams: HParams | None = None) -> None:
-        """Checks that this model uses some hyperparameters. (A model that overrides `from_hparams` may use any.)
+        """Checks that the given hyperparameters have an effect on this model.
+
+        (A model that overrides `from_hparams` may use any hyperparameter.)
 
         Args:
             names: iterable of str.
@@ -335,7 +339,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         if not isinstance(inputs, dict):
             raise ValueError(f"{name}: {expected}; received {type(inputs).__name__}.")
         rows = {}
-        possible, needed = {"inputs": 2} | self.features, self.needed_features  # prompts of language models
+        possible, needed = {"inputs": 2} | self.features, self.needed_features  # or a language model's prompts
         ranks = {f: rank for f, rank in possible.items() if f in needed or inputs.get(f) is not None}
         for feature, rank in ranks.items():
             if feature not in inputs:
@@ -353,7 +357,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
 
 def call_on_ones(model, features):
-    """Creates the weights of a model that only creates them in its first call.
+    """Creates the weights of a model that otherwise creates weights in its first call.
 
     Args:
         model: keras.Model.

@@ -31,7 +31,7 @@ class Transformer(TransformerModel):
     To use your own kind of self-attention, add it to `layers.SELF_ATTENTION`. For other changes, override `attention`.
 
     Raises:
-        ValueError: if an argument is out of range. The message has its name and value.
+        ValueError: if an argument is out of range. The error message has the argument's name and value.
 
     Example:
         >>> model = Transformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2,
@@ -73,7 +73,7 @@ class Transformer(TransformerModel):
         return {"inputs": self.encoder, "targets": self.decoder}
 
     def token_embeddings(self):
-        """Returns the embeddings of inputs and targets, which may be the same layer."""
+        """Returns the embedding layers of inputs and targets, which may be the same layer."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
 
     def build(self, input_shape=None):
@@ -103,7 +103,7 @@ class Transformer(TransformerModel):
             float32 logits [B, T, target_vocab_size]. The logits at position t depend on the targets before t. A model
             with costs returns a dict: see `TransformerModel.outputs`.
         """
-        self.check_inputs(inputs)  # also here, because `fit` on JAX bypasses `__call__`
+        self.check_inputs(inputs)  # checked here as well, because `fit` on JAX bypasses `__call__`
         results = {feature: Results() for feature in self.cost_features}
         asked = {feature: {"results": found} for feature, found in results.items()}
         memory = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))
@@ -131,7 +131,7 @@ class Transformer(TransformerModel):
         mask = inputs != 0
         x = self.input_embedding(inputs)
         if self.config["target_space_embedding"]:
-            x = x + ops.cast(self.target_space, x.dtype)  # also added to padding, which is masked
+            x = x + ops.cast(self.target_space, x.dtype)  # also added to padding positions, which are masked
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
         options = {"attention_mask": ops.expand_dims(mask, 1), "training": training}
@@ -152,8 +152,8 @@ class Transformer(TransformerModel):
             results: as in `encode`.
 
         Returns:
-            (hidden [B, T, hidden], scores), where scores is a list with {"self", "memory"} for each layer. It is empty
-            unless requested.
+            (hidden [B, T, hidden], scores), where scores is a list with {"self", "memory"} for each layer. The list is
+            empty unless scores are requested.
         """
         x = shifted_right(self.target_embedding(targets))
         x = positioned(self.decoder_position, x)
@@ -172,7 +172,7 @@ class Transformer(TransformerModel):
             inputs: as in `call`.
 
         Returns:
-            A dict with "encoder" and "decoder" (self-attention) and "memory". Each is a list with the weights [B,
+            A dict with "encoder" and "decoder" (self-attention) and "memory". Each value is a list with the weights [B,
             heads, query, key] of each layer.
         """
         memory = self.encode(inputs["inputs"], return_attention_scores=True)
@@ -190,7 +190,7 @@ class Transformer(TransformerModel):
 
         Args:
             memory: the result of `encode` for a batch of size B.
-            max_length: int, T, the number of positions to allocate. Padding the cache with zeros makes room for more.
+            max_length: int, T, the number of positions to allocate. To decode more positions, pad the cache with zeros.
             beam_size: int, K.
 
         Returns:
@@ -208,8 +208,8 @@ class Transformer(TransformerModel):
         """Decodes one position of every beam.
 
         Args:
-            ids: int32 [B * K], the tokens before this position. At position 0 they are ignored, and the input is the
-                zero vector.
+            ids: int32 [B * K], the tokens before this position. At position 0 the ids are ignored, and the decoder's
+                input is the zero vector.
             position: int32 scalar.
             cache: from `init_cache` or the previous step, with "beams" reordered by parent.
 

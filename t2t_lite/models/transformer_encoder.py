@@ -48,7 +48,7 @@ class TransformerEncoder(EncoderModel):
     layers and projected embeddings are from ALBERT (Lan et al. 2020), and task types from ERNIE 2.0 (Sun et al. 2019).
 
     Raises:
-        ValueError: if an argument is out of range. The message has its name and value.
+        ValueError: if an argument is out of range. The error message has the argument's name and value.
 
     Example:
         >>> model = TransformerEncoder(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16,
@@ -238,7 +238,7 @@ class TransformerEncoder(EncoderModel):
 
 
 def _in_another_segment(row, segments):
-    """Returns bool [B, T], True where an id is not special and also occurs in another segment of its row."""
+    """Returns a mask, bool [B, T], True where an id is not special and also occurs in another segment of its row."""
     same = ops.expand_dims(row, 2) == ops.expand_dims(row, 1)
     same = same & (ops.expand_dims(segments, 2) != ops.expand_dims(segments, 1))
     return ops.any(same, axis=2) & (row > UNK_ID)

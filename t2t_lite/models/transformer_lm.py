@@ -45,7 +45,7 @@ class TransformerLM(TransformerModel):
     tensor2tensor's Image Transformer adds the class of an image in this way, because local attention would not see it.
 
     Raises:
-        ValueError: if an argument is out of range. The message has its name and value.
+        ValueError: if an argument is out of range. The error message has the argument's name and value.
 
     Example:
         >>> model = TransformerLM(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -54,7 +54,7 @@ class TransformerLM(TransformerModel):
     """
 
     features = types.MappingProxyType({"targets": 2})
-    joins_inputs = True  # inputs and targets form one sequence
+    joins_inputs = True  # whether inputs and targets form one sequence
     HPARAMS: ClassVar = {
         "begin": setting(
             "zero", choices=("zero", "end"), argument="begin", fixed=True,
@@ -137,12 +137,12 @@ class TransformerLM(TransformerModel):
             float32 logits [B, T, vocab_size]. The logits at position t depend on the inputs and on the targets before
             t. A model with costs returns a dict, with costs for the targets' positions: see `TransformerModel.outputs`.
         """
-        self.check_inputs(inputs)  # also here, because `fit` on JAX bypasses `__call__`
+        self.check_inputs(inputs)  # checked here as well, because `fit` on JAX bypasses `__call__`
         hidden, _, *beside = self._read(inputs, training)
         return self.outputs(with_mask(self.logits(hidden), is_token(inputs["targets"])), *beside)
 
     def _read(self, features, training=None, states=None, **options):
-        """Runs the stack; returns the targets' hidden [B, T, hidden], the stack's further results, costs and `Results`.
+        """Runs the stack; returns the targets' states [B, T, hidden], further stack outputs, costs and `Results`.
 
         Costs and `Results` are dicts by feature. `states` is None, or a list with the earlier states of each layer, as
         arguments for its `Context`.
@@ -189,10 +189,10 @@ class TransformerLM(TransformerModel):
         return prompts, ops.maximum(lengths, 1)
 
     def _condition(self, inputs):
-        """Returns the ids [B, 1] whose embeddings are added at all positions, or None; `inputs` are prompts [B, P]."""
+        """Returns the ids [B, 1] whose embeddings condition all positions, or None; `inputs` are prompts [B, P]."""
         return (
             None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]
-        )  # id 0 for an empty prompt
+        )  # an empty prompt gives id 0
 
     def _embedded(self, ids, position=None, condition=None):
         x = self.target_embedding(ids)
@@ -232,7 +232,7 @@ class TransformerLM(TransformerModel):
         Returns:
             memory, a dict with "prompts" (keys and values from `TransformerStack.prefill`), "length" int32 [B] (the
             number of positions processed) and "last" [B, 1] (the input id of the first step). If `unconditional` is
-            False, it also has "condition" [B, 1], the first id of each prompt.
+            False, the dict also has "condition" [B, 1], the first id of each prompt.
         """
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
@@ -250,7 +250,7 @@ class TransformerLM(TransformerModel):
 
         Args:
             memory: the result of `encode` for a batch of size B.
-            max_length: int, T, the number of positions to allocate. Padding the cache with zeros makes room for more.
+            max_length: int, T, the number of positions to allocate. To decode more positions, pad the cache with zeros.
             beam_size: int, K.
 
         Returns:
@@ -268,7 +268,7 @@ class TransformerLM(TransformerModel):
         """Decodes one position of every beam.
 
         Args:
-            ids: int32 [B * K], the tokens before this position. At position 0 they are ignored, and the input is the
+            ids: int32 [B * K], the tokens before this position. At position 0 the ids are ignored, and the input is the
                 prompt's last id.
             position: int32 scalar, counted from the first output token.
             cache: from `init_cache` or the previous step, with "beams" reordered by parent.
@@ -308,7 +308,7 @@ def take_positions(x, at):
 
 
 def _ids(given, vocab_size):
-    """Returns `unused_ids` as a list of int. Raises `ValueError` if an id is outside the vocabulary."""
+    """Parses the option `unused_ids` into a list of int. Raises `ValueError` if an id is outside the vocabulary."""
     try:
         ids = [int(i) for i in given]
     except (TypeError, ValueError):

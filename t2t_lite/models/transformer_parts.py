@@ -32,9 +32,8 @@ from t2t_lite.text.vocabulary import PAD_ID
 class TransformerModel(SequenceModel):
     """Base class of `Transformer`, `TransformerLM` and `TransformerEncoder`, with methods for creating their parts.
 
-    A subclass declares `OPTIONS` (see `shared_options`), to which the options in its `HPARAMS` are added. Its
-    constructor receives all options by name, and passes them to the base constructor before it creates parts from
-    `config`.
+    A subclass declares `OPTIONS` (see `shared_options`), to which the options from `HPARAMS` are added. Its constructor
+    receives all options by name, and passes them to the base constructor before it creates parts from `config`.
     """
 
     OPTIONS: ClassVar = {}
@@ -81,16 +80,16 @@ class TransformerModel(SequenceModel):
         return TokenEmbedding(size, c["hidden_size"], **options, dtype=self.dtype_policy, name=name)
 
     def embeddings_initializer(self):
-        """Returns the initializer of embedding tables, or None for the default of the layers.
+        """Returns the initializer of embedding tables, or None for the layers' default initializer.
 
         The initializer "normal" is used for all weights, as in GPT-2 and BERT. Other initializers are only used for the
-        matrices of layers.
+        layers' weight matrices.
         """
         c = self.config
         return matrix_initializer("normal", c["initializer_gain"]) if c["initializer"] == "normal" else None
 
     def make_position(self, name):
-        """Creates the layer that adds positions to embeddings, or returns None; stores the limit of the layer."""
+        """Creates the layer that adds positions to embeddings, or returns None; stores the layer's length limit."""
         make = POSITIONS[self.config["position"]].embedding
         layer = make and make(self.config, self.embeddings_initializer(), dtype=self.dtype_policy, name=name)
         self.position_limit = getattr(layer, "max_length", None)
@@ -110,7 +109,7 @@ class TransformerModel(SequenceModel):
         c["kernel_initializer"] = self.kernel_initializer()
         options = _taken(MultiHeadAttention, c) | {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
-        positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # only for self-attention
+        positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # self-attention only
         network = _taken(FeedForward, c) | {"dropout": c["relu_dropout"], "dtype": self.dtype_policy}
         layers = []
         for i in range(num_groups or num_layers):
@@ -132,12 +131,12 @@ class TransformerModel(SequenceModel):
         return TransformerStack(layers, **options)
 
     def kernel_initializer(self):
-        """Returns the initializer of the matrices of layers."""
+        """Returns the initializer of the layers' matrices."""
         c = self.config
         return c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
 
     def _output_initializer(self, num_layers):
-        """Returns the initializer of sub-layers' output matrices, or None for the same as other matrices."""
+        """Returns the initializer of sub-layers' output matrices, or None for that of other matrices."""
         c = self.config
         if not c.get("scale_residuals") or c["kernel_initializer"]:
             return None
@@ -210,7 +209,7 @@ class TransformerModel(SequenceModel):
         return {"targets": logits, **others} if others else logits
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [B, T], True where a target is not padding, or None if the output is a dict."""
+        """Returns a mask, bool [B, T], True where a target is not padding, or None if the output is a dict."""
         return None if self.has_costs else super().compute_mask(inputs)
 
     def compute_output_spec(self, inputs, training=None):
@@ -237,14 +236,14 @@ def _taken(layer_class, config):
 
 
 def build_embeddings(*layers):
-    """Builds embeddings and the output layer, which may be the same layer."""
+    """Builds the embedding layers and the output layer, some of which may be the same layer."""
     for layer in layers:
         if not layer.built:
             layer.build((None, None))
 
 
 def is_token(ids):
-    """Returns bool, True where ids are not padding."""
+    """Returns a mask, bool, True where ids are not padding."""
     return ops.not_equal(ids, PAD_ID)
 
 

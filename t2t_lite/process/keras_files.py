@@ -42,12 +42,12 @@ class _StandIn:
         self.name = name
 
     def from_config(self, config):
-        """Imports the class and returns an instance."""
+        """Imports the class and returns an instance of the class."""
         return getattr(importlib.import_module(self.module), self.name).from_config(config)
 
 
 def register():
-    """Registers stand-ins, now or as soon as Keras has been imported."""
+    """Registers stand-ins for this package's Keras classes, now or as soon as Keras has been imported."""
     if "keras" in sys.modules and hasattr(sys.modules["keras"], "saving"):
         _register_stand_ins()
     else:

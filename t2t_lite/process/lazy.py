@@ -1,4 +1,4 @@
-"""Lazy imports: finds modules and extras without importing them, imports names on first use, and hooks imports."""
+"""Lazy imports: finds modules and extras without importing any, imports names on first use, and hooks imports."""
 
 import ast
 import functools
@@ -17,7 +17,7 @@ PACKAGE = "t2t_lite.extras"
 
 @functools.cache
 def module_paths(package):
-    """Returns {name: pathlib.Path of the source} for the modules directly in a package, without importing them."""
+    """Returns {name: pathlib.Path of the source file} for modules directly in a package, without importing them."""
     paths = {}
     for module in pkgutil.iter_modules(_folders(package)):
         path = pathlib.Path(module.module_finder.path, module.name)
@@ -26,7 +26,7 @@ def module_paths(package):
 
 
 def _folders(package):
-    """Returns the folders of a package, if possible without importing its parent package."""
+    """Returns the source folders of a package, if possible without importing its parent package."""
     parent = package.rpartition(".")[0]
     spec = importlib.machinery.PathFinder.find_spec(package, _folders(parent)) if parent else None
     return (spec or importlib.util.find_spec(package)).submodule_search_locations
@@ -35,11 +35,11 @@ def _folders(package):
 def lazy_names(package, others=None):
     """Returns the `__getattr__`, `__dir__` and `__all__` for a package that lists its names in `__init__.pyi`.
 
-    Type checkers also read this file, so they see the same names as Python.
+    Type checkers also read `__init__.pyi`, so they see the same names as Python.
 
     Args:
         package: str, the name of the package.
-        others: the package's `__getattr__` for names that are not in the file, or None.
+        others: the package's `__getattr__` for names that are not in `__init__.pyi`, or None.
     """
     stub = pathlib.Path(sys.modules[package].__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
@@ -64,8 +64,8 @@ class ImportHook(importlib.abc.MetaPathFinder):
     Args:
         name: str, the name of the module.
         run: function of (exec_module, module), which must call exec_module(module).
-        when_used: bool, whether the module is executed when one of its attributes is first used, instead of when it is
-            imported.
+        when_used: bool, whether the module is executed when one of its attributes is first used, instead of at its
+            import.
     """
 
     def __init__(self, name, run, when_used=False):
@@ -95,15 +95,15 @@ def _postpone(execute, module):
 
 
 class _PostponedModule(types.ModuleType):
-    """A module that is executed on the first access to an attribute that it does not have yet.
+    """A module whose code is executed when an attribute that it does not have yet is accessed.
 
-    Python's `LazyLoader` has a similar class, but its modules are also executed when they are imported a second time,
-    and other threads can see a partly executed module.
+    Python's `importlib.util.LazyLoader` is similar, but it also executes a module that is imported a second time, and
+    lets other threads see a partly executed module.
     """
 
     def __getattr__(self, name):
         with self._lock:
-            if "__path__" in vars(self) and type(self) is _PostponedModule:  # accessed while the module is executed
+            if "__path__" in vars(self) and type(self) is _PostponedModule:  # accesses during the execution
                 raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} yet")
             if type(self) is _PostponedModule:
                 self.__path__ = self._own_path

@@ -1,8 +1,8 @@
-"""Lets modules be imported by their old names after they have moved to an extra or another folder.
+"""Lets programs import modules by their old names after these modules have moved to an extra or another folder.
 
-For example, `t2t_lite.serving.client` is now `t2t_lite.extras.query_client.client`. A module that is not found under
-its old name is searched by the last part of its name. merged_modules.tsv lists the modules that were merged into other
-modules.
+For example, `t2t_lite.serving.client` is now `t2t_lite.extras.query_client.client`. A module
+that no longer exists under its old name is found by the last part of the name. merged_modules.tsv lists the modules
+that were merged into other modules.
 """
 
 import functools
@@ -15,7 +15,7 @@ import types
 
 from t2t_lite.process.lazy import PACKAGE, extras, module_paths, packages
 
-_FOLDERS = ("t2t_lite.settings", "t2t_lite.cli", "t2t_lite.process")  # folders for modules formerly in t2t_lite
+_FOLDERS = ("t2t_lite.settings", "t2t_lite.cli", "t2t_lite.process")  # for modules formerly in t2t_lite itself
 
 
 def new_name(name):
@@ -33,7 +33,7 @@ def new_name(name):
 
 
 def _modules_of_today(parents, last):
-    """Returns the current names of modules in extras or `_FOLDERS` that a module with this old name may have."""
+    """Returns the possible current names, in extras or `_FOLDERS`, of the module with an old name."""
     words = [f"{parents[-1]}_{last}", last] if parents else [last]
     places = packages() if parents else _FOLDERS
     known = {f"{place}.{name}" for place in places for name in module_paths(place)} | _merged().keys()
@@ -50,18 +50,18 @@ def _merged():
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The finder for moved modules, which Python asks last, for modules that no other finder knows."""
+    """The import finder for moved modules, which Python only uses for modules that no other finder knows."""
 
     def find_spec(self, fullname, path=None, target=None):
         """Returns the import spec of a moved module, or None for other modules."""
         if (new := new_name(fullname)) is None:
             return None
         is_package = new.count(".") == 2 and new.startswith(PACKAGE)
-        is_package = is_package or any(old.startswith(f"{fullname}.") for old in _merged())  # it used to be a package
+        is_package = is_package or any(old.startswith(f"{fullname}.") for old in _merged())  # formerly a package
         return importlib.util.spec_from_loader(fullname, self, origin=new, is_package=is_package)
 
     def exec_module(self, module):
-        """Replaces the old module by the moved module; an old package only forwards attributes to the new package."""
+        """Replaces the old module with the moved module; an old package only forwards attributes to the new package."""
         new = importlib.import_module(module.__spec__.origin)
         if module.__spec__.submodule_search_locations is None:
             sys.modules[module.__name__] = new
@@ -70,5 +70,5 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def find_moved_modules():
-    """Installs the finder for moved modules."""
+    """Installs the import finder for moved modules."""
     sys.meta_path.append(_Finder())

@@ -19,10 +19,10 @@ _UNUSED_BY_NLTK = "scipy", "sklearn"  # used by nltk's classifiers and word asso
 def import_when_used():
     """Delays `import tensorflow` until TensorFlow is used, and silences it unless TF_CPP_MIN_LOG_LEVEL=0.
 
-    The import takes seconds, and errors that are found before any computation should be reported immediately. Call this
-    function only in a command's own process, because some packages that TensorFlow, Keras and nltk would import are
-    hidden. TensorFlow 2.21 respects TF_CPP_MIN_LOG_LEVEL only after it has been imported. Before that, its C++ code
-    writes to file descriptor 2.
+    The import takes seconds, and the errors that a command finds before any computation should be reported immediately.
+    Call this function only in a command's own process, because some packages that TensorFlow, Keras and nltk would
+    import are hidden. TensorFlow 2.21 respects TF_CPP_MIN_LOG_LEVEL only after it has been imported. Before that, its
+    C++ code writes to file descriptor 2.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     sys.meta_path.insert(0, ImportHook("keras", _import_quietly))
@@ -39,7 +39,7 @@ def import_tensorflow():
 
 
 def _import_quietly(exec_module, module):
-    """Imports TensorFlow or Keras without messages (each of them imports the other)."""
+    """Imports TensorFlow or Keras without messages (each package imports the other)."""
     with _no_stderr(), _no_garbage_collection(), _hidden(_UNUSED):
         exec_module(module)
         if module.__name__ == "tensorflow":
@@ -54,7 +54,7 @@ def _import_trees(exec_module, module):
 def start_worker():
     """Initializes a worker process of a pool, and makes it exit when its parent exits for any reason.
 
-    A spawned process first imports the module of this function, so this module must not import anything that prints
+    A spawned process first imports the module of this function, so the module must not import anything that prints
     messages.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()

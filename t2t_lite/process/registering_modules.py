@@ -1,4 +1,4 @@
-"""Finds modules that register models, problems and other entries, by searching their sources without importing them."""
+"""Finds the modules that register models, problems and other entries, by searching source files without importing."""
 
 import functools
 import importlib
@@ -23,6 +23,7 @@ _PACKAGES = {  # {kind: (package of the built-in entries, or "" if only extras h
     "encoders": ("t2t_lite.text.published", "register_encoder"),
     "export formats": ("", "register_export_format"),
     "export files": ("t2t_lite.export", "register_export_file"),
+    "catalogs": ("", "register_catalog"),
     "batches": ("t2t_lite.data", "register_batches"),
     "tellers": ("t2t_lite.decoding", "register_teller"),
     "self-attention layers": ("t2t_lite.layers", "register_self_attention"),
@@ -30,7 +31,7 @@ _PACKAGES = {  # {kind: (package of the built-in entries, or "" if only extras h
 
 
 def modules_of(kind):
-    """Returns the names of the modules that register built-in entries of a kind, or [] if the kind is unknown."""
+    """Returns the names of modules that register built-in entries of a kind (such as models), or [] if unknown."""
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
@@ -38,7 +39,7 @@ def modules_of(kind):
 
 
 def modules_by_name(kind):
-    """Returns {registered name: list of the modules that register this name}; a list should have one module.
+    """Returns {registered name: list of the modules that register this name}; each list should have only one module.
 
     The registered name is in the source, `@registry.register_family("openai-gpt")`; otherwise it is the name of the
     module.
@@ -59,7 +60,7 @@ def may_be_declared(name):
 def names_in_extras(package, word):
     """Returns a `__getattr__` that finds classes and functions in modules of extras whose sources contain `word`.
 
-    With it, a core package provides names such as `t2t_lite.models.XLNet` without naming any extra.
+    With this function, a core package provides names such as `t2t_lite.models.XLNet` without naming any extra.
     """
 
     def get(name):
@@ -72,7 +73,7 @@ def names_in_extras(package, word):
 
 
 def modules_with(pattern, *packages):
-    """Returns the modules directly in packages whose source matches a pattern, in which ^ matches at each line."""
+    """Returns the modules directly in packages whose sources match a pattern, in which ^ matches at each line."""
     compiled = re.compile(pattern, re.MULTILINE)
     return [
         f"{package}.{name}"

@@ -1,4 +1,4 @@
-"""Finds the checkpoints in a folder by their files, because the list `checkpoint` may be lost, old or damaged."""
+"""Finds a folder's checkpoints by their file names, because the list in `checkpoint` may be lost, old or damaged."""
 
 import collections
 import os
@@ -51,7 +51,10 @@ def parts_of_checkpoints(folder):
 
 
 def read_list(folder):
-    """Returns the `Listed` of a folder. An unreadable list is treated as missing, since the list is only a hint."""
+    """Reads a folder's list of checkpoints, a `Listed`.
+
+    A list that cannot be read is treated as missing, since the list is only a hint.
+    """
     path = os.path.join(folder, LIST)
     try:
         text = read_bytes(path, _MOST_BYTES_OF_A_LIST).decode(errors="replace")
@@ -74,7 +77,10 @@ def read_list(folder):
 
 
 def write_list(folder, times, last_preserved=0.0):
-    """Writes the list of a folder in TensorFlow's format. `times` is {checkpoint's name: time}, the newest last."""
+    """Writes a folder's list of checkpoints in TensorFlow's format.
+
+    `times` is {checkpoint's name: time}, the newest last.
+    """
     lines = [f'model_checkpoint_path: "{[*times][-1]}"']
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in times]
     lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times.values()]
@@ -101,7 +107,7 @@ def check_can_be_placed(folder, has_settings, saved_before):
     Args:
         folder: str, an output_dir.
         has_settings: bool, whether the folder has an `hparams.json`.
-        saved_before: bool, whether the log records a saved checkpoint, or None if the log is missing.
+        saved_before: bool, whether the run's log records a saved checkpoint, or None if the log is missing.
     """
     parts, listed = parts_of_checkpoints(folder), read_list(folder).newest
     complete = [path for path in list_checkpoints(folder) if not missing_parts(path)]

@@ -1,4 +1,4 @@
-"""Saves and restores runs, and averages checkpoints (tensor2tensor's utils/avg_checkpoints.py)."""
+"""Saves and restores a run's checkpoints, and averages checkpoints (tensor2tensor's utils/avg_checkpoints.py)."""
 
 import os
 import re
@@ -28,19 +28,19 @@ from t2t_lite.runs.weights import (
     weight_name,
 )
 
-_STATES_KEPT = 2  # the newest checkpoint, and the preceding one in case the newest is damaged
+_STATES_KEPT = 2  # number of checkpoints with state: the newest, and the preceding one in case the newest is damaged
 
 
 class RunCheckpoints:
     """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
 
-    If a moving average of the weights is kept, "model" in a checkpoint is this average, which is used everywhere except
-    that training resumes from the weights in "trained".
+    If a moving average of the weights is kept, "model" in a checkpoint is this average. Only training, when it resumes,
+    reads the weights themselves, which are in "trained".
 
     A save that is killed leaves earlier checkpoints intact, because the list is written last, by a rename. If the list
-    is lost or damaged, the existing files are used. TensorFlow's `CheckpointManager` is not used because it relies on
-    the list alone, deletes files in other folders if the list names them, and treats brackets in a folder's name as a
-    pattern.
+    is lost or damaged, checkpoints are found by their files. TensorFlow's `CheckpointManager` is not used because it
+    relies on the list alone, deletes files in other folders if the list names them, and treats brackets in a folder's
+    name as a pattern.
 
     Args:
         output_dir: str.
@@ -59,8 +59,8 @@ class RunCheckpoints:
         self._model = model
         self._saved = averages(model, optimizer)
         saved_ids = {id(variable) for variable in self._saved.values()}
-        # Named by number, in the order of the model's weights, since Keras' names depend on the other models of the
-        # process.
+        # The averages are named by number, in the order of the model's weights, since Keras' names depend on the other
+        # models of the process.
         rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in saved_ids}
         self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
         if optimizer.use_ema:
@@ -77,7 +77,7 @@ class RunCheckpoints:
         there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
         listed = read_list(self.output_dir)
         times = {name: time for name, time in listed.times.items() if name in there}
-        if times:  # older checkpoints missing in it are permanent; newer ones were saved after it was copied
+        if times:  # unlisted older checkpoints are permanent; newer ones were saved after a copy of the list
             newest = max(map(checkpoint_step, times))
             later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
             return times | later, listed.last_preserved
@@ -100,7 +100,7 @@ class RunCheckpoints:
             self.save_apart(path)
             self._times.pop(name, None)
             self._times[name] = time.time()
-            write_list(self.output_dir, self._times, self._last_preserved)  # before checkpoints are deleted
+            write_list(self.output_dir, self._times, self._last_preserved)  # must happen before checkpoints are deleted
             self._sweep()
             write_list(self.output_dir, self._times, self._last_preserved)
             return path
@@ -120,7 +120,7 @@ class RunCheckpoints:
             name, seconds = next(iter(self._times.items()))
             del self._times[name]
             if seconds - self._keep_seconds >= self._last_preserved:
-                self._last_preserved = seconds  # kept permanently and removed from the list
+                self._last_preserved = seconds  # the checkpoint is kept permanently and removed from the list
             else:
                 self._remove(name)
         for path in list_checkpoints(self.output_dir)[:-_STATES_KEPT] if self._carried else ():
@@ -144,7 +144,7 @@ class RunCheckpoints:
             skip: names of objects that are not restored; "state" stands for `carried`, which a checkpoint may lack.
 
         Returns:
-            (path of the restored checkpoint or None, {path of an unreadable checkpoint: reason}, newest first).
+            (path of the restored checkpoint or None, {path of an unreadable checkpoint: reason} with the newest first).
 
         Raises:
             UserError: the checkpoint belongs to another model, or all checkpoints are damaged.
@@ -162,7 +162,7 @@ class RunCheckpoints:
                     )
                 objects = {name: value for name, value in self._objects.items() if name not in skip}
                 for name in ("loss_scale", "generators"):
-                    if not holds(path, name):  # saved with another dtype, or by an earlier version
+                    if not holds(path, name):  # the checkpoint was saved with another dtype, or by an earlier version
                         objects.pop(name, None)
                 tf.train.Checkpoint(**objects).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 if self._carried and "state" not in skip:
@@ -222,7 +222,7 @@ def newest_step(folder):
 
 
 def _parts(folder, name):
-    """Returns the paths of a checkpoint's files, including files of an unfinished save."""
+    """Returns the paths of all files of a checkpoint, including those of an unfinished save."""
     return list_files(folder, rf"{re.escape(name)}[._].*")
 
 
@@ -242,8 +242,8 @@ def average_checkpoints(paths, output_path):
         output_path: str, such as `avg/model.ckpt-1200`.
 
     Raises:
-        UserError: `paths` is empty, a checkpoint cannot be read or has non-finite weights, or their variables or shapes
-            differ.
+        UserError: `paths` is empty, a checkpoint cannot be read or has non-finite weights, or the checkpoints'
+            variables or shapes differ.
     """
     if not paths:
         raise UserError("averaging: expected at least one checkpoint.")

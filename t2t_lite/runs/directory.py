@@ -27,7 +27,7 @@ STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
-_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # facts that are missing in their hparams.json
+_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # their hparams.json lacks these facts
 # Regular expressions of files and folders that training and evaluation write.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
@@ -40,7 +40,7 @@ _FOLDERS = ("best", "decode", "eval", "eval_test", "eval_train", "export")
 def locked(output_dir):
     """Context manager that locks a local output_dir against a second trainer.
 
-    Afterwards the lock is removed, and so is the folder if it was created for the lock and is still empty.
+    On exit the lock is removed, and the folder too if it was created for the lock and is still empty.
 
     Raises:
         UserError: another trainer holds the lock, or the folder cannot be written.
@@ -66,10 +66,10 @@ def _with_parents(path):
 
 
 def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
-    """Returns the number of batches that each replica accumulates per step.
+    """Returns the number of batches that each replica accumulates per training step.
 
-    A step takes replicas x accumulation batches from the stream. If a run is resumed with another number of replicas,
-    each step still takes the same batches, unless the user requested a different number.
+    A training step takes replicas x accumulation batches from the data. If a run is resumed with another number of
+    replicas, each step still takes the same batches, unless the user requested a different number.
 
     Args:
         replicas: int.
@@ -83,7 +83,7 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
     batches = (earlier or {}).get("batches_a_step")
     if not keep_batches or batches is None:
         return accumulation
-    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # an earlier run may lack it
+    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # an old run may lack this
         return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
@@ -133,7 +133,7 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
 
 
 def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_change=False):
-    """Checks the hyperparameters that every model has. It works without Keras, so that errors are immediate.
+    """Checks the hyperparameters that every model has. The check works without Keras, so that errors are immediate.
 
     Args:
         earlier, hparams_set, changes: see `run_hparams`.
@@ -148,12 +148,12 @@ def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_chan
     before = HParams.from_dict(earlier["hparams"]) if earlier else None
     of_run = _is_of_run(earlier, hparams_set)
     hparams = before if of_run else registry.hparams(hparams_set)
-    if "keras" in sys.modules:  # a user's folder may have declared hyperparameters of a model
+    if "keras" in sys.modules:  # a user's folder may have declared a model's hyperparameters
         return
     hparams = (parse_changes if of_run else HParams.parse)(hparams, changes, may_be_declared)
     if before and output_dir:
         asked, there = hparams.values(), before.values()
-        names = {*asked} - {"gradient_accumulation_steps"}  # whether this is a change depends on the number of replicas
+        names = {*asked} - {"gradient_accumulation_steps"}  # whether its value changed depends on the replicas
         _check_changes(output_dir, Request(asked, there, sorted(names)), before, allow_change)
 
 
@@ -214,7 +214,7 @@ def model_name(model=None, problem=None, hparams_set=None):
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     """Returns (problem, model, hparams, hparams_set), with None replaced by the earlier run's values.
 
-    All given values must agree with that run: see `changed_hparams`.
+    All given values must agree with the earlier run: see `changed_hparams`.
 
     Raises:
         UserError: a new run lacks a problem or hyperparameters, or the folder contains other checkpoints.
@@ -225,7 +225,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
     if isinstance(hparams, str):
         hparams, hparams_set = None, hparams
-    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise the name is only a label
+    is_known = hparams is None or hparams_set in registry.Registries.hparams  # an unregistered name is only a label
     model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
@@ -233,7 +233,10 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
 
 
 def check_place(output_dir):
-    """Returns the `hparams.json` of a folder as a dict, or {}. Raises `UserError` if a run cannot be placed there."""
+    """Returns the `hparams.json` of an output_dir as a dict, or {} for a new run.
+
+    Raises `UserError` if the path cannot be an output_dir.
+    """
     check_is_no_file(output_dir)
     earlier = read_run_config(output_dir)
     events = {line["event"] for line in RunLog(output_dir).read()}
@@ -254,7 +257,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
         ("hparams_set", hparams_set, registry.hparams),
     ):
         if value and (model_name(value, config["problem"]) if name == "model" else value) != config[name]:
-            look_up(value)  # raises a more helpful error for an unknown name
+            look_up(value)  # raises an error with the nearest names if the name is unknown
             raise UserError(
                 f"--{name}={value}: this model was trained with {name}={config[name] or '(own)'}. Remove the flag."
             )
@@ -281,7 +284,7 @@ def check_belongs(output_dir, facts):
 
 
 def check_places(output_dir, others=()):
-    """Raises `UserError` if there is a folder where training or evaluation will write a file, or vice versa.
+    """Raises `UserError` if there is a folder in place of a file that a run will write, or vice versa.
 
     Args:
         output_dir: str, a folder that may be missing.
@@ -293,7 +296,7 @@ def check_places(output_dir, others=()):
 
 
 def fixed_settings(names, hparams):
-    """Returns the names of those hyperparameters on which a model's checkpoints depend."""
+    """Returns the names of the hyperparameters that must not change, since a model's checkpoints depend on them."""
     settings = hparams.settings()
     return [name for name in names if name in settings and settings[name].fixed]
 

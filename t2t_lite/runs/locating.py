@@ -92,7 +92,7 @@ def run_files(folder):
 
 
 def find_checkpoint(path):
-    """Returns the checkpoint (without suffix) that a path names, or the newest in a folder of a run or of exports.
+    """Returns the checkpoint (without suffix) at a path, or the newest checkpoint in a folder of a run or of exports.
 
     Raises:
         UserError: the path does not lead to a checkpoint.
@@ -131,7 +131,7 @@ def encoders_of(problem, config, folder, data_dir=None):
 
 
 def encoders_and_folder(problem, config, folder, data_dir=None):
-    """Returns the result of `encoders_of`, and the folder in which the vocabulary was found."""
+    """Returns the encoders, as `encoders_of` does, and the folder in which the vocabulary was found."""
     try:
         encoders = problem.get_feature_encoders(folder)
     except UserError:
@@ -175,7 +175,7 @@ def export_of(checkpoint):
 
 
 def folder_of(checkpoint):
-    """Returns the folder of a checkpoint's `hparams.json` and vocabulary, which is another folder in an export."""
+    """Returns the folder of a checkpoint's settings and vocabulary; in an export, it is not the checkpoint's folder."""
     export = export_of(checkpoint)
     return os.path.dirname(checkpoint) if export is None else os.path.join(export, EXPORT_FOLDER)
 

@@ -69,7 +69,7 @@ class RunLog:
             return not (b"\n" + file.read()).endswith(b"\n")
 
     def read(self):
-        """Returns the lines written so far: see `read_lines`."""
+        """Returns the lines of the log that have been written so far: see `read_lines`."""
         return read_lines(self._path)
 
     def scalars(self, step, values, folder=""):
@@ -81,7 +81,7 @@ class RunLog:
                 _write_summary("scalars", name, tf.constant(float(value)), step)
 
     def forget_events_after(self, step):
-        """Removes TensorBoard's events of later steps, which a resumed run repeats. Call before writing events."""
+        """Removes TensorBoard's events after a step, which a resumed run repeats. Call it before writing events."""
         if self._is_silent:
             return
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
@@ -129,7 +129,7 @@ def _event_step(record):
 
 
 def lineage(lines):
-    """Returns the lines of a log, a list of dicts, except steps that were later repeated.
+    """Returns the lines of a run's log, a list of dicts, without lines of steps that were later repeated.
 
     If the run was resumed from a checkpoint, the lines of later steps before the resumption are omitted.
     """
@@ -142,10 +142,11 @@ def lineage(lines):
 
 
 def read_lines(path):
-    """Returns the lines of a log, a list of dicts, which is [] if the file is missing. Truncated lines are skipped.
+    """Returns all lines of a run's log, a list of dicts, which is [] if the file is missing. Truncated lines are
+    skipped.
 
     Raises:
-        UserError: a line cannot have been written by a run; the message names the line.
+        UserError: a run cannot have written one of the lines; the message has the line's number.
     """
     if not exists(path):
         return []
@@ -155,7 +156,7 @@ def read_lines(path):
             json.loads(text)
         except ValueError:
             continue
-        except RecursionError:  # not a line that a kill truncated
+        except RecursionError:  # a damaged line that is not just truncated by a kill
             pass
         texts.append((number, text))
     return [_checked(text, f"{path}: line {number}") for number, text in texts]

@@ -32,7 +32,7 @@ from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, lora_fa
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
 from t2t_lite.settings.config import HParams
 
-_SLACK = 2**22  # number of parameters, 16 MiB
+_SLACK = 2**22  # number of parameters that need 16 MiB
 _LEAST_WEIGHTS_OF_A_LAYER = 12
 
 
@@ -62,7 +62,7 @@ class Run:
 
     @property
     def encoder_files(self):
-        """The files that the encoders need, {name: path}. Raises the errors of `encoder_files`."""
+        """The vocabulary files that the encoders need, {name: path}. Raises the errors of `encoder_files`."""
         return encoder_files(self.problem, self.vocabulary_folder)
 
 
@@ -80,7 +80,7 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
             vocabulary does not match.
     """
     checkpoint = path.checkpoint if isinstance(path, LocatedRun) else find_checkpoint(path)
-    check_is_one(checkpoint, path)  # before loading any model
+    check_is_one(checkpoint, path)  # checked before any model is loaded
     (run,) = open_runs(path, data_dir)
     return run
 
@@ -173,8 +173,8 @@ def check_size(checkpoint, config, name="model"):
     num_parameters, depth = _estimate(hparams, config)
     if num_parameters <= 2 * saved + _SLACK and depth * _LEAST_WEIGHTS_OF_A_LAYER <= len(shapes):
         return
-    # This check is exact for any model, even if layers share weights, but as slow as building the model, so it comes
-    # last.
+    # The following check is exact for any model, even if layers share weights, but as slow as building the model, so it
+    # comes last.
     sizes = config["vocab_size"], config["target_vocab_size"]
     features = registry.problem(config["problem"]).features
     check_fits(checkpoint, shapes_only(registry.model(config["model"]), hparams, *sizes, features), name=name)

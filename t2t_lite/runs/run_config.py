@@ -38,12 +38,12 @@ _SCHEMA = {
 }
 _MOST_BATCHES = 2**31
 _LORA_MATRICES = ("/lora_kernel_a", "/lora_kernel_b")
-# The values of fine-tuning settings in a merged model.
+# The values of the fine-tuning settings once LoRA is merged into the kernels.
 _MERGED = {"frozen": "", "lora_rank": 0, "lora_alpha": 0.0, "lora_targets": ""}
 
 
 def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir=""):
-    """Returns the settings of a run, a dict for `write_run_config`.
+    """Collects the settings of a run in a dict for `write_run_config`.
 
     Args:
         problem, model: str, full names.
@@ -112,7 +112,7 @@ def read_run_config(directory):
     if not 0 <= (config.get("several_sentences") or 0.0) <= 1:
         raise UserError(f"{path}: 'several_sentences': expected 0 to 1, found {shown(config['several_sentences'])}.")
     with located(path):
-        HParams.from_dict(config["hparams"])  # checks types, names and ranges
+        HParams.from_dict(config["hparams"])  # raises an error for wrong types, names or ranges
     if any(extra not in extras() for extra in config.get("extras", {}).values()):
         check_registered(directory, config)
     return config
@@ -224,12 +224,12 @@ def build_model(config, dtype_policy=None):
 
 
 def lora_names(names):
-    """Returns the set of those names that are names of LoRA matrices."""
+    """Returns the set of LoRA matrices among the names of weights."""
     return {name for name in names if name.endswith(_LORA_MATRICES)}
 
 
 def lora_facts(config):
-    """Returns (LoRA rank, factor of A B) from the dict of a `hparams.json`, which is (0, 0.0) without LoRA."""
+    """Returns (LoRA rank, factor of the product A B) from the dict of a `hparams.json`, or (0, 0.0) without LoRA."""
     hparams = hparams_of(config)
     rank = hparams.lora_rank
     return rank, (hparams.lora_alpha or rank) / rank if rank else 0.0

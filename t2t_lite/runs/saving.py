@@ -40,7 +40,7 @@ def save_run(
         problem: Problem, or the name of a problem.
         data_dir: str, the folder in which t2t-datagen wrote the vocabulary.
         hparams: HParams with which the model was made and trained. By default they are derived from the model's
-            `config`, with the paper's values for the rest.
+            `config`, and all other settings have the paper's values.
         hparams_set: str, name of the set of `hparams`, or "".
         usr_dir: str, the user's folder that registers the problem or the model, stored for the commands.
         step: int, the number of training steps, by default the count of the model's optimizer.
@@ -73,7 +73,7 @@ def save_run(
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     step = typed_value("step", step, int, COUNT)
     config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
-    config = merged_config(config)  # the given model is valid: see `check_plain_weights`
+    config = merged_config(config)  # no further check, since the given model is valid: see `check_plain_weights`
     model_config = getattr(model, "config", None) or {}
     config["target_vocab_size"] = model_config.get("target_vocab_size", target_vocab_size)
 
@@ -151,7 +151,7 @@ def write_run(output_dir, prepare, fill, step=0):
 
 
 def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hparams_set="", step=0):
-    """Writes a run like `write_run`, for a model of another program and a problem on the user's own files.
+    """Writes a run like `write_run`, for an imported model and a problem on the user's own files.
 
     The problem has no files yet; t2t-datagen can generate its data with `--vocab_from=<output_dir>`.
 

@@ -20,20 +20,21 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-_HEAD_ARGUMENTS = ("head", "sentence_classes")  # arguments of heads, whose changes are reported separately
-_ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding with a row, or a number, per id
+_HEAD_ARGUMENTS = ("head", "sentence_classes")  # arguments that describe heads; a new head is reported separately
+_ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding that have one row, or one number, per id
 
 
 def warm_start(path, model, encoders, hparams=None):
     """Copies the weights of a trained model, without the optimizer's state, to a new model.
 
-    If the vocabulary differs, rows of embeddings and softmax are matched by piece. Rows of bytes, special ids and
-    pieces that both vocabularies have are copied; other rows keep the new model's initial values. One model may have a
-    shared vocabulary and the other separate vocabularies: the pieces of each side are looked up in that side's
-    vocabulary. For a new shared vocabulary, rows of the targets take precedence. The model's `token_embeddings` and
-    `softmax` determine which weights have such rows. If the head (`SequenceModel.head_weights`) differs, the new head
-    keeps its initial values. The training of LoRA continues if both models have the same rank and factor. Otherwise the
-    trained model's LoRA is added to its kernels, and the new model's LoRA keeps its initial values.
+    If the vocabulary differs, the rows of the embedding and softmax matrices are matched by piece. Matrix rows of
+    bytes, special ids and pieces that both vocabularies have are copied; all other rows keep the new model's initial
+    values. One model may have a shared vocabulary and the other separate vocabularies: the pieces of each side are
+    looked up in that side's vocabulary. If the new vocabulary is shared, the rows of the old target vocabulary take
+    precedence. The model's `token_embeddings` and `softmax` determine which weights have such rows. If the head
+    (`SequenceModel.head_weights`) differs, the new head keeps its initial values. The training of LoRA continues if
+    both models have the same rank and factor. Otherwise the trained model's LoRA is added to its kernels, and the new
+    model's LoRA keeps its initial values.
 
     Weights with the same shapes may belong to a model with other settings, such as another kind of attention, which is
     logged as a warning. A different number of attention heads, which would split the kernels at other places, is an
@@ -49,7 +50,7 @@ def warm_start(path, model, encoders, hparams=None):
     Returns:
         dict for the log: "warm_start_from", the checkpoint without suffix; if the vocabulary differs,
         "warm_start_rows", {name of a matrix: [copied rows, rows]}; if the head differs, "warm_start_new", the names of
-        the new head's weights. The values are also printed.
+        the new head's weights. The values of this dict are also printed.
 
     Raises:
         UserError: the checkpoint is missing, damaged or belongs to the export of an ensemble; its vocabulary is
@@ -113,7 +114,7 @@ def warm_start(path, model, encoders, hparams=None):
 
 
 def _check_fits(checkpoint, model, apart, config, hparams):
-    """Checks the shapes of weights like `check_fits`, and reports the settings that differ."""
+    """Checks that the weights' shapes agree, like `check_fits`; the error message has the settings that differ."""
     request = Request({}, {}) if hparams is None else _request(config, model, hparams)
     try:
         check_fits(checkpoint, model, apart=apart)
@@ -176,7 +177,7 @@ def _head_names(model):
 
 
 def _shapes_of(config):
-    """Returns the model of a `hparams.json` with weights that have shapes but no values."""
+    """Builds the model that a `hparams.json` describes, with weights that have shapes but no values."""
     sizes, features = (config["vocab_size"], config["target_vocab_size"]), registry.problem(config["problem"]).features
     return shapes_only(registry.model(config["model"]), hparams_of(config), *sizes, features)
 
@@ -214,7 +215,7 @@ def _pieces(encoder):
 
 
 def _read(checkpoint, name, shape):
-    """Reads a weight as a float32 array. Raises `UserError` if it is damaged or has another shape."""
+    """Reads a weight as a float32 array. Raises `UserError` if the weight is damaged or has another shape."""
     try:
         matrix = np.asarray(saved_value(open_checkpoint(checkpoint), checkpoint, name), "float32")
     except (tf.errors.OpError, IndexError) as error:

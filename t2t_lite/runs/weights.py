@@ -94,7 +94,7 @@ def saved_shapes(path, name="model"):
     """
     try:
         shapes = open_checkpoint(path).get_variable_to_shape_map()
-    except Exception as error:  # the reader may raise any error for untrusted bytes
+    except Exception as error:  # TensorFlow's reader may raise any error for untrusted bytes
         raise Damaged(f"{path}: damaged, or a part of it is missing: {first_line(error)}. Copy it again.") from error
     return {weight_name(key, name): tuple(shape) for key, shape in shapes.items() if key.startswith(f"{name}/")}
 
@@ -198,7 +198,10 @@ def averages(model, optimizer):
 
 
 def start_averages(model, optimizer):
-    """Sets the averages to the weights. Keras does so only in the first step, which evaluations may precede."""
+    """Sets the moving averages to the current weights.
+
+    Keras does so only in the first training step, and evaluations may come before this step.
+    """
     of_weights = named_weights(model)
     for name, average in averages(model, optimizer).items():
         if average is not of_weights[name]:

@@ -14,7 +14,7 @@ from t2t_lite.settings.declared_hparams import DeclaredHParams
 from t2t_lite.settings.ranges import Setting, own_settings, settings_of
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layers with more settings
+KINDS = ("self_attention_type", "ffn_layer")  # these name kinds of layers, which add settings
 
 
 @dataclasses.dataclass(eq=False)
@@ -23,12 +23,12 @@ class HParams(DeclaredHParams):
 
     Values keep the type of their declaration and stay in its range (ranges.py); an int accepts `1e3`, a float `1`.
     Models, runs, exporters and docs handle a setting according to its `Setting`; a model has further `HPARAMS`. `said`
-    is the set of names that were given or assigned, even with the default value. Unless it includes `dtype_policy`, a
-    model uses Keras' global policy.
+    is the set of the settings that were given or assigned, even with the default value. Unless it includes
+    `dtype_policy`, a model uses Keras' global policy.
     """
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Initializes the settings and records in `said` which of them are given."""
+        """Initializes the settings and records in `said` which settings are given."""
         made = super().__new__(cls)
         vars(made)["_given"] = {*given}
         return made
@@ -42,7 +42,7 @@ class HParams(DeclaredHParams):
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
             vars(self).get("said", set()).add(name)
             if name == "lora_rank" and not self.lora_rank:
-                object.__setattr__(self, "lora_alpha", 0.0)  # the value that a set or a run had for LoRA
+                object.__setattr__(self, "lora_alpha", 0.0)  # drops the value that the set or the run had
                 object.__setattr__(self, "lora_targets", "")
             if name in KINDS and self.__dict__.get("model_class"):
                 self._declare(self.model_class)
@@ -53,7 +53,7 @@ class HParams(DeclaredHParams):
                 f"hparam {shown(name)} is not declared. {self._nearest(name)} To add your own: add_hparam()."
             )
 
-    def __getattr__(self, name: str) -> Any:  # only called if the dataclass lacks the attribute
+    def __getattr__(self, name: str) -> Any:  # only called for names that are not fields of the dataclass
         if name.startswith("_"):  # copy and pickle look these up before the object has any state
             raise AttributeError(name)
         if name in self._own:
@@ -77,8 +77,8 @@ class HParams(DeclaredHParams):
     def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
-        These settings have their defaults, or the values in this object. The settings of kinds of attention and of
-        feed-forward layers follow from `self_attention_type` and `ffn_layer`.
+        The declared settings have their defaults, or their values in this object. The settings of kinds of attention
+        and of feed-forward layers follow from `self_attention_type` and `ffn_layer`.
 
         Raises:
             UserError: a value has the wrong type or is out of range, or `HParams` already declares a name.
@@ -88,7 +88,7 @@ class HParams(DeclaredHParams):
         return made
 
     def kinds(self) -> dict[str, str]:
-        """Returns {name: value} of the settings whose values name kinds of layers."""
+        """Returns the settings whose values name kinds of layers, {name: value}."""
         return {name: getattr(self, name) for name in KINDS}
 
     def _declare(self, model_class):
@@ -113,7 +113,7 @@ class HParams(DeclaredHParams):
         return {**_SETTINGS, **self._declared}
 
     def get(self, name: str, default: object = None) -> Any:
-        """Returns the value, or `default` if the name is not declared."""
+        """Returns the value of a hyperparameter, or `default` if the name is not declared."""
         return self.values().get(name, default)
 
     def __eq__(self, other: object) -> bool:
@@ -123,7 +123,7 @@ class HParams(DeclaredHParams):
         return name in _SETTINGS or name in self._own
 
     def copy(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of these hyperparameters."""
         made = HParams.from_dict(self.values())
         made._declared.update(self._declared)
         vars(made).update(model_class=self.model_class, said={*self.said})
@@ -132,7 +132,7 @@ class HParams(DeclaredHParams):
     __copy__ = copy  # copy.copy() would share the values of added hyperparameters
 
     def override_from_dict(self, overrides: dict) -> Self:
-        """Returns a copy with some values changed. Raises `UserError` for unknown names or wrong types."""
+        """Returns a copy in which some values are replaced. Raises `UserError` for unknown names or wrong types."""
         made = self.copy()
         for name, value in _kinds_first(overrides):
             setattr(made, name, value)
@@ -173,7 +173,7 @@ class HParams(DeclaredHParams):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Parses the JSON written by `to_json`. Raises `UserError` if it is not an object of hyperparameters."""
+        """Parses the JSON written by `to_json`. Raises `UserError` if the JSON is not an object of hyperparameters."""
         values = parse_json(text, "hyperparameters")
         if not isinstance(values, dict):
             raise UserError(f"hyperparameters: expected a JSON object, got {type(values).__name__}.")

@@ -1,4 +1,4 @@
-"""Types and ranges of settings, which are declared with each setting and checked here."""
+"""Declares settings with their types and ranges, and checks values against these."""
 
 import ctypes
 import dataclasses
@@ -17,8 +17,8 @@ class Range:
 
     Attributes:
         least, most: the smallest and the largest number.
-        above, below: exclusive bounds. They apply after rounding to float32, the type of later computations, so
-            0.99999999 is not below 1.
+        above, below: exclusive bounds of the range. Exclusive bounds apply after rounding to float32, the type of later
+            computations, so 0.99999999 is not below 1.
         also: further numbers, such as -1 for "off".
     """
 
@@ -69,18 +69,18 @@ class Choices:
 # usually fill the memory or never finish.
 ALPHA = Range(0, 5)  # the fifth power of the longest length is still a finite float32
 BEAM_SIZE = Range(1, 1024)
-COUNT = Range(0, 2**31 - 1)  # sentences, steps or examples; 0 means none, or all
+COUNT = Range(0, 2**31 - 1)  # numbers of sentences, steps or examples, where 0 means none, or all
 DECODE_BATCH = Range(1, 4096)
 EXTRA_LENGTH = Range(0, 10_000)
 NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
 JOINS, POOLINGS = ("sum", "concat"), ("mean", "first", "max")  # ways to combine layers and positions
-ALL_POSITIONS = "none"  # positions are not combined
-PATTERN_LENGTH = Range(2, 2048)  # rows and columns of a pattern's picture, one per position
-SHAPES = Range(1, 64)  # shapes of batches; XLA compiles a program for each
-LOGICAL_CPUS = Range(0, 64)  # replicas, each with a copy of the graph
-LOSS_SCALE = Range(1, 2**24)  # enough for any float16 gradient; the same bound as in NVIDIA's Apex
+ALL_POSITIONS = "none"  # the word for not combining positions
+PATTERN_LENGTH = Range(2, 2048)  # rows and columns in the picture of an attention pattern, one per position
+SHAPES = Range(1, 64)  # number of batch shapes, for each of which XLA compiles a program
+LOGICAL_CPUS = Range(0, 64)  # number of replicas, each with a copy of the graph
+LOSS_SCALE = Range(1, 2**24)  # loss scale: enough for any float16 gradient, and the same bound as in NVIDIA's Apex
 MINUTES = Range(0, 10**7)  # 19 years
 SECONDS = Range(0, 10**8)  # 3 years
 HOURS = Range(most=10**6, above=0)
@@ -97,7 +97,7 @@ MASK_RATE = Range(0.001, 0.999)
 SLOT_ORDERS = ("binary_tree", "uniform")  # order in which an insertion model predicts the ids of a slot
 MASK_UNITS = ("token", "word", "ngram", "phrase")  # units that a masked language model predicts as a whole
 METRIC_MOVE = Range(0, 10**6)
-SEQUENCE_LENGTH = Range(2, 2**20)  # ids per row of text, or between the starts of two rows
+SEQUENCE_LENGTH = Range(2, 2**20)  # number of ids per row of text, or between the starts of two rows
 MODEL_VERSION = Range(0, 2**63 - 1)  # version of a model on a server
 REQUEST_TIMEOUT = Range(0.001, 10**6)  # seconds
 RETRIES = Range(0, 20)
@@ -169,7 +169,7 @@ def setting(default, least=None, most=None, *, above=None, below=None, also=(), 
 
 @functools.cache
 def settings_of(cls):
-    """Returns {name: Setting} of a dataclass whose fields are declared by `setting`."""
+    """Returns the settings of a dataclass whose fields are declared by `setting`, {name: Setting}."""
     kinds = typing.get_type_hints(cls)
     return {f.name: Setting(f.name, kinds[f.name], f.default, **f.metadata) for f in dataclasses.fields(cls)}
 
@@ -241,7 +241,7 @@ def _converted(value, kind):
     if kind in (list, str, bool):
         if not isinstance(value, kind):
             raise ValueError
-        return [*value] if kind is list else value  # a copy, since the list belongs to the declaration
+        return [*value] if kind is list else value  # a copy of the default, since that list belongs to the declaration
     if isinstance(value, bool | bytes) or value is None or (not isinstance(value, str) and hasattr(value, "__len__")):
         raise ValueError  # since `float` would accept an array with one number
     number = float(value)

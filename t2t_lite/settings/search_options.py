@@ -18,12 +18,13 @@ _BEAM = {"excludes": ("samples", "targets")}  # facts for settings of beam searc
 _SAMPLING = {"needs": ("may_sample",), "excludes": ("targets",)}
 _OUTPUT = {"excludes": ("targets",)}
 _MOST_STOPS, _LONGEST_STOP = 16, 100
-_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # total bytes: each needs a table row as wide as the vocabulary
+_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # bytes of all texts; each needs a table row of vocabulary size
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """Settings of a search. Raises `UserError` for values of the wrong type or out of range.
+    """The settings of a search for outputs, or of sampling. Raises `UserError` for values of the wrong type or out of
+    range.
 
     Attributes:
         beam_size: number of hypotheses kept alive; 1 is greedy search.
@@ -51,11 +52,12 @@ class SearchOptions:
             number and negative scores multiplied by it; values above 1 make repetitions less probable. This setting
             and no_repeat_ngram_size work as in Hugging Face's package. With beam_size above 1, hypotheses are ranked by
             the sum of the changed log-probabilities.
-        stop: a string or several strings. An output ends as soon as its text contains a stop string, and is cut before
-            it.
+        stop: a string or several strings. An output ends as soon as its text contains a stop string, and its text is
+            cut before the stop string.
         banned_texts: a string or several strings that the text written by the model never contains, however it is split
-            into pieces. Given text (a prompt, a protected text) may contain them. Upper and lower case differ; a space
-            at the beginning also stands for the beginning of an output. Scores remain the model's own.
+            into pieces. Text that the model is given (a prompt, a protected text) may contain banned texts. Upper and
+            lower case differ; a space at the beginning also stands for the beginning of an output. Scores remain the
+            model's own.
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)

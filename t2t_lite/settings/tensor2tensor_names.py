@@ -1,6 +1,7 @@
 """Names of tensor2tensor that do not exist here, with their replacements, for error messages and docs.
 
-Each answer is one or two sentences. `make docs` writes them into docs/coming_from_tensor2tensor.md.
+Each entry of the tables has an answer of one or two sentences. `make docs` writes these answers into
+docs/coming_from_tensor2tensor.md.
 """
 
 import fnmatch
@@ -10,7 +11,7 @@ from t2t_lite.errors import UserError
 
 
 def _rows(kind):
-    """Returns [(names, value in tensor2tensor, answer)] of one kind from the table."""
+    """Returns the table's entries of one kind, a list of (names, value in tensor2tensor, answer)."""
     lines = pathlib.Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
     return [tuple(cells) for first, *cells in (line.split("\t") for line in lines) if first == kind]
 
@@ -34,7 +35,7 @@ DECODING = (
     "write_beam_scores",
 )  # fmt: skip
 
-# Flags that trainer, decoder and exporter accept with a warning: switches, and flags with a value.
+# Flags that trainer, decoder and exporter accept with a warning: switches, followed by flags with a value.
 TF1_SWITCHES = {name: answer for name, _, answer in _rows("switch")}
 TF1_VALUES = {name: answer for name, _, answer in _rows("option")}
 # Flags of tensor2tensor's commands and modules, including older versions, that are errors here: (names, answer).

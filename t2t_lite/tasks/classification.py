@@ -40,7 +40,7 @@ class LabelTask(EncoderTask):
         return tf.nn.softmax(logits[..., 1:])
 
     def choose(self, logits, inputs):
-        """Returns the ids of the labels: see `EncoderTask`."""
+        """Returns the ids of the most probable labels: see `EncoderTask.choose`."""
         return 1 + tf.argmax(logits[..., 1:], axis=-1, output_type=tf.int32)
 
     def best_labels(self, scores):
@@ -58,11 +58,11 @@ class ClassificationTask(LabelTask):
     metrics = answer_scores.OF_CLASSES
 
     def scores(self, logits):
-        """Returns probabilities, float32 [rows, labels]: see `LabelTask`."""
+        """Converts logits to the labels' probabilities, float32 [rows, labels]: see `LabelTask`."""
         return super().scores(tf.reshape(logits, [tf.shape(logits)[0], len(self.labels) + 1]))
 
     def answer(self, reading, scores, n_best):
-        """Returns a `Prediction`."""
+        """Converts the scores of a text to a `Prediction`."""
         (row,) = scores
         probabilities = dict(zip(self.labels, row.tolist(), strict=True))
         return Prediction(self.labels[int(np.argmax(row))], probabilities, reading.truncated)
@@ -73,7 +73,7 @@ class ClassificationTask(LabelTask):
 
     @staticmethod
     def as_line(answer):
-        """Returns the label and its probability."""
+        """Formats a `Prediction` as its label and the label's probability."""
         return f"{as_field(answer.label)}\t{answer.probabilities[answer.label]:.6f}"
 
     @classmethod
@@ -105,7 +105,7 @@ class ClassificationTask(LabelTask):
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """The number predicted for one text.
+    """The number that a model predicts for one text.
 
     Attributes:
         value: float, which may be slightly outside the range of the training files.
@@ -138,7 +138,7 @@ class RegressionTask(EncoderTask):
         return logits
 
     def answer(self, reading, scores, n_best):
-        """Returns a `Value`."""
+        """Converts the scores of a text to a `Value`."""
         (row,) = scores
         return Value(self.encoders["targets"].value(row.item()), reading.truncated)
 
@@ -153,7 +153,7 @@ class RegressionTask(EncoderTask):
 
     @staticmethod
     def as_line(answer):
-        """Returns the number."""
+        """Formats a `Value` as its number."""
         return f"{answer.value:.6g}"
 
     as_label = staticmethod(as_number)

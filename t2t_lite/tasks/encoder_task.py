@@ -13,7 +13,7 @@ from t2t_lite.text.reading_graph import encoding, longest_input, row_reader
 from t2t_lite.text.rows import cut_texts, encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
-_POSITIONS = 4096  # positions computed at a time, if a text has many rows
+_POSITIONS = 4096  # number of positions computed at a time if a text has many rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Reading:
     """The rows that a model reads for one text.
 
     Attributes:
-        rows: list of one or more rows, each a list of int.
+        rows: list of one or more rows, each a list of ids.
         truncated: bool, whether a part of the text was left out of the rows.
         source: data that the answer needs in addition to the model's output, such as the text.
     """
@@ -37,18 +37,20 @@ class Reading:
 class EncoderTask(Task):
     """A task that a `Predictor` answers. Subclasses define the meaning of the logits for "targets".
 
-    `scores` converts logits to scores such as probabilities. The answers for users (`answer`), the comparisons in
-    evaluations (`choose`, `compared`) and the outputs of an export (`outputs`) are computed from these scores.
+    `scores` converts logits to scores such as probabilities. Three kinds of results are computed from these scores:
+    answers for users (`answer`), comparisons in evaluations (`choose`, `compared`) and the outputs of an export
+    (`outputs`).
 
     Attributes:
-        method, count: str, the method of Predictor that answers, and its argument for the number of hypotheses.
+        method, count: str, the name of the `Predictor` method that answers, and of its argument for the number of
+            hypotheses.
         labels: list of str, the classes or tags, if any.
-        num_texts: int, the number of texts in a row, unless the problem has this attribute.
+        num_texts: int, the number of texts in a row; a problem's attribute with this name takes precedence.
         has_hypotheses: bool, whether an answer has several hypotheses.
         long_input: tuple, the values of --long_input that are allowed for a long text.
         columns: tuple of str, the names of the columns that are read from a labelled file; () if the task has no
             labelled files.
-        unit: str, the item that an answer is about, such as "text", for reports.
+        unit: str, what an answer is about, such as "text", for reports.
     """
 
     answered_by = "Predictor"
@@ -68,7 +70,7 @@ class EncoderTask(Task):
         self.encoder = encoders["inputs"]
         self.num_texts = getattr(problem, "num_texts", self.num_texts)
 
-    # Texts -> rows.
+    # Methods that convert texts to rows.
 
     def read(self, text, longest):
         """Returns the Reading of a text to be answered, with the arguments and errors of `whole`."""
@@ -79,8 +81,8 @@ class EncoderTask(Task):
 
         Args:
             text: str, or a tuple of `num_texts` str.
-            longest: int, the most ids in a row. The end of a longer row is cut off; in a pair, the end of the longer
-                text.
+            longest: int, the most ids in a row. If the row is longer, its end is cut off; in a pair, the end of the
+                longer text is cut off first.
 
         Raises:
             UserError: the number of texts is wrong, or the vocabulary cannot encode a text.
@@ -96,7 +98,7 @@ class EncoderTask(Task):
         return self.encoder.encode(text)
 
     def texts(self, text):
-        """Returns a row's texts as a tuple. Raises `UserError` if the problem has another number."""
+        """Returns a row's texts as a tuple. Raises `UserError` if the problem has another number of texts."""
         texts = text if isinstance(text, tuple) else (text,)
         if len(texts) != self.num_texts:
             raise UserError(
@@ -104,7 +106,7 @@ class EncoderTask(Task):
             )
         return texts
 
-    # From logits to answers.
+    # Methods that convert logits to answers.
 
     def scores(self, logits):
         """Converts the logits of a batch to scores, float32 [rows, …], in a graph."""
@@ -160,7 +162,7 @@ class EncoderTask(Task):
 
     @staticmethod
     def as_label(cell):
-        """Returns the answer in a cell of a labelled file, or None if the cell does not hold one."""
+        """Returns the answer in a cell of a labelled file, or None if the cell does not contain an answer."""
         return cell
 
     @classmethod
@@ -178,7 +180,7 @@ class EncoderTask(Task):
         """Returns the answers in a file of predictions, in the order of a `Reference`."""
         return answer_scores.read_predicted_column(path, cls.as_label, reference)
 
-    # An export's graph.
+    # Methods that make the graph of an export.
 
     @property
     def inputs(self):
@@ -186,7 +188,7 @@ class EncoderTask(Task):
         return ("inputs",) if self.num_texts == 1 else ("first", "second")
 
     def export_settings(self):
-        """Checks the task's settings of an export, its keyword arguments, and returns them as {name: value}."""
+        """Checks the task's settings of an export, given as keyword arguments; returns {name: value}."""
         return {}
 
     def export_length(self, max_input_length, most):
@@ -212,7 +214,7 @@ class EncoderTask(Task):
         return encoding(self.encoder)
 
     def whole_rows(self, texts, longest):
-        """Does as `whole` in a graph: list of string [batch] -> (ids int32 [batch, width], truncated bool [batch])."""
+        """Like `whole`, in a graph: list of string [batch] -> (ids int32 [batch, width], truncated bool [batch])."""
         return row_reader(self.encode_texts, longest, self.num_texts)(*texts)
 
     def answers(self, predictor, texts, longest, **settings):
@@ -236,7 +238,7 @@ class EncoderTask(Task):
         raise NotImplementedError
 
     def warmup_text(self, text):
-        """Converts an arbitrary text to a text, bytes, that suits the task, for warming up a server."""
+        """Converts any text to bytes of a text that suits the task, with which a server can be warmed up."""
         return text
 
 

@@ -13,7 +13,7 @@ from t2t_lite.text.encoder_parts import blank_before_mask, mask_of
 from t2t_lite.text.reading_graph import beginnings, valid
 from t2t_lite.text.vocabulary import EOS_ID
 
-_MASKS = 1024  # masks computed at a time: the logits of a mask need 4 bytes per entry of the vocabulary
+_MASKS = 1024  # number of masks computed at a time: the logits of a mask need 4 bytes per entry of the vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Candidate:
     """A candidate piece for one mask.
 
     Attributes:
-        token: str, the vocabulary's piece.
+        token: str, the piece in the vocabulary.
         probability: float.
     """
 
@@ -31,7 +31,7 @@ class Candidate:
 
 @registry.register_task("masked_language_model")
 class MaskedLanguageModelTask(EncoderTask):
-    """Masked words. Texts without masks, and pairs of texts, can only be read for features."""
+    """Masked pieces. Texts without masks, and pairs of texts, can only be read for features."""
 
     head = "masked_lm"
     sparse_targets = True
@@ -49,7 +49,7 @@ class MaskedLanguageModelTask(EncoderTask):
 
     @functools.cached_property
     def mask(self):
-        """The mask as (id, piece). Raises `UserError` if the vocabulary does not have a mask."""
+        """The vocabulary's mask as (id, piece). Raises `UserError` if the vocabulary does not have a mask."""
         return mask_of(self.encoder)
 
     @functools.cached_property
@@ -61,7 +61,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return text if isinstance(text, tuple) and len(text) == 2 else super().texts(text)
 
     def read(self, text, longest):
-        """Returns the Reading of a text with masks.
+        """Encodes a text with masks; returns its `Reading`.
 
         Raises:
             UserError: the text has no mask or is too long.
@@ -75,10 +75,10 @@ class MaskedLanguageModelTask(EncoderTask):
         return Reading([row])
 
     def encode(self, text):
-        """Returns the ids of a text, without the end id. The parts between masks may be encoded separately."""
+        """Returns the ids of a text, without the end id. Parts of a text between masks may be encoded separately."""
         try:
             mask_id, mask = self.mask
-        except UserError:  # features do not need a mask
+        except UserError:  # a text without masks can be used for features
             return self.encoder.encode(text)
         if self._blank is None:
             *before, last = text.split(mask)
@@ -121,7 +121,7 @@ class MaskedLanguageModelTask(EncoderTask):
 
     @staticmethod
     def as_json(answer):
-        """Returns the candidates of each mask."""
+        """Returns a list of the candidates for each mask."""
         return {"masks": [[dataclasses.asdict(candidate) for candidate in mask] for mask in answer]}
 
     @classmethod
@@ -130,7 +130,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return "", [[(candidate.token, candidate.probability) for candidate in mask] for mask in answer]
 
     def export_settings(self, top=5):
-        """Returns {"top": candidates per mask}. Raises `UserError` also if the vocabulary has no mask."""
+        """Returns {"top": number of candidates per mask}. Raises `UserError` also if the vocabulary has no mask."""
         mask_of(self.encoder)
         return {"top": typed_value("top", top, int, Range(1, self.encoder.vocab_size))}
 
@@ -143,7 +143,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return tf.concat([kept, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > kept.row_lengths())
 
     def _ids_of_whole(self, texts):
-        """Encodes string [batch] to int32 ragged [batch, (length)], including masks: see `blank_before_mask`."""
+        """Encodes string [batch] with masks to int32 ragged [batch, (length)]; a space may precede a mask's id."""
         ids = self.encode_texts(texts)
         after = tf.concat([ids, tf.fill([tf.size(texts), 1], EOS_ID)], 1)[:, 1:]
         goes = (ids.flat_values == self._blank) & (after.flat_values == self.mask[0])
@@ -152,7 +152,7 @@ class MaskedLanguageModelTask(EncoderTask):
     def _ids_of_parts(self, texts):
         """Encodes string [batch] to int32 ragged [batch, (length)]; the parts between masks are encoded separately."""
         mask_id, mask = self.mask
-        parts = tf.strings.split(texts, mask)  # ragged [batch, (parts)]
+        parts = tf.strings.split(texts, mask)  # the parts between masks, ragged [batch, (parts)]
         rows = parts.value_rowids()
         is_last = tf.concat([rows[1:] != rows[:-1], tf.fill([tf.minimum(tf.size(rows), 1)], True)], 0)
         flat = tf.where(is_last, parts.values, tf.strings.regex_replace(parts.values, " +$", ""))

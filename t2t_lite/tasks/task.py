@@ -19,11 +19,13 @@ class Task:
 
     Attributes:
         name: str, set by the registry.
-        answered_by: str, the public name of the class whose method `load(path, …)` is called by `t2t_lite.load`.
+        answered_by: str, the public name of the class that `t2t_lite.load` loads by `load(path, …)`.
         eval_metrics: tuple of str, a problem's default metrics, computed with teacher forcing.
         model: str, name of the model for `--model=transformer`.
-        head: str, the `head` of a model with several heads, or None if the task has no such model.
-        problems: tuple of str, the problems for an imported model with this head, the most common problem first.
+        head: str, the hyperparameter `head` of a model that supports several heads, or None if the task has no such
+            model.
+        problems: tuple of str, the names of problems for an imported model with this head, the most common problem
+            first.
         has_perplexity: bool, whether the loss is a mean in nats, so that its exponential is shown as perplexity.
         sparse_targets: bool, whether `targets` are aligned with the inputs and 0 marks positions without a prediction
             instead of padding.
@@ -31,11 +33,11 @@ class Task:
         labels_are_of_all_rows: bool, whether `fit_labels` returns labels for the whole batch instead of one label per
             row.
         needed_features: tuple of str, the features without which a model's loss would be meaningless.
-        is_text: bool, whether each id of the targets is predicted from the preceding ids, so that sliding windows are
-            possible.
+        is_text: bool, whether each id of the targets is predicted from the preceding ids, so that a text can be
+            evaluated in sliding windows.
         hub_task: str, the task's name on Hugging Face's Hub.
         export_name: str, an example of a model's name on a server.
-        unit: str, the name of an input in messages.
+        unit: str, the word for an input in messages, such as "sentence".
         inputs, output: the names of an export's inputs, a tuple, and of its main output.
         metrics: {name: AnswerMetric} in the order in which t2t-score prints them; {} if the task has no such metrics.
     """
@@ -73,7 +75,7 @@ class Task:
 
 
 def unit_of(problem):
-    """Returns the name of an input of a problem in messages, such as "sentence" or "image"."""
+    """Returns the word for a problem's input in messages, such as "sentence" or "image"."""
     return problem.unit or registry.task_of(problem).unit
 
 
@@ -103,7 +105,7 @@ def check_answered_by(problem, name, where):
 
 @registry.register_task("language_model")
 class LanguageModelTask(Task):
-    """The task of a language model: continuing texts."""
+    """The task of a language model, which continues texts."""
 
     answered_by = "Generator"
     model = "transformer_lm"
@@ -115,7 +117,7 @@ class LanguageModelTask(Task):
 
 @registry.register_task("sequence_to_sequence")
 class SequenceToSequenceTask(Task):
-    """The task of a sequence-to-sequence model: a text from a text, as in translation."""
+    """The task of a sequence-to-sequence model, which generates a text from another text, as in translation."""
 
     answered_by = "Translator"
     hub_task, export_name = "translation", "translate"

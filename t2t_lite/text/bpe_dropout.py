@@ -1,6 +1,6 @@
 """BPE-dropout (Provilkov et al. 2020, algorithm 1): samples a new segmentation each time a sentence is read.
 
-It processes the ids of many sentences together. SentencePiece's own sampling takes one text per call and has no seed.
+One call processes the ids of many sentences. SentencePiece's own sampling takes one text per call and cannot be seeded.
 """
 
 import numpy as np
@@ -9,16 +9,16 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary
 
-_NEVER = np.iinfo(np.int32).max  # the rank of two symbols that do not merge
+_NEVER = np.iinfo(np.int32).max  # the rank of two symbols that no merge joins
 _MIX = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, which spreads keys over a table (Knuth, volume 3, section 6.4)
 
 
 class BpeDropout:
-    """Resegments sentences, where each BPE step skips each possible merge with a given probability.
+    """Resegments sentences: in each BPE step, every possible merge is skipped with a given probability.
 
-    Words are segmented independently. A word begins at a piece that begins with a space. If a piece of the vocabulary
-    contains a space further inside, the whole sentence is one word. Bytes, user-defined symbols and special ids do not
-    change, and no merge spans them.
+    Words are segmented independently. A word begins at a piece that begins with a space. If any piece of the vocabulary
+    contains a space after its first character, a whole sentence counts as one word. Bytes, user-defined symbols and
+    special ids do not change, and no merge spans them.
 
     Args:
         encoder: a `SentencePieceEncoder` with a BPE model.
@@ -89,9 +89,9 @@ class BpeDropout:
         return segmented, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
 
     def _first_skips(self, merges, draw):
-        """Returns (int64 [words], steps before the first skipped merge; bool [words], whether no merge is skipped)."""
-        # Words in which no merge is skipped keep their pieces; with a probability of 0.1, these are two words in three.
-        # the shortcut for words without a skipped merge does not apply to these probabilities
+        """Samples (int64 [words], steps before the first skipped merge; bool [words], whether no merge is skipped)."""
+        # Words in which no merge is skipped keep their pieces, which saves time: with a probability of 0.1, these are
+        # two words in three. This shortcut is not used with the probabilities 0 and 1.
         if self._probability in (0, 1):
             return np.full(merges.size, -1), np.zeros(merges.size, bool)
         # `steps` is a geometric variable when rounded down
@@ -101,11 +101,11 @@ class BpeDropout:
 
     def _merge(self, symbols, begins, sizes, calm, draw):
         """Merges the symbols of all words; returns (remaining symbols, concatenated, sizes [words])."""
-        # Each step makes one merge in each unfinished word; all these words have the same number of symbols. The loop
-        # starts with the longest words. When they have been merged down to the next size, the words that start with
-        # this size join them.
+        # Each step makes one merge in each unfinished word. All words in a step have the same number of symbols. The
+        # loop starts with the longest words. When these have been merged to one symbol less, the words that originally
+        # have this number of symbols are added.
         order = np.argsort(-sizes, kind="stable")
-        # bounds of the words of each size, in descending order
+        # where in `order` the words of each size begin and end, from the largest size
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))
         sizes, parts = sizes.copy(), []
         calm, all_calm = calm[:0], calm
@@ -115,7 +115,7 @@ class BpeDropout:
             added = symbols[begins[new][:, None] + np.arange(size)]
             words = np.concatenate([words, new])
             table = np.concatenate([table.reshape(-1, size), added])
-            # For each symbol, the rank of its merge with the next symbol.
+            # For each symbol of the added words, the rank of its merge with the next symbol.
             ranks = np.concatenate([ranks.reshape(-1, size), self._ranks_within(added)])
             calm = np.concatenate([calm, all_calm[new]])
             columns = self._choose(ranks, calm, draw)
@@ -134,11 +134,12 @@ class BpeDropout:
 
     def _choose(self, ranks, calm, draw):
         """Returns the column of each row's best merge that is not skipped, or a column that holds `_NEVER`."""
-        # `calm` is the number of steps per row in which the best merge is still made; the step after them skips it.
-        columns = ranks.argmin(axis=1)  # the leftmost of equal ranks, as in SentencePiece
+        # `calm` is the number of further steps per row that make the best merge. The step after these skips the best
+        # merge.
+        columns = ranks.argmin(axis=1)  # among pairs of equal rank, the leftmost is chosen, as in SentencePiece
         if self._probability == 0:
             return columns
-        # The number of best merges that are skipped is a geometric variable, sampled once per word.
+        # In a step, the number of best merges that are skipped is a geometric variable, so it is sampled once per word.
         chance = np.where(calm > 0, 1.0, draw.random(len(ranks)))
         chance[calm == 0] *= self._probability
         rows = np.flatnonzero(chance < self._probability)
@@ -152,12 +153,12 @@ class BpeDropout:
         return columns
 
     def _apply(self, table, ranks, columns, size):
-        """Merges symbol `columns` of each flat row of `size` symbols with the next symbol; rows get shorter by 1."""
+        """Merges, in each row of `size` symbols, the symbol at the row's entry in `columns` with the next symbol."""
         at = np.arange(columns.size) * size + columns
         merged = self._merged[self._find(table[at], table[at + 1])]
         table[at] = merged
-        # Padding (id 0) never merges. If there is no left neighbour, the write goes to the last column of the previous
-        # row (or of the very last row), which stays `_NEVER`.
+        # Padding (id 0) never merges. If the merged symbol has no left neighbour, the left rank is written to the last
+        # column of the previous row (for the first row, of the last row), where it stays `_NEVER`.
         left = np.where(columns > 0, table[at - 1], 0)
         right = np.where(columns + 2 < size, np.take(table, at + 2, mode="clip"), 0)
         ranks[at - 1] = self._ranks[self._find(left, merged)]
@@ -174,7 +175,7 @@ class BpeDropout:
     # Tables.
 
     def _read_characters(self, pieces, normal):
-        """Makes tables with the characters of each piece. A piece with a character that has no id is one symbol."""
+        """Makes tables with the characters of each piece. A piece with a character without an id is one symbol."""
         characters = [
             [normal[c] for c in piece] if piece in normal and all(c in normal for c in piece) else [i]
             for i, piece in enumerate(pieces)
@@ -196,7 +197,7 @@ class BpeDropout:
             for cut in range(1, len(piece))
             if piece[:cut] in normal and piece[cut:] in normal
         ]
-        bits = (4 * len(pairs) + 1).bit_length()  # so that the table is at most a quarter full
+        bits = (4 * len(pairs) + 1).bit_length()  # the size of the table, which is at most a quarter full
         self._shift, self._mask = 64 - bits, 2**bits - 1
         keys, self._ranks = [-1] * 2**bits, np.full(2**bits, _NEVER, np.int32)
         self._merged = np.zeros(2**bits, np.int32)

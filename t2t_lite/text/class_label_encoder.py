@@ -16,7 +16,8 @@ class ClassLabelEncoder:
 
     Args:
         class_labels: list of str, all different; None: the labels are read from the file.
-        class_labels_fname: path of a file with one label per line, on any file system that `tf.io.gfile` supports.
+        class_labels_fname: path of a file with one class label per line, on any file system that `tf.io.gfile`
+            supports.
 
     Raises:
         UserError: a label is repeated or is not text, the list is empty, or the file does not exist.
@@ -39,7 +40,7 @@ class ClassLabelEncoder:
 
     @property
     def fingerprint(self):
-        """The SHA-256 (hex) of the labels, in order."""
+        """The SHA-256 (hex) of the class labels, in order."""
         return hashlib.sha256(json.dumps(self.class_labels).encode()).hexdigest()
 
     def encode(self, text):
@@ -53,7 +54,7 @@ class ClassLabelEncoder:
         return " ".join(self.class_labels[i - 1] for i in np.ravel(ids) if i)
 
     def pieces(self, ids):
-        """Returns the label of every id, and `<pad>` for 0."""
+        """Returns the class label of every id, and `<pad>` for id 0."""
         return [self.class_labels[i - 1] if i else "<pad>" for i in ids]
 
 
@@ -95,7 +96,7 @@ class RealEncoder:
 
     @classmethod
     def place(cls, ids):
-        """Scales ids (any array) to floats from 0, for the lowest number, to 1, for the highest."""
+        """Scales ids, an array of any shape, to floats from 0 for the lowest number to 1 for the highest number."""
         return (ids - 1) / (cls.STEPS - 1)
 
     def value(self, place):
@@ -115,12 +116,12 @@ class RealEncoder:
                 return repr(rounded).removesuffix(".0")
 
     def pieces(self, ids):
-        """Returns the number of every id, and `<pad>` for 0."""
+        """Returns the number that each id stands for, as text, and `<pad>` for id 0."""
         return [self.decode(i) or "<pad>" for i in ids]
 
 
 def as_number(text):
-    """Returns a str or number as a finite float, or None."""
+    """Converts a str or number to a finite float; returns None if this is not possible."""
     try:
         number = float(text)
     except (TypeError, ValueError, OverflowError):

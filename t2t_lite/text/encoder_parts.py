@@ -6,9 +6,9 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 
 BLANK = "\u2581"  # SentencePiece's symbol for a space
-_LONGEST_WORD = 64  # number of characters up to which words are cached; longer words are rare and would fill the memory
+_LONGEST_WORD = 64  # largest number of characters of a cached word; longer words are rare and would fill the memory
 SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
-_MASKS = ("[MASK]", "<mask>")  # BERT's mask, then the mask of RoBERTa and XLNet
+_MASKS = ("[MASK]", "<mask>")  # the mask tokens of BERT, and of RoBERTa and XLNet
 _SEPARATE = "\u2581"  # SentencePiece's blank
 
 
@@ -39,10 +39,11 @@ def lines_of(content, path, expected):
 
 
 class WordCache(dict):
-    """A cache from words to their ids, which a function computes at the first lookup.
+    """A cache of the ids of words; a function computes a word's ids when the word is first looked up.
 
     Args:
-        encode: function that returns the ids of a word. It is pickled with the cache, but the cached words are not.
+        encode: function that returns the ids of a word. If the cache is pickled, the function is included, but the
+            words are not.
         most: int, the number of words at which the cache is emptied.
     """
 
@@ -92,7 +93,7 @@ def split_words(texts):
 
 
 def mask_of(encoder):
-    """Returns (id, piece) of a vocabulary's mask. Raises `UserError` if the vocabulary has no mask."""
+    """Returns (id, piece) of the mask token in a vocabulary. Raises `UserError` if the vocabulary has no mask."""
     return mask_in(encoder.pieces(range(encoder.vocab_size)))
 
 
@@ -108,11 +109,11 @@ def mask_in(pieces):
 
 
 def blank_before_mask(encoder):
-    """Returns the id of a single space, which belongs to the mask after it, or None if `encode` does not know the mask.
+    """Returns the id of the space before a mask token; None if the parts between mask tokens are encoded separately.
 
     A SentencePiece vocabulary that was learned here encodes a text with masks like any other text. A published
-    vocabulary may belong to a tokenizer with special tokens. Then the parts between the masks are encoded separately,
-    as the tokenizer does: with ALBERT and XLNet, each part begins with a space.
+    vocabulary may belong to a tokenizer with special tokens. Then the parts of a text between the mask tokens are
+    encoded separately, as this tokenizer does. With ALBERT and XLNet, each part begins with a space.
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, mask = mask_in(pieces)

@@ -12,7 +12,7 @@ from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.rows import beginning_of
 from t2t_lite.text.vocabulary import UNK_ID, ByteTextEncoder, SentencePieceEncoder
 
-# product of the lengths of two texts in characters; such a comparison takes up to a second
+# largest product of the lengths of two compared texts in characters; a comparison then takes up to a second
 _LARGEST_COMPARISON = 4_000_000
 
 
@@ -25,9 +25,9 @@ def encode_with_offsets(encoder, text):
         text: str.
 
     Returns:
-        (ids, [(start, end), …]), to be used as slices. Spans exclude white space around a piece, so that a piece of
-        only white space has an empty span. A character that is split into several pieces is in the span of each piece.
-        A word that a WordPiece vocabulary cannot spell is one span.
+        (ids, [(start, end), …]). A piece is `text[start:end]`. Spans exclude white space around a piece, so that a
+        piece of only white space has an empty span. A character that is split into several pieces is in the span of
+        each piece. A word that a WordPiece vocabulary cannot spell is one span.
     """
     ids, spans = _with_added_tokens(encoder, text) if getattr(encoder, "added", None) else _encoded(encoder, text)
     return ids, [_without_space(text, start, end) for start, end in spans]
@@ -51,9 +51,9 @@ def decode_with_offsets(encoder, ids):
         ids: list of int without EOS.
 
     Returns:
-        (text, [(start, end), …]), to be used as slices. Spans are adjacent and include the spaces around their pieces.
-        If a character is split into several pieces, it is in the span of the last piece, and the spans of the other
-        pieces are empty.
+        (text, [(start, end), …]). An id's text is `text[start:end]`. Spans are adjacent and include the spaces around
+        their pieces. If a character is split into several pieces, it is in the span of the last piece, and the spans of
+        the other pieces are empty.
     """
     text = encoder.decode(ids)
     ends = (_common_length(text, encoder.decode(ids[:count])) for count in range(1, len(ids)))
@@ -74,26 +74,26 @@ def piece_spans(encoder, ids, text):
 
     Args:
         encoder: TextEncoder.
-        ids: list of int without EOS, all or the first ids of the text.
+        ids: list of int without EOS, all ids of the text or only the first ids.
         text: str.
     """
     try:
         encoded, spans = encode_with_offsets(encoder, beginning_of(text, len(ids)))
-    except UserError:  # a text that is displayed but was not encoded, such as the pixels of an image
+    except UserError:  # the text only represents the input, such as the pixels of an image, and was not encoded
         encoded = None
     if encoded is not None and encoded[: len(ids)] == list(ids):
         return spans[: len(ids)]
-    # for vocabularies in which the pieces of a word depend on its neighbors
+    # needed for vocabularies in which the pieces of a word depend on its neighbors
     decoded, spans = decode_with_offsets(encoder, ids)
     return moved_spans(spans, decoded, text)
 
 
 def moved_spans(spans, old, new):
-    """Maps spans of a text to another text that was made from it, by their common characters.
+    """Maps spans of a text to an edited version of the text, by means of the characters that both have in common.
 
     Args:
         spans: list of (start, end) in `old`.
-        old, new: str.
+        old, new: str, the text and its edited version.
     """
     if old == new:
         return list(spans)
@@ -133,7 +133,7 @@ def _without_space(text, start, end):
 
 @functools.singledispatch
 def _encoded(encoder, text):
-    """Returns (ids, spans) like `encode_with_offsets`, but the spans include white space."""
+    """Returns (ids, spans) of a text like `encode_with_offsets`, but the spans include white space."""
     words = list(re.finditer(r"\S+", text))
     pieces = word_pieces(encoder, [word.group() for word in words])
     spans = [word.span() for word, ids in zip(words, pieces, strict=True) for _ in ids]
@@ -184,10 +184,10 @@ def _(encoder: WordPieceEncoder, text):
 
 def _spans(sizes, spelling, origins):
     """Returns the spans of pieces that spell a text; `sizes` are their bytes, `origins` the characters' indices."""
-    # the character of each byte
+    # for each byte, the index of its character
     characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]
     ends = list(origins[1:])
-    for at in range(len(ends) - 2, -1, -1):  # all characters that come from one original character end where it ends
+    for at in range(len(ends) - 2, -1, -1):  # all parts of one original character end where it ends
         if ends[at] == origins[at]:
             ends[at] = ends[at + 1]
     borders = itertools.pairwise([0, *itertools.accumulate(sizes)])
@@ -202,7 +202,7 @@ def word_pieces(encoder, words):
         words: list of str.
 
     Returns:
-        A list of ids per word. A word without pieces in the vocabulary is one unknown id.
+        A list of ids for each word. A word that has no pieces in the vocabulary becomes one unknown id.
     """
     space = space_before(encoder)
     return [list(encoder.encode((space if at else "") + word)) or [UNK_ID] for at, word in enumerate(words)]

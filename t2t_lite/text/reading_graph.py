@@ -16,12 +16,12 @@ _LONGEST = 512
 
 
 class Sources(typing.NamedTuple):
-    """A batch of texts, encoded for the model.
+    """A batch of source texts, encoded for the model.
 
     Attributes:
         ids: int32 [batch, width]; each row ends in EOS and is padded with 0.
         lengths: int32 [batch], numbers of ids without EOS.
-        is_blank: bool [batch], whether a text has only whitespace or no pieces.
+        is_blank: bool [batch], whether a text contains only whitespace or has no ids.
         truncated: bool [batch], whether a text was truncated to the longest length.
     """
 
@@ -37,7 +37,7 @@ def texts_spec():
 
 
 def valid(texts):
-    """Replaces invalid bytes in strings with U+FFFD, so that they are valid UTF-8."""
+    """Replaces invalid bytes in strings with U+FFFD, so that the strings are valid UTF-8."""
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
 
 
@@ -65,7 +65,7 @@ def beginnings(texts, longest, ends=False, strips=True):
         texts: string [batch], UTF-8.
         longest: int, number of ids needed per text.
         ends: bool, whether the last ids are needed instead of the first.
-        strips: bool, whether to drop the spaces before such a text, which have no ids in most vocabularies.
+        strips: bool, whether to drop the spaces before a long text, which have no ids in most vocabularies.
 
     Returns:
         (string [batch], bool [batch]: whether each text was truncated).
@@ -110,7 +110,7 @@ def row_reader(encode, longest, num_texts):
 
 
 def as_many(**texts):
-    """Returns the tensors of {name: string [n]} as a list, with an assertion in the graph that all n are equal."""
+    """Returns the tensors of {name: string [n]} as a list, and asserts in the graph that they have the same length."""
     (first, expected), *others = texts.items()
     checks = [
         tf.debugging.assert_equal(
@@ -134,7 +134,7 @@ def encoding(encoder):
 
 def _read(encoder, longest, texts):
     texts, is_cut = beginnings(valid(texts), longest)
-    pieces = encoder.tf_encode(texts)  # ragged [batch, (length)]
+    pieces = encoder.tf_encode(texts)  # the ids, ragged [batch, (length)]
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     is_blank = tf.strings.regex_full_match(texts, BLANK) | (lengths == 0)
     num_ids = tf.minimum(lengths, longest)
@@ -142,7 +142,7 @@ def _read(encoder, longest, texts):
 
 
 def blanked(sources):
-    """Returns `Sources` in which blank texts consist only of EOS."""
+    """Returns `Sources` in which the ids of a blank text consist only of EOS."""
     is_blank = sources.is_blank
     is_first = tf.range(tf.shape(sources.ids)[1]) == 0
     return Sources(
@@ -153,7 +153,7 @@ def blanked(sources):
 
 def with_eos(pieces, lengths):
     """Truncates ragged int32 rows to the given lengths; returns int32 [batch, width] with EOS and padding of 0."""
-    width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + 1  # at least 1, even in an empty batch
+    width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + 1  # the width is at least 1, even in an empty batch
     ids = pieces[:, :width].to_tensor(0, shape=[None, None])
     ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])
     position = tf.range(width)[None]

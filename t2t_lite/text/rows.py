@@ -1,4 +1,4 @@
-"""Truncates rows of ids with one or two texts, and finds the rows of the values in a ragged tensor."""
+"""Truncates rows of ids that hold one or two texts, and computes the row of each value in a ragged tensor."""
 
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -19,14 +19,14 @@ def cut_texts(ids, longest):
     first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # index of the end of the first text
     second = tf.maximum(size - first - 2, 0)  # ids of the second text, if there is one
     is_pair = tf.cast(size > first + 1, tf.int64)
-    room = longest - 1 - is_pair  # room for ids other than EOS
+    room = longest - 1 - is_pair  # the number of ids that fit in addition to EOS
     first_length, second_length = kept_lengths(first, second, room)
     end = tf.constant([EOS_ID], ids.dtype)
     return tf.concat([ids[:first_length], end, ids[first + 1 : first + 1 + second_length], tf.repeat(end, is_pair)], 0)
 
 
 def kept_lengths(first, second, room):
-    """Returns the number of ids to keep of each text of a pair if `room` ids fit; the longer text is truncated first.
+    """Returns how many ids of each text in a pair to keep if `room` ids fit; the longer text is truncated first.
 
     Args:
         first, second: int tensors of the same shape, the lengths of the texts; 0 for a missing second text.
@@ -34,23 +34,23 @@ def kept_lengths(first, second, room):
     """
     import tensorflow as tf
 
-    # The first text gets the room that the second text leaves, but at least half.
+    # The first text may use the room that the second text leaves, but at least half of the room.
     first_kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
     return first_kept, tf.minimum(second, room - first_kept)
 
 
-CHARACTERS_OF_AN_ID = 64  # in no vocabulary, hundreds of successive pieces have that many characters on average
+CHARACTERS_OF_AN_ID = 64  # more characters than hundreds of successive pieces have on average in any vocabulary
 _FEWEST_IDS = 64
-_MARGIN = 64  # number of ids before a cut that may differ from the ids of the whole text
+_MARGIN = 64  # where a text is truncated, at most this number of the last ids differ from those of the whole text
 
 
 def encode_beginning(encoder, text, count, prepare=None):
-    """Returns the ids of a text, or more than `count` of the first ids if the text is long, without encoding all of it.
+    """Returns all ids of a text, or of a long text more than `count` first ids, without encoding the rest.
 
     Args:
         encoder: TextEncoder.
         text: str.
-        count: int, number of ids needed.
+        count: int, the number of ids that the caller needs.
         prepare: None, or a function of the text that returns the text to encode.
 
     Raises:
@@ -67,17 +67,17 @@ def encode_beginning(encoder, text, count, prepare=None):
 
 
 def beginning_of(text, count):
-    """Truncates a text so that its first `count` ids stay the same, except for hostile texts."""
+    """Truncates a text so that its first `count` ids stay the same, except in texts constructed to prevent this."""
     return text[: longest_text(count + _MARGIN)]
 
 
 def longest_text(count):
-    """Returns a number of characters, or bytes, that contain `count` ids in any text that is not hostile."""
+    """Returns a number of characters, or bytes, that always give `count` ids, except in hostile texts."""
     return CHARACTERS_OF_AN_ID * max(count, _FEWEST_IDS)
 
 
 def row_ids(ragged):
-    """Returns int64 [all values], the row of each value of a ragged tensor.
+    """Returns int64 [all values], the index of each value's row in a ragged tensor.
 
     `RaggedTensor.value_rowids` needs memory for all rows padded to the longest row, which is gigabytes for one long
     word among many short words.

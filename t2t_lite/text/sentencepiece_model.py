@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from t2t_lite.text.encoder_parts import BLANK
 
-# {message: fields}, each field as type, name, number, default; a type may be a message or enum; [] is a list
+# {message: fields}; a field is written as type, name, number, default; a type may be a message or enum; [] is a list
 _MESSAGES = {
     "TrainerSpec": """
         ModelType model_type 3 UNIGRAM; INT32 vocab_size 4 8000; STRING input_format 7;
@@ -38,18 +38,20 @@ _ENUMS = {
         "Type", {"NORMAL": 1, "UNKNOWN": 2, "CONTROL": 3, "USER_DEFINED": 4, "UNUSED": 5, "BYTE": 6}
     ),
 }  # fmt: skip
-# SHA-256 of compiled rules: no rule ("identity"), and the rules made by `subwords.normalization_options`.
+# SHA-256 of compiled normalization rules: no rule ("identity"), and the rules of `subwords.normalization_options`.
 _RULES_OF_CHARACTERS = {
     hashlib.sha256(b"").hexdigest(),
     "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",
 }
 _LOGGER = logging.getLogger("t2t_lite")
-_BLOCK = 2**14  # number of lines that are counted together, unless they exceed the next limit
+_BLOCK = 2**14  # number of lines whose words are counted in one call, unless the lines are very long
 _BLOCK_CHARACTERS = 2**24
-MOST_COUNTED = 40_000_000  # limit on the characters of distinct words while counting; about 600 MB
-# The same limit after counting. SentencePiece needs about 65 bytes per character, up to 120 for text without spaces.
+MOST_COUNTED = 40_000_000  # limit on the characters of all distinct words while counting, which then take about 600 MB
+# Limit on the characters of all distinct words after counting. SentencePiece needs about 65 bytes per character, and up
+# to 120 for text without spaces.
 MOST_KEPT = 10_000_000
-# SentencePiece indexes the characters of a word with 16 bits, and NFKC may turn one character into up to 18.
+# Longest word in characters. SentencePiece indexes the characters of a word with 16 bits, and NFKC may turn one
+# character into up to 18.
 _LONGEST_WORD = 2**16 // 18
 _LONG_WORD = re.compile(rf"[^ ]{{{_LONGEST_WORD}}}")
 _RESERVED = "\u2585"  # SentencePiece's own symbol for unknown characters, which no piece can contain
@@ -60,10 +62,10 @@ _WORDS_PER_MERGE = 4
 
 
 def _make():
-    """Returns the classes of the two top-level messages, which other modules use."""
+    """Returns the protocol buffer classes of the two top-level messages."""
     file = descriptor_pb2.FileDescriptorProto(name="t2t_lite_sentencepiece.proto", package="t2t_lite", syntax="proto2")
     messages = {}
-    for name in sorted(_MESSAGES):  # sorted, so that outer messages come before nested messages
+    for name in sorted(_MESSAGES):  # the order ensures that outer messages come before nested messages
         outer, _, inner = name.rpartition(".")
         messages[name] = messages[outer].nested_type.add(name=inner) if outer else file.message_type.add(name=name)
     for name, message in messages.items():
@@ -133,8 +135,8 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
     spaces, is counted in parts of that length. If the distinct words do not fit in memory, the rarest words are
     dropped, even while counting (lossy counting: a count can be too low by the count that the word had when it was last
     dropped). If only some of the words with equal counts fit, a uniform sample of them, selected by checksum, is kept.
-    The counts of the sample are raised by a factor of up to 16 to make up for the dropped words. The result depends
-    only on the lines.
+    The counts of the words in the sample are multiplied by up to 16 to make up for the dropped words. The result
+    depends only on the lines.
 
     Args:
         lines: iterable of strings.
@@ -142,14 +144,14 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
             for unknown characters (U+2585) always separates words.
         most_counted: number of characters of distinct words, each with its preceding space, above which the rarest
             words are dropped while counting.
-        most_kept: the same limit after counting.
+        most_kept: the number of characters of distinct words above which the rarest words are dropped after counting.
     """
     counts, limits = collections.Counter(), {}
     size = left_out = 0
     for text in _blocks(lines, separators):
         counts.update(text.split(" "))
         counts.pop("", None)
-        size += len(text) + 1  # `size` is an upper bound; the exact size is computed only above the limit
+        size += len(text) + 1  # an upper bound; the exact size is computed only above the limit
         if size > most_counted and (size := _size(counts)) > most_counted:
             counts, dropped, _ = _most_frequent(counts, most_counted // 2, limits)
             size, left_out = _size(counts), left_out + dropped
@@ -166,7 +168,7 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
 
 
 def _blocks(lines, separators):
-    """Joins lines to larger texts with spaces between all words, and yields these."""
+    """Joins lines into larger texts, in which spaces separate all words; yields these texts."""
     block, characters = [], 0
     for line in lines:
         block.append(_separated(line.rstrip("\r\n"), separators))
@@ -192,22 +194,24 @@ def _size(counts):
 
 
 def _most_frequent(counts, room, limits):
-    """Returns the words that fit in `room`, the characters of dropped occurrences, and the lowest count kept."""
-    # `limits` maps a count to the checksum below which words with this count are kept; it is updated by each call.
+    """Returns the words that fit in `room`, the number of dropped characters, and the lowest count kept."""
+    # `limits` maps a count to a checksum; words with this count are kept if their checksum is lower. Each call updates
+    # `limits`.
     occurrences = np.fromiter(counts.values(), np.int64, len(counts))
     sizes = np.fromiter(map(len, counts), np.int64, len(counts)) + 1
     if sizes.sum() <= room:
         return counts, 0, 0
-    levels, level_of = np.unique(-occurrences, return_inverse=True)  # levels are counts of words, in descending order
+    levels, level_of = np.unique(-occurrences, return_inverse=True)  # the different counts, in descending order
     total_sizes = np.cumsum(np.bincount(level_of, sizes))
-    first = np.searchsorted(total_sizes, room, side="right")  # the first count whose words do not all fit
+    first = np.searchsorted(total_sizes, room, side="right")  # this is the highest count whose words do not all fit
     least = -int(levels[first])
     is_tie = occurrences == least
     checksums = np.fromiter(map(_checksum, itertools.compress(counts, is_tie)), np.int64)
     order = np.argsort(checksums, kind="stable")
     room -= total_sizes[first - 1] if first else 0
     first_too_much = np.searchsorted(np.cumsum(sizes[is_tie][order]), room, side="right")
-    # The limit is never raised again, because above it the sample would only have words from later in the text.
+    # A checksum limit is never raised again, because words above the limit have already been dropped from the earlier
+    # text.
     limits[least] = min(limits.get(least, 2**32), int(checksums[order[first_too_much]]))
     stays = occurrences > least
     stays[is_tie] = checksums < limits[least]
@@ -230,19 +234,19 @@ def _stand_for(counts, least, left_out):
 def sensible_size(num_words, num_others=0):
     """Returns a vocabulary size at which most pieces are still parts of words.
 
-    There is one merge for every four distinct words, so that at most a quarter of the words are a single piece. The
-    number of distinct words grows roughly with the square root of the text's length (Heaps' law), and so does the size:
-    3,700 pieces for 5,000 captions in two languages, and 10,200 for 29,000 captions.
+    The vocabulary has one merge for every four distinct words, so that at most a quarter of these words are a single
+    piece. The number of distinct words grows roughly with the square root of the text's length (Heaps' law), and so
+    does the vocabulary's size: 3,700 pieces for 5,000 captions in two languages, and 10,200 for 29,000 captions.
 
     Args:
-        num_words: number of distinct words.
+        num_words: number of distinct words in the text.
         num_others: number of characters and symbols that are pieces, in addition to bytes and merges.
     """
     return _BYTES + _SPECIAL + num_others + num_words // _WORDS_PER_MERGE
 
 
 def choose_size(largest, num_words, num_others=0):
-    """Returns the `sensible_size`, but at most `largest`, and logs it."""
+    """Returns the vocabulary size from `sensible_size`, but at most `largest`, and logs it."""
     size = min(largest, sensible_size(num_words, num_others))
     _LOGGER.info(
         f"chose a vocabulary of {size:,} pieces for {num_words:,} distinct words (--vocab_size sets another size)"

@@ -1,4 +1,4 @@
-"""Normalizes invisible characters and unusual spaces in texts to be translated if the vocabulary lacks them.
+"""Removes invisible characters and replaces unusual spaces in input texts if the vocabulary does not contain them.
 
 Text from web pages and word processors has no-break spaces, soft hyphens, byte order marks and zero-width spaces. A
 vocabulary without normalization spells such characters with bytes that the model has hardly ever seen, which spoils the
@@ -14,9 +14,9 @@ from t2t_lite.text import sentencepiece_model, subwords
 from t2t_lite.text.encoder_parts import WordCache
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-# Unicode's spaces (category Zs) except U+0020, which replaces them.
+# Unicode's spaces (category Zs), which are replaced with U+0020.
 SPACES = [0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]
-# Removed: Unicode's Default_Ignorable_Code_Point, except the Hangul fillers, which have a width.
+# The characters to remove: Unicode's Default_Ignorable_Code_Point, except the Hangul fillers, which have a width.
 INVISIBLE = [
     0x00AD, 0x034F, 0x061C, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
     *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
@@ -29,7 +29,8 @@ def reading_plain(encoder):
 
     A space that occurs in no piece is read as U+0020, and an invisible character that occurs in no piece is dropped.
     Texts without such characters get the same ids as before. The model's own normalization is extended, so ids and
-    offsets are the same in Python and in a graph. `fingerprint` and `path` are still those of the vocabulary's file.
+    offsets are the same in Python and in a graph. The new encoder's `fingerprint` and `path` are still those of the
+    vocabulary's file.
 
     Args:
         encoder: any encoder. It is returned unchanged if it is not a SentencePiece encoder, or if its model has a
@@ -43,7 +44,7 @@ class _PlainReader(SentencePieceEncoder):
 
     @classmethod
     def of(cls, encoder):
-        """Returns a `_PlainReader`, or the encoder itself if its model has a normalization rule of its publisher."""
+        """Returns a `_PlainReader`, or the encoder itself if its publisher defined a custom normalization rule."""
         return cls(encoder) if sentencepiece_model.has_rule_of_characters(encoder._model) else encoder
 
     def __init__(self, encoder):
@@ -51,7 +52,7 @@ class _PlainReader(SentencePieceEncoder):
 
         vars(self).update(vars(encoder))
         self.fingerprint = encoder.fingerprint
-        self.is_by_word = encoder.is_by_word  # unchanged, since characters are still normalized one by one
+        self.is_by_word = encoder.is_by_word  # keeps its value, since characters are still normalized one by one
         self._model = _with_rule(self._model)
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
         self._words = WordCache(self._processor.EncodeAsIds)
@@ -60,7 +61,7 @@ class _PlainReader(SentencePieceEncoder):
 def _with_rule(model):
     """Extends a SentencePiece model's rule to the stray characters that occur in no piece; returns the model's bytes.
 
-    A model without any rule does not get a rule for control characters.
+    If the model has no rule, no rule for control characters is added.
     """
     proto = sentencepiece_model.ModelProto.FromString(model)
     known = {*"".join(piece.piece for piece in proto.pieces)}
@@ -77,7 +78,7 @@ def _compiled(spaces, removed):
 
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
-        sentencepiece.SentencePieceTrainer.train(  # only training compiles a rule; training on this text is fast
+        sentencepiece.SentencePieceTrainer.train(  # SentencePiece compiles rules only in training; this text is short
             sentence_iterator=iter(["a"]),
             model_writer=model,
             model_type="char",

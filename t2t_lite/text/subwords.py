@@ -18,10 +18,11 @@ RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that are in 
 LONGEST_SYMBOL = 100
 IDENTITY = NORMALIZATIONS[0]
 CHARACTER_COVERAGE = 0.9999
-# in bytes, the largest possible value; by default, SentencePiece skips sentences over 4,192 bytes
+# maximum length of a sentence in bytes, the largest possible value; SentencePiece's default is 4,192
 _LONGEST_SENTENCE = 2**30
 _LOGGER = logging.getLogger("t2t_lite")
-# Characters that "identity" turns into spaces. NUL is missing, because such a rule cannot contain it.
+# The characters that the normalization "identity" turns into spaces. NUL is omitted, because a rule of SentencePiece
+# cannot contain it.
 BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 _SPACES = dict.fromkeys([*BLANKS, ord(BLANK)], " ")
 
@@ -35,17 +36,17 @@ def is_blank(text):
 
 
 def is_symbol(symbol):
-    """Returns whether a string can be a user-defined symbol, short text without spaces or control characters."""
+    """Returns whether a string is short and without spaces or control characters, as a user-defined symbol must be."""
     is_odd = re.search(r"[\s\u2581]", symbol) or any(unicodedata.category(c) in ("Cc", "Cs") for c in symbol)
     return 0 < len(symbol) <= LONGEST_SYMBOL and not is_odd
 
 
 class ImpossibleSize(UserError):
-    """Error: no vocabulary of the requested size can be learned from the text.
+    """Error raised if no vocabulary of the requested size can be learned from the text.
 
     Attributes:
         reason: str, a sentence about the cause.
-        possible: int, a size that is possible.
+        possible: int, a vocabulary size that is possible.
     """
 
     def __init__(self, reason, possible, advice):
@@ -53,7 +54,7 @@ class ImpossibleSize(UserError):
         self.reason, self.possible, self._advice = reason, possible, advice
 
     def naming(self, setting):
-        """Returns the error with advice that names the flag or attribute for the size."""
+        """Returns this error with advice that names the flag or attribute that sets the size."""
         return UserError(f"{self.reason} {self._advice.format(setting=setting)}")
 
 
@@ -73,9 +74,9 @@ def train_sentencepiece(
     The same lines in the same order give the same files on every machine. The characters that make up the rarest 0.01 %
     of the text do not become pieces. They are spelled with the pieces of their UTF-8 bytes, so no character is unknown.
 
-    No piece contains a space between words. So word counts are enough to learn the pieces that SentencePiece learns
-    from the lines, and memory is needed only for the distinct words. If the distinct words have more than about 10
-    million characters in total (800,000 words), the rarest words are dropped, which is logged; see `count_words`.
+    No piece contains a space between words. So counts of words are enough to learn the same pieces as from the lines
+    themselves, and only the distinct words must fit in memory. If the distinct words have more than about 10 million
+    characters in total (800,000 words), the rarest words are dropped, which is logged; see `count_words`.
 
     Args:
         lines: iterable of strings, of any length.
@@ -93,14 +94,14 @@ def train_sentencepiece(
         UserError: `vocab_size` is too large or too small for the text (the message gives the limit), the text is empty,
             or a symbol contains a space, is repeated or is reserved.
     """
-    # Always separate words at tabs, because tabs separate words from counts below.
+    # A tab always ends a word, because in the input of the training, a tab separates each word from its count.
     separators = {code: " " for code in BLANKS} if normalization == IDENTITY else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
     others = len({BLANK}.union(*counts)) + len(user_defined_symbols)
     if at_most:
         vocab_size = choose_size(vocab_size, len(counts), others)
-    sensible = sensible_size(len(counts), others)  # `train_bpe` empties the counts
+    sensible = sensible_size(len(counts), others)  # computed here, because `train_bpe` empties the counts
     with tempfile.TemporaryDirectory() as folder, trainer_errors(vocab_size, model_prefix, sensible):
         model = train_bpe(
             counts,
@@ -108,7 +109,7 @@ def train_sentencepiece(
             character_coverage=character_coverage,
             byte_fallback=True,
             user_defined_symbols=list(user_defined_symbols),
-            # Passed only if set, because the model file records every option that is passed.
+            # An option is passed only if it is set, because the model file records every option that is passed.
             **({"split_digits": True} if split_digits else {}),
             **normalization_options(normalization, folder),
         )
@@ -126,7 +127,8 @@ def train_bpe(counts, **options):
 
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        # Words are removed one by one, so that no word is in memory twice; SentencePiece sorts them.
+        # Words are removed from the counts one by one, so that no word is in memory twice. Their order does not matter,
+        # because SentencePiece sorts them.
         sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
         input_format="tsv",
         max_sentence_length=_LONGEST_SENTENCE,
@@ -136,7 +138,7 @@ def train_bpe(counts, **options):
         eos_id=EOS_ID,
         unk_id=UNK_ID,
         bos_id=-1,
-        num_threads=4,  # the number is fixed, because the result must not depend on the machine
+        num_threads=4,  # the number of threads is fixed, because the result must not depend on the machine
         minloglevel=2,
         **options,
     )
@@ -146,8 +148,8 @@ def train_bpe(counts, **options):
 def adopt_sentencepiece(path, model_prefix):
     """Copies any SentencePiece model to `<model_prefix>.model` and writes its `.vocab`.
 
-    Special ids are changed to padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. A model without byte
-    fallback does not get it; a log message warns of unknown characters.
+    Special ids are changed to padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. Byte fallback is not added
+    to a model without it; then a log message warns of unknown characters.
 
     Raises:
         UserError: the file does not exist, or is not a SentencePiece model.
@@ -180,7 +182,7 @@ def with_usual_ids(model, path):
     for role in ("pad", "eos"):
         name = getattr(spec, f"{role}_piece")
         if name not in control:
-            while name in names:  # an ordinary piece may already have this name
+            while name in names:  # an ordinary piece may already have the name of a special piece
                 name = f"<{name}>"
             setattr(spec, f"{role}_piece", name)
         special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
@@ -193,7 +195,7 @@ def with_usual_ids(model, path):
     bos_id = ids[spec.bos_piece] if spec.bos_piece in control else -1
     spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, bos_id
     spec.vocab_size = len(pieces)
-    # Pieces are copied, because the originals are deleted below.
+    # The pieces are copied, because the originals are deleted below.
     pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]
     del proto.pieces[:]
     proto.pieces.extend(pieces)
@@ -201,7 +203,7 @@ def with_usual_ids(model, path):
 
 
 def parse_sentencepiece(model, path):
-    """Parses a model as a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
+    """Parses a SentencePiece model as a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
     import sentencepiece
 
     from t2t_lite.text import sentencepiece_model
@@ -222,7 +224,7 @@ def _write(model, model_prefix):
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
     files.write_bytes(f"{model_prefix}.vocab", table.encode())
-    # The model is written last, because its existence means that the vocabulary is complete.
+    # The model file is written last, because its existence means that the vocabulary is complete.
     files.write_bytes(f"{model_prefix}.model", model)
 
 
@@ -265,7 +267,7 @@ def rule_options(folder, spaces, removed=()):
 
 
 def _without_traces(model):
-    """Removes from a model the input format and the rule's temporary file (the model contains the rule itself)."""
+    """Removes from a model's settings the input format and the path of the rule's temporary file."""
     from t2t_lite.text import sentencepiece_model
 
     proto = sentencepiece_model.ModelProto.FromString(model)
@@ -277,7 +279,7 @@ def _without_traces(model):
 
 @contextlib.contextmanager
 def trainer_errors(vocab_size, model_prefix, sensible, added=0):
-    """Context that turns SentencePiece's errors about the text and the vocabulary's size into `UserError`s.
+    """Context manager that turns SentencePiece's errors about the text and the vocabulary's size into `UserError`s.
 
     Args:
         vocab_size: the requested size.

@@ -18,7 +18,7 @@ PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
 
 
 class TextEncoder:
-    """The base encoder, for numbers separated by spaces: "1 2 3" <-> [3, 4, 5].
+    """The base class of encoders; it encodes numbers separated by spaces: "1 2 3" <-> [3, 4, 5].
 
     Args:
         vocab_size: number of ids, including the reserved ids (padding and EOS).
@@ -63,7 +63,7 @@ class TextEncoder:
         return self._join(self._visible(ids))
 
     def decode_list(self, ids):
-        """Returns the `pieces` of ids, including padding and EOS (this is tensor2tensor's name for it)."""
+        """Returns the `pieces` of ids, including padding and EOS (under tensor2tensor's method name)."""
         return self.pieces(ids)
 
     def pieces(self, ids):
@@ -76,7 +76,8 @@ class TextEncoder:
         import tensorflow as tf
 
         words = split_words(strings)
-        # At most nine digits, because `to_number` raises an error beyond int32, and an exported graph must never fail.
+        # Numbers have at most nine digits, because `to_number` raises an error beyond int32, and an exported graph must
+        # not fail.
         words = tf.ragged.boolean_mask(words, tf.strings.regex_full_match(words, "[0-9]{1,9}"))
         ids = tf.ragged.map_flat_values(tf.strings.to_number, words, tf.int32) + self.num_reserved_ids
         return tf.ragged.boolean_mask(ids, ids < self.vocab_size)
@@ -90,20 +91,20 @@ class TextEncoder:
 
     @property
     def tf_resources(self):
-        """The resources of `tf_encode` and `tf_decode` that an export must track; usually []."""
+        """The TensorFlow resources that `tf_encode` and `tf_decode` use, which an export must track; usually []."""
         return []
 
     @property
     def piece_bytes(self):
         """The text of every id as UTF-8, a list of bytes; b"" for ids without text.
 
-        The joined bytes of a list of ids are its text, except that `decode` may drop a space at the beginning. None if
-        the text of an id depends on the ids around it.
+        The joined bytes of a list of ids are its text, except that `decode` may drop a space at the beginning. The
+        value is None if the text of an id depends on the ids around it.
         """
         return None
 
     def num_settled(self, ids):
-        """Returns how many of the first ids have their final text, which later ids cannot change."""
+        """Returns the number of ids at the beginning whose decoded text cannot be changed by later ids."""
         return len(ids)
 
     def _visible(self, ids):
@@ -166,7 +167,7 @@ class ByteTextEncoder(TextEncoder):
 
 
 class TokenTextEncoder(TextEncoder):
-    """Encodes whole words, which are listed in a file, one per line (`VocabType.TOKEN`).
+    """Encodes whole words; a file lists the known words, one per line (`VocabType.TOKEN`).
 
     The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor. In a text,
     `<EOS>` is encoded as EOS, and `<pad>` is an unknown word.
@@ -304,7 +305,7 @@ class SentencePieceEncoder(TextEncoder):
         return self._tokenizer.tokenize(strings)
 
     def tf_encode_with_offsets(self, strings):
-        """Encodes like `tf_encode`; also returns each piece's start and end in bytes, int64 ragged like the ids."""
+        """Like `tf_encode`, but also returns each piece's start and end in bytes, int64 ragged like the ids."""
         return self._tokenizer.tokenize_with_offsets(strings)
 
     def tf_decode(self, ids):
@@ -332,18 +333,19 @@ class SentencePieceEncoder(TextEncoder):
 
     @property
     def _tokenizer(self):
-        # Not cached, because a tokenizer holds a resource of the graph or eager context in which it was created.
+        # The tokenizer is not cached, because it holds a resource of the graph or eager context in which it was
+        # created.
         import tensorflow as tf
         import tensorflow_text
 
-        # A loaded SavedModel shares resources by node name. If two models had the same name, the model created first
-        # would be used for both inputs and outputs.
+        # A loaded SavedModel shares resources by node name. If two SentencePiece models had the same name, the first of
+        # them would be used for both inputs and outputs.
         name = f"vocabulary_{hashlib.sha256(self._model).hexdigest()[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
 
 def vocabulary_sizes(encoders):
-    """Returns the sizes of the vocabularies of inputs and targets; the latter is None if there is only one vocabulary.
+    """Returns the sizes of (the inputs' vocabulary, the targets' vocabulary); the second is None if both share one.
 
     Args:
         encoders: {feature: encoder} with "targets", and with "inputs" unless the problem has no inputs.
@@ -354,7 +356,7 @@ def vocabulary_sizes(encoders):
 
 
 def tf_visible(ids, least=1, size=2**31 - 1):
-    """Returns the rows of int32 [batch, length] before EOS as ragged, without ids below `least` or from `size` on."""
+    """Returns int32 [batch, length] as ragged rows that end before EOS, without ids below `least` or from `size` on."""
     import tensorflow as tf
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)
@@ -362,7 +364,7 @@ def tf_visible(ids, least=1, size=2**31 - 1):
 
 
 def tf_joined(ids, pieces, separator=""):
-    """Joins the `pieces` (list of str by id) of visible ids, int32 [batch, length], into string [batch]; for graphs."""
+    """Joins, in a graph, the pieces of int32 [batch, length], except special ids, into string [batch]."""
     import tensorflow as tf
 
     ids = tf_visible(ids, 1, len(pieces))

@@ -1,4 +1,6 @@
-"""Opens and adopts vocabulary files. The name's ending determines the kind; tokens distinguish two kinds of BPE.
+"""Opens and adopts vocabulary files.
+
+The ending of a file's name determines the kind of vocabulary. BPE of bytes and BPE of words differ in their tokens.
 
 | in a data folder | kind | published as |
 |---|---|---|
@@ -7,7 +9,8 @@
 | `…-vocab.json`, `…-merges.txt` | BPE of bytes or words | `vocab.json`, `merges.txt`; `encoder.json`, `vocab.bpe` |
 | `…-vocab.txt` | WordPiece | `vocab.txt` |
 
-The last two kinds also have a `…-tokenizer_config.json` if tokens were added or if the pieces do not show the case.
+The last two kinds also have a `…-tokenizer_config.json` if tokens were added or if the pieces do not show whether text
+is lowercased.
 """
 
 from t2t_lite import files
@@ -18,7 +21,7 @@ from t2t_lite.text.published import bpe_files, published_encoder, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-SUBWORDS = ".subwords"  # tensor2tensor's subwords, whose encoder is defined by an extra
+SUBWORDS = ".subwords"  # tensor2tensor's subwords, whose encoder is defined in extras/
 BYTE_LEVEL_BPE = "-vocab.json"
 WORDPIECE = f"-{wordpiece.ENDING}"
 SENTENCEPIECE = ".model"
@@ -39,7 +42,7 @@ def ending_of(path):
 
 
 def open_encoder(path):
-    """Returns the TextEncoder for a vocabulary file. Raises `UserError` if the file is damaged or of another kind."""
+    """Returns the TextEncoder for a vocabulary file. Raises `UserError` if the file is damaged or has no known kind."""
     ending = ending_of(path)
     if ending == BYTE_LEVEL_BPE and bpe_files.marks_word_ends(path):
         ending = "word_bpe"
@@ -50,7 +53,7 @@ def open_encoder(path):
 
 
 def has_pieces(encoder):
-    """Returns whether an encoder has one of these kinds of vocabularies."""
+    """Returns whether an encoder uses pieces of words, so that its vocabulary is of one of the kinds in this module."""
     return isinstance(encoder, SentencePieceEncoder) or hasattr(encoder, "contents")
 
 
@@ -78,7 +81,7 @@ def adopt(source, path):
     if ending_of(path) == SENTENCEPIECE:
         subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
     else:
-        # The main file is written last, because its existence means that all files are complete.
+        # The vocabulary's main file is written last, because its existence means that all files are complete.
         for file, content in reversed(as_adopted(source, path).items()):
             files.write_bytes(file, content)
 
@@ -87,7 +90,7 @@ def as_adopted(source, path):
     """Returns {path: bytes} for the files that hold a vocabulary's pieces after it has been adopted as `path`.
 
     Raises:
-        UserError: `source` is damaged or of another kind.
+        UserError: `source` is damaged, or its contents are another kind of vocabulary than its name says.
     """
     if ending_of(source) == SENTENCEPIECE:
         return {path: subwords.with_usual_ids(files.read_bytes(source), source)}

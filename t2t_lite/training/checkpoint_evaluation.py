@@ -27,7 +27,7 @@ from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
 _POLL_SECONDS = 10  # as in tensor2tensor's utils/bleu_hook.py
-# The run name of each split in TensorBoard, as in tensor2tensor, except that the test set has a separate name.
+# The names of the splits' runs in TensorBoard, as in tensor2tensor, except that the test set has a separate name.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
 # The hyperparameters that may differ between evaluation and training, in addition to a model's eval_… hyperparameters.
@@ -71,8 +71,8 @@ class CheckpointEvaluation:
     def follow(self, timeout_seconds=0.0, poll_seconds=_POLL_SECONDS):
         """Evaluates all checkpoints in the order of their steps, and waits for new checkpoints.
 
-        Results in `eval.log` are reused. A checkpoint that is deleted in the meantime is skipped. A checkpoint that
-        cannot be read is tried again at the next poll, and then skipped with a warning.
+        Results in `eval.log` are reused. A checkpoint that is deleted before its evaluation is skipped. If a checkpoint
+        cannot be read, reading is tried again at the next poll, and then the checkpoint is skipped with a warning.
 
         Args:
             timeout_seconds: float, how long to wait for a new checkpoint. 0 means no waiting, infinity means forever.
@@ -88,7 +88,7 @@ class CheckpointEvaluation:
         evaluations = []
         while True:
             present = self._present()
-            unreadable &= {*present.items()}  # forget checkpoints that were deleted or rewritten
+            unreadable &= {*present.items()}  # forget unreadable checkpoints that were deleted or rewritten
             found = {path: changed for path, changed in present.items() if (path, changed) not in seen}
             for path, changed in sorted(found.items(), key=lambda item: checkpoint_step(item[0])):
                 metrics = self._evaluate_if_readable(path, changed, is_last_try=(path, changed) in unreadable)
@@ -118,7 +118,7 @@ class CheckpointEvaluation:
         return {path: changed for path, changed in found.items() if changed is not None}
 
     def _evaluate_if_readable(self, path, changed, is_last_try):
-        """Returns the metrics of a checkpoint, new or logged before, or None if it is deleted or unreadable."""
+        """Returns the new or logged metrics of a checkpoint, or None if the checkpoint is deleted or unreadable."""
         try:
             self._open(path)
             if logged := self._logged(path, changed):
@@ -154,7 +154,7 @@ class CheckpointEvaluation:
         run = _readable(open_run, LocatedRun(path, config | {"hparams": hparams.values()}), self._data_dir)
         tokenization = tokenization_of_problem(problem, hparams)
         values = {name: hparams.get(name) for name in free}
-        values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # as in older logs
+        values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # the form in older logs
         stride = self._settings.eval_stride
         self._logged_settings = {
             "eval_steps": self._settings.eval_steps,
@@ -176,7 +176,7 @@ class CheckpointEvaluation:
         return {"split": _NAMES[self._split], "checkpoint_time": changed, "settings": self._logged_settings}
 
     def _evaluate(self, path):
-        check_writable(self._output_dir)  # the folder for the results
+        check_writable(self._output_dir)  # the folder for eval.log and TensorBoard
         changed = _time_of(f"{path}.index")
         _readable(restore_weights, path, self._model)
         folder, name = FOLDERS[self._split], f"{_NAMES[self._split]} set"

@@ -3,9 +3,9 @@
 TF_CONFIG='{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}'
 
 The machines wait for each other before TensorFlow connects them. While TensorFlow waits, it holds the interpreter's
-lock and blocks SIGTERM, so only SIGKILL could end it. Therefore, all machines first connect to the first machine's
-address and send their numbers. Once all machines are present, the first machine closes the connections. Then TensorFlow
-uses the same port to connect machines that are known to be present.
+lock and blocks SIGTERM, so only SIGKILL could end it. Therefore, all machines first connect to the address of the first
+machine and send it their worker indices. Once all machines are present, the first machine closes the connections. Then
+TensorFlow uses the same port to connect machines that are known to be present.
 """
 
 import contextlib
@@ -26,10 +26,11 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import parse_json
 
 _LOGGER = logging.getLogger("t2t_lite")
-# How long to wait for machines (documented in docs/clusters.md). A name may be resolvable only once its machine runs.
+# How long to wait for machines (documented in docs/clusters.md). The name of a machine may only be resolvable once the
+# machine runs.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
-SECONDS_TO_JOIN = 180  # for TensorFlow, after all machines are present; with eight GPUs it starts in half a minute
+SECONDS_TO_JOIN = 180  # for TensorFlow's start after all machines are present; half a minute with eight GPUs
 SECONDS_BETWEEN_TRIES = 2
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMA = {"cluster?": {str: [str]}, "task?": {"type?": str, "index?": int | str}}
@@ -39,11 +40,11 @@ _EXPECTED = (
     "t2t-make-tf-configs prints it."
 )
 SECONDS_BETWEEN_KNOCKS = 0.5
-_OURS = b"t2t_lite "  # the beginning of each message
+_OURS = b"t2t_lite "  # the beginning of each message between machines
 _HELLO = re.compile(_OURS + rb"([0-9]{1,6})\n")
 _GO = _OURS + b"go\n"
 _MISSING = _OURS + b"missing "
-_LONGEST = 2**16  # the most bytes in a message
+_LONGEST = 2**16  # the largest number of bytes in a message
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Cluster:
         return self.index == 0
 
     def tf_config(self):
-        """Returns the value of TF_CONFIG for this worker."""
+        """Returns the value of the environment variable TF_CONFIG for this worker."""
         task = {"type": "worker", "index": self.index}
         return json.dumps({"cluster": {"worker": list(self.workers)}, "task": task})
 
@@ -132,7 +133,7 @@ def wait_for_names(cluster, seconds=None):
 
 
 def _is_known(host, port, end):
-    """Returns whether a name is resolved before the time `end`; the lookup itself may take longer."""
+    """Returns whether a machine's name is resolved before the time `end`; the lookup itself may take longer."""
     found = []
 
     def look_up():
@@ -149,7 +150,7 @@ def _is_known(host, port, end):
 def ended_after(seconds, what):
     """Context manager that ends this process with a one-line message and status 1 after `seconds`.
 
-    In this context, TensorFlow waits for the other machines in C++ and holds the interpreter's lock, so no Python
+    In the context, TensorFlow waits for the other machines in C++ and holds the interpreter's lock, so no Python
     exception, thread or signal handler can run. `faulthandler` does not need the lock, so it can end the process;
     another program reads its output and prints the message. SIGINT ends the process immediately. TensorFlow replaces
     the handler of SIGTERM with a handler that does not end the process; the earlier handler is restored afterwards.
@@ -190,7 +191,7 @@ def meet(cluster, seconds):
 
     Raises:
         UserError: if the first machine's port is not free.
-        Failure: if a machine did not connect in time. The message names the machine.
+        Failure: if a machine did not connect in time. The error message names the machine.
     """
     end = time.monotonic() + seconds
     (_host if cluster.is_chief else _visit)(cluster, end, seconds)
@@ -202,7 +203,7 @@ def _host(cluster, end, seconds):
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listener(cluster.workers[0]))
         listener.settimeout(SECONDS_BETWEEN_KNOCKS)  # a peer may disconnect before it is accepted
-        silent = {}  # {connection without a number so far: the bytes received}
+        silent = {}  # {connection that has not sent its number: the bytes received}
         while len(present) < len(cluster.workers) - 1:
             if time.monotonic() >= end:
                 names = ", ".join(cluster.workers[i] for i in range(1, len(cluster.workers)) if i not in present)
@@ -216,7 +217,7 @@ def _host(cluster, end, seconds):
                     continue
                 said = _received(connection)
                 number = next((i for i, other in present.items() if other is connection), None)
-                if number is not None:  # a waiting peer sends no data, so this one has disconnected
+                if number is not None:  # a waiting machine sends no data, so the peer has disconnected
                     del present[number]
                     continue
                 silent[connection] += said
@@ -229,7 +230,7 @@ def _host(cluster, end, seconds):
 
 
 def _visit(cluster, end, seconds):
-    """Waits for the first machine's message; called on all other machines."""
+    """Waits for the first machine's message that all machines are present; called on all other machines."""
     host, _, port = cluster.workers[0].rpartition(":")
     missing = cluster.workers[0]
     while time.monotonic() < end:
@@ -244,7 +245,7 @@ def _visit(cluster, end, seconds):
                     break
                 said += more
                 if not said.startswith(_OURS[: len(said)]) or len(said) > _LONGEST:
-                    return  # TensorFlow already uses the port: this machine is late or was restarted
+                    return  # TensorFlow already uses the port, so this machine is late or was restarted
             if said.startswith(_MISSING):
                 raise Failure(_missing(said.removeprefix(_MISSING).decode(errors="replace").strip(), seconds))
             if said == _GO:
@@ -267,7 +268,7 @@ def _listener(address):
 
 
 def _received(connection):
-    """Returns the bytes received, or b"" if the peer has disconnected."""
+    """Returns the bytes received from a peer, or b"" if the peer has disconnected."""
     try:
         return connection.recv(4096)
     except OSError:

@@ -34,12 +34,12 @@ _XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm":
 
 @dataclasses.dataclass
 class Replicas:
-    """The replicas of a run, over all machines.
+    """The replicas of a run, across all machines.
 
     Attributes:
         strategy: tf.distribute.MirroredStrategy, MultiWorkerMirroredStrategy, or None for one device.
         count: int, the number of replicas on all machines.
-        description: str, one line for the log with the devices, and why there are not more.
+        description: str, one line for the log with the devices, and why there are not more devices.
         cluster: the Cluster of machines, or None for a single machine.
     """
 
@@ -55,7 +55,7 @@ class Replicas:
 
     @property
     def devices(self):
-        """The names of this machine's devices, one per replica."""
+        """The names of this machine's devices, one device per replica."""
         if self.strategy is not None:
             return self.strategy.extended.worker_devices
         return [device.name for device in tf.config.list_logical_devices("GPU")[:1]] or ["CPU:0"]
@@ -66,7 +66,7 @@ class Replicas:
         return 0 if self.cluster is None else self.cluster.index * len(self.devices)
 
     def run(self, function, *args):
-        """Calls a function on every replica. Arguments and results may have one value per replica."""
+        """Calls a function on every replica. Arguments and results may have a separate value for each replica."""
         return function(*args) if self.strategy is None else self.strategy.run(function, args=args)
 
     def all_reduce(self, values):
@@ -90,7 +90,7 @@ class Replicas:
         return tf.nest.pack_sequence_as(values, flat)
 
     def first(self, value):
-        """Returns the value on this machine's first replica."""
+        """Returns the value of a per-replica result on this machine's first replica."""
         return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
     def in_turn(self, values):
@@ -106,7 +106,7 @@ class Replicas:
         return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)
 
     def check_same(self, value, what):
-        """Waits for all machines, and raises `UserError` on all of them if a JSON value is not the same everywhere.
+        """Waits for all machines, and raises `UserError` on all machines if a JSON value is not the same everywhere.
 
         If the values are dicts with the same keys, the message names the keys whose values differ.
         """
@@ -153,7 +153,7 @@ class Replicas:
             ) from error
 
     def scope(self):
-        """Returns the context manager in which variables are created."""
+        """Returns the context manager in which the variables of a model must be created."""
         return self.strategy.scope() if self.strategy else contextlib.nullcontext()
 
 
@@ -197,20 +197,20 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
 
 
 def planned_replicas(worker_gpu=1, logical_cpus=0):
-    """Returns the number of replicas that `choose_replicas` would choose, without looking for devices."""
+    """Returns the number of replicas that `choose_replicas` will choose, without looking for devices."""
     cluster = read_cluster()
     return (logical_cpus or worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
 
 
 def choose_devices(worker_gpu=1, logical_cpus=0):
-    """Chooses devices on this machine.
+    """Chooses devices on this machine; returns (names, description).
 
     Args:
         worker_gpu, logical_cpus: see `choose_replicas`.
 
     Returns:
         (names, description). The names are a list, which is empty for the CPU. The description is one line for the log
-        with the devices, and why there are not more.
+        with the devices, and why there are not more devices.
 
     Raises:
         UserError: if there are fewer GPUs than `worker_gpu`.
@@ -245,13 +245,13 @@ def gpus_as_needed():
     """Returns the GPUs, a list of `tf.config.PhysicalDevice`, and makes TensorFlow allocate their memory as needed."""
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
-        with contextlib.suppress(RuntimeError, ValueError):  # cannot be changed if initialized or split
+        with contextlib.suppress(RuntimeError, ValueError):  # impossible if GPUs are initialized or split
             tf.config.experimental.set_memory_growth(gpu, True)
     return gpus
 
 
 def set_xla_flags():
-    """Adds flags for compiling GPU steps to XLA_FLAGS; must be called before XLA compiles anything."""
+    """Adds flags for compiling GPU steps to XLA_FLAGS; must be called before XLA compiles a function."""
     flags = os.environ.get("XLA_FLAGS", "")
     ours = [f"--{name}={value}" for name, value in _XLA_FLAGS.items() if name not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()

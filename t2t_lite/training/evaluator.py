@@ -41,10 +41,10 @@ class Evaluation(NamedTuple):
     """The result of an evaluation.
 
     Attributes:
-        metrics: {name: float}: "loss" (nats per target token), "perplexity", the model's other losses and costs as
+        metrics: {name: float}, with "loss" (nats per target token), "perplexity", the model's other losses and costs as
             "loss_<feature>" and "cost_<feature>", losses by unit (`evaluation.loss_units`), the problem's
             teacher-forced metrics, and the scores of decoded outputs.
-        texts: list of (input, output, reference), the texts that were scored.
+        texts: list of (input, output, reference), the texts that were decoded and scored.
         facts: dict of further fields for the log, such as "bleu_signature".
     """
 
@@ -72,9 +72,9 @@ class Evaluator:
         records: Records of a problem, which determines the metrics: see `shards_to_evaluate`.
         settings: EvaluationSettings, or None for the defaults. eval_steps is the number of teacher-forced batches,
             longest sentences first. search overrides options of hparams and problem. translate_all means all examples
-            instead of eval_decode_examples. Without eval_stride, each row is scored by itself, or with the state of the
-            rows before it if the model carries a state. With eval_stride, costs are not reported, because they may
-            depend on ids after the scored ids, as in a stack from right to left.
+            instead of eval_decode_examples. Without eval_stride, each row is scored separately, or with the state of
+            earlier rows if the model carries a state. With eval_stride, costs are not reported, because they may depend
+            on ids after the scored ids, as in a stack from right to left.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
 
     Raises:
@@ -119,7 +119,7 @@ class Evaluator:
         return Evaluation(metrics | scores, texts, facts | more_facts)
 
     def shown(self, names):
-        """Returns the names of the most important metrics: see `shown_metrics`."""
+        """Returns the names of the most important metrics, which the line on stderr shows: see `shown_metrics`."""
         return shown_metrics(self.problem, self._hparams, names)
 
     def _teacher_forced(self):
@@ -200,7 +200,7 @@ def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_
     log.scalars(step, found.metrics, folder)
     if found.texts:
         log.text(step, "translations", _table(found.texts[:_SHOWN]), folder)
-    # Written last, because a restarted run does not repeat logged evaluations.
+    # The log is written last, because a restarted run does not repeat logged evaluations.
     log.write("evaluation", step, **found.metrics, seconds=round(seconds, 3), **facts, **found.facts)
     return found.metrics
 
@@ -236,7 +236,7 @@ class OutputScorer:
         }
         self._has_warned = False
         self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
-        options = translator.search_options(self._search)  # reports invalid values before the first evaluation
+        options = translator.search_options(self._search)  # reports invalid search options before the first evaluation
         if searches(translator.model):
             with located("eval_beam_size"):
                 check_own_search(translator.model, options)
@@ -268,7 +268,7 @@ class OutputScorer:
         return scores, facts, texts
 
     def _known_to(self, metric):
-        """Returns the facts about the problem that are parameters of a metric's function."""
+        """Returns the facts about the problem that the function of a metric takes as arguments."""
         parameters = inspect.signature(metric.__wrapped__).parameters
         return {name: value for name, value in self._facts.items() if name in parameters}
 
@@ -282,7 +282,7 @@ class OutputScorer:
 
 
 def score_and_facts(found):
-    """Returns (score, facts) from a metric's result, which may be only the score."""
+    """Returns (score, facts) from the result of a metric, which may be the score alone."""
     score, facts = found if isinstance(found, tuple) else (found, {})
     return float(score), facts
 
@@ -299,7 +299,7 @@ class BleuCallback(keras.callbacks.Callback):
         problem: Problem, or its name.
         data_dir: str, the folder that t2t-datagen wrote.
         hparams: HParams, or the name of an hparams set, of which eval_beam_size, eval_alpha and eval_tokenization are
-            used. If None, their defaults are used.
+            used. If None, the defaults of these hyperparameters are used.
         split: "eval" (or "dev"), "test" or "train".
         max_examples: int, the number of evenly spaced examples to translate, or None for all examples.
         epochs: int, the number of epochs between two translations.
@@ -347,7 +347,7 @@ class BleuCallback(keras.callbacks.Callback):
         self._score = None
 
     def on_train_begin(self, logs=None):
-        """Prepares the search, once per model; scores from an earlier `fit` are not reused."""
+        """Prepares the search once per model, and discards the scores of an earlier `fit`."""
         self._scored_at, self._periods = None, self._step() // (self.steps or 1)
         if self._score is None:
             translator = Translator(self.model, self.encoders, self.hparams, self.problem)
@@ -357,13 +357,13 @@ class BleuCallback(keras.callbacks.Callback):
             )
 
     def on_train_batch_end(self, batch, logs=None):
-        """Translates after every `steps` steps, or later if `steps_per_execution` delays Keras' call."""
+        """Translates the examples after every `steps` steps, or later if `steps_per_execution` delays this call."""
         if self.steps and self._step() // self.steps > self._periods:
             self._periods = self._step() // self.steps
             self._translate()
 
     def on_epoch_end(self, epoch, logs=None):
-        """Translates after every `epochs` epochs, and adds the scores to `logs`."""
+        """Translates the examples after every `epochs` epochs, and adds the scores to `logs`."""
         if (epoch + 1) % self.epochs:
             return
         if self._scored_at != self._step():

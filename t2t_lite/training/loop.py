@@ -74,7 +74,7 @@ class TrainingLoop:
             self.ended_by = "early_stopping" if self._why else "train_steps"
             reason = f"stopped early: {self._why}" if self._why else f"step {step:,} is not before {train_steps=:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
-            self._log.write("end", step, finished=True, reason=self.ended_by)  # missing if the run was killed
+            self._log.write("end", step, finished=True, reason=self.ended_by)  # no such entry if the run was killed
             return self._metrics
         data, batch = self._context.data, int(self._state.batches_read)
         files = data.records.paths, data.problem.record_features
@@ -91,8 +91,8 @@ class TrainingLoop:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
-                # Decided before the step, because the data stream may only advance during a step if no checkpoint
-                # follows.
+                # Whether to save is decided before the step, because the data stream may only advance during a step if
+                # no checkpoint follows.
                 is_last = self._is_to_stop(stopped)
                 evaluates = step % self._when.local_eval_frequency == 0 or step == train_steps
                 saves = evaluates or self._is_time_to_save()
@@ -116,7 +116,7 @@ class TrainingLoop:
         return self._metrics
 
     def _is_time_to_save(self):
-        """Returns whether --save_checkpoints_secs seconds have passed since the last checkpoint."""
+        """Returns whether the seconds set by --save_checkpoints_secs have passed since the last checkpoint."""
         seconds = self._when.save_checkpoints_secs
         return bool(seconds) and time.monotonic() - self._saved_at >= seconds
 
@@ -137,7 +137,7 @@ class TrainingLoop:
                 self._why = self._monitor.reason_to_stop()
 
     def _end(self, step, train_steps, batches):
-        """Saves a checkpoint after the last step, unless it exists, and logs why the run ends."""
+        """Saves a checkpoint after the last step, unless this checkpoint exists, and logs why the run ends."""
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if self._why else "signal"
         if step < train_steps:
             self._progress.flush(step, last_learning_rate(self._state.optimizer))
@@ -151,7 +151,7 @@ class TrainingLoop:
         self._replicas.check_same(step, "last step")  # other machines wait until the first machine has saved
 
     def _is_to_stop(self, stopped):
-        """Returns whether a signal ends the run after this step, which must be the same step on all machines."""
+        """Returns whether a signal ends the run after this step; all machines must end at the same step."""
         return stopped.is_set() if self._replicas.cluster is None else self._is_stopping
 
     def _fetch(self, on_all_machines):

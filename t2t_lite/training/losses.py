@@ -27,7 +27,7 @@ def cross_entropy(logits, targets, label_smoothing=0.0, keeps_softmax=True):
 
     Returns:
         (objective, nats), float32 scalars, which are sums over tokens. `nats` is without smoothing and has no gradient.
-        Add the sums over replicas and accumulated batches, then divide once by the number of tokens.
+        Callers add the sums over replicas and accumulated batches, then divide once by the number of tokens.
     """
     import tensorflow as tf
 
@@ -75,7 +75,7 @@ def _fused_losses(logits, labels, label_smoothing, keeps_softmax=True):
     """Returns (objective [N], nats [N]) for float32 logits [N, V] and int32 labels [N], in TensorFlow.
 
     The objective is logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1), minus the entropy. Only the
-    softmax is stored for the gradient, which is softmax(z) minus the smoothed labels. The loss also uses it:
+    softmax is stored for the gradient, which is softmax(z) minus the smoothed labels. The loss also uses the softmax:
     logsumexp(z) = max z - log max softmax(z). This saves passes over [N, V], which are the main cost of a loss. Scatter
     is avoided, because with deterministic operations it runs on the CPU.
 
@@ -147,7 +147,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        """Returns the reduced loss.
+        """Returns the loss of a batch, reduced as set by `reduction`.
 
         Args:
             y_true: int ids [batch, target_len], 0 is padding.
@@ -166,7 +166,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         """
         if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
             y_true = ops.squeeze(y_true, axis=-1)
-        vocab_size = y_pred.shape[-1]  # None for positions in a text
+        vocab_size = y_pred.shape[-1]  # None if the classes are positions in a text
         exact = {"bfloat16": 2**8, "float16": 2**11}.get(self.dtype, 2**24)
         if vocab_size is None and self.label_smoothing:
             raise ValueError(
@@ -207,7 +207,7 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
         super().__init__(name=name, dtype=dtype)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        """Adds a batch to the accuracy.
+        """Adds the correct and total tokens of a batch to the accuracy.
 
         Args:
             y_true: int ids [batch, target_len], 0 is padding.
@@ -235,5 +235,5 @@ def token_weights(sample_weight, targets):
     if missing < 0:  # weights [batch, 1] for classes [batch]
         sample_weight = ops.squeeze(sample_weight, axis=-1)
     sample_weight = ops.reshape(sample_weight, (*ops.shape(sample_weight), *[1] * missing))
-    # A copy, not a view, because with PyTorch Keras multiplies weights by masks in place.
+    # A copy, not a view, because Keras on the PyTorch backend multiplies weights by masks in place.
     return sample_weight * ops.ones(ops.shape(targets))

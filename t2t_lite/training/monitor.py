@@ -26,7 +26,7 @@ from t2t_lite.training.evaluator import evaluate_and_log
 from t2t_lite.training.objectives import further_losses
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY_ZEROS = 3  # evaluations after which a metric that has always been 0 is reported
+_MANY_ZEROS = 3  # the number of evaluations after which a metric that has always been 0 is reported
 BEST_FOLDER = "best"
 
 
@@ -113,10 +113,11 @@ class Monitor:
 def history(log):
     """Returns the evaluations that led to the run's newest state, a list of (step, {metric: float}), by step.
 
-    BLEU scores with a different tokenization from the newest evaluation are omitted, since they are not comparable.
+    BLEU scores whose tokenization differs from that of the newest evaluation are omitted, because such scores are not
+    comparable.
     """
     lines = [line for line in lineage(log.read()) if line["event"] == "evaluation"]
-    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last entry of each step
+    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last log entry of each step
     newest = _tokenization(lines[-1]) if lines else None
     for metrics, tokenization in found.values():
         if tokenization != newest:
@@ -149,8 +150,8 @@ def check_metrics(model, problem, hparams, settings):
     """Raises `UserError` if the settings name a metric that a run's evaluations do not compute.
 
     Args:
-        model: keras.Model. It is only traced if a metric may be one of the model's other losses and costs, or measures
-            a feature other than the targets.
+        model: keras.Model. The model is only traced if a metric may be one of the model's other losses and costs, or
+            measures a feature other than the targets.
         problem: Problem.
         hparams: HParams.
         settings: EvaluationSettings.
@@ -174,7 +175,7 @@ def check_metrics(model, problem, hparams, settings):
 
 
 def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True):
-    """Returns whether a metric has not improved by `delta` in the last `num_steps` steps (utils/metrics_hook.py).
+    """Returns whether a metric has not improved by `delta` in the last `num_steps` steps (as in utils/metrics_hook.py).
 
     Later values are compared with the newest value that is at least `num_steps` steps old. A later value is an
     improvement if it is better by `delta` or more.
@@ -325,8 +326,8 @@ class BestCheckpoint:
         copy = os.path.join(self._folder, f"{PREFIX}-{step}")
         copy_files(self._context.data.encoder_files, self._folder)
         write_run_config(self._folder, self._context.config)
-        # Written last, because a restarted run assumes that a folder with a checkpoint is complete.
-        average_checkpoints([self._source(step)], copy)  # the average of one is its model without optimizer
+        # The checkpoint is written last, because a restarted run assumes that a folder with a checkpoint is complete.
+        average_checkpoints([self._source(step)], copy)  # averaging one checkpoint removes its optimizer
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
         for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):

@@ -42,7 +42,7 @@ def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
         keeps_softmax: bool, whether the softmax is stored for the gradient. If False, XLA recomputes it.
 
     Raises:
-        UserError: if the outputs lack the targets, or have a feature that the batch lacks.
+        UserError: if the outputs have no logits for the targets, or have a feature that the batch lacks.
     """
     logits, costs = named_outputs(outputs)
     unknown = [feature for feature in (*logits, *costs) if feature not in batch]
@@ -61,8 +61,8 @@ def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
 def layer_losses(model, batches):
     """Returns `Sums.added` for the last call of a model: losses from `add_loss` and regularizers, as in Keras' `fit`.
 
-    Layers add losses in each batch. Each batch contributes a share of these losses, so that their sum over a step is a
-    mean over its batches.
+    Layers add losses in each batch. Each batch contributes a share of these losses, so that the sum over a step is the
+    mean over the step's batches.
 
     Args:
         model: keras.Model, which has just been called.
@@ -73,7 +73,7 @@ def layer_losses(model, batches):
 
 
 def _loss(logits, labels, label_smoothing, keeps_softmax):
-    """Returns (objective, nats) of a feature; for a number, which has one logit, both are the squared error."""
+    """Returns (objective, nats) of a feature; for a number, which has one logit, both values are the squared error."""
     if logits.shape[-1] == 1:
         error = squared_error(logits, labels)
         return error, tf.stop_gradient(error)
@@ -107,8 +107,8 @@ def mean_loss(sums, counts):
 
     Args:
         sums: Sums.
-        counts: {feature: float32 scalar}, the number of non-zero ids in the whole step. A feature with count 0
-            contributes nothing.
+        counts: {feature: float32 scalar}, the number of non-zero ids in the whole step. A feature with count 0 does not
+            contribute to the loss.
     """
     parts = [*sums.objective.items(), *sums.cost.items()]
     means = [tf.math.divide_no_nan(total, counts[feature]) for feature, total in parts]

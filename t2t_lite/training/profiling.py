@@ -16,7 +16,7 @@ from t2t_lite.training.run_context import kept_states
 _LOGGER = logging.getLogger("t2t_lite")
 _STEPS_BEFORE = 10  # steps before the trace starts, so that it excludes tracing and compilation
 _TRACED_STEPS = 5
-# XLA's errors. XLA may also raise InternalError, but so does a lost machine.
+# The errors of XLA. InternalError, which XLA may also raise, is missing because a lost machine also raises it.
 _NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
 _TRACEBACK = re.compile(
     r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"
@@ -69,7 +69,7 @@ class StepProfiler(contextlib.AbstractContextManager):
 
 
 class Compilations:
-    """Logs the batch shapes for which XLA compiles a training step; without XLA, it does nothing.
+    """Logs the batch shapes for which XLA compiles a training step; without XLA, nothing is logged.
 
     Args:
         context: RunContext.

@@ -20,14 +20,14 @@ from t2t_lite.training.run_context import layers_that_draw
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters
-_NARROWEST = 70  # narrowest terminal, in columns, that shows the bar
+_NARROWEST = 70  # columns of the narrowest terminal that shows the bar
 _SECONDS_MOVING = 0.5
-_SECONDS_PLAIN = 60  # between lines, if --log_step_count_steps steps take longer
-# A field is only shown if its value is beyond its threshold here.
+_SECONDS_PLAIN = 60  # the most seconds between lines, if --log_step_count_steps steps take longer
+# Thresholds: the progress line only shows these fields if their values are beyond the thresholds.
 _MUCH_WAITING = 0.1
 _MUCH_PADDING = 0.4
 _LARGE_GRADIENT = 100.0
-_STARVED = 0.1  # relative to an equal share
+_STARVED = 0.1  # the smallest share of an expert, relative to an equal share
 
 
 def announce(context, train_step, gives_up=()):
@@ -169,11 +169,11 @@ class TrainingProgress:
 
     @property
     def is_due(self):
-        """Whether progress should be shown now, for which metrics must be fetched."""
+        """Whether progress should be shown now; the metrics must be fetched first."""
         return self._shown.is_due
 
     def show(self, step):
-        """Shows the progress since the last flush."""
+        """Shows the progress since the last `flush`."""
         if self._window:
             self._shown.show(step, self._values(step), self._shares())
 
@@ -184,7 +184,7 @@ class TrainingProgress:
             self._shown.leave(step)
 
     def flush(self, step, learning_rate):
-        """Logs and shows the progress since the last flush, if there were any steps."""
+        """Logs and shows the progress since the last `flush`, if there were any steps."""
         if not self._window:
             return
         values, shares = self._values(step, learning_rate), self._shares()
@@ -198,7 +198,7 @@ class TrainingProgress:
         self._reset()
 
     def _values(self, step, learning_rate=math.nan):
-        """Returns the log's values for the steps since the last flush, {name: number}."""
+        """Returns the values to log for the steps since the last `flush`, {name: number}."""
         last, losses = self._window[-1], self._means("nats")
         loss = losses.pop("targets")
         others = {f"loss_{feature}": value for feature, value in losses.items()}
@@ -242,7 +242,7 @@ class TrainingProgress:
         return self._counts.total() - self._counts[BEFORE] + unpredicted
 
     def _means(self, name):
-        """Returns {feature: mean per id} for the sums named `name`, over the steps of this window."""
+        """Returns {feature: mean per id} for the metric `name`, a sum per step, over the steps of this window."""
         sums = {f: sum(metrics[name][f] for metrics in self._window) for f in self._window[0][name]}
         return {feature: total / max(self._counts[feature], 1) for feature, total in sums.items()}
 
@@ -280,7 +280,7 @@ class ProgressLine:
         unit: str, the unit of the loss.
 
     Attributes:
-        moves: bool, whether the line is shown on a terminal and replaces itself there.
+        moves: bool, whether the line is shown on a terminal, where each new line replaces the previous line.
     """
 
     def __init__(self, train_steps, unit):
@@ -297,7 +297,7 @@ class ProgressLine:
 
     @property
     def is_due(self):
-        """Whether the line should be shown again now."""
+        """Whether the progress line should be shown again now."""
         return self._due is not None and time.monotonic() >= self._due
 
     def show(self, step, values, shares):
@@ -318,14 +318,14 @@ class ProgressLine:
         move(bar + fit(self._fields, width - len(bar)))
 
     def leave(self, step):
-        """Leaves the line of a step on the terminal, without the bar, unless it is already there."""
+        """Leaves the progress line of a step on the terminal, without the bar, unless this line is already there."""
         if self._fields and self._left_at != step:
             _LOGGER.info(fit(self._fields, columns()))
             self._left_at = step
         move()
 
     def _made(self, step, values, shares):
-        """Returns the fields of the line, the most important first, for narrow terminals."""
+        """Returns the fields of the line, the most important first, as narrow terminals truncate lines."""
         seconds, steps_left = values["seconds_per_step"], self._train_steps - step
         fields = [f"step {step:,}/{self._train_steps:,}", f"loss {values['loss']:{_digits(values['loss'])}}"]
         if seconds and steps_left:
@@ -337,7 +337,7 @@ class ProgressLine:
 
 
 def _speed(seconds):
-    """Formats seconds per step, as seconds or as steps per second."""
+    """Formats the speed of training, as seconds per step or as steps per second."""
     if seconds >= 1:
         return f"{seconds:,.1f} s/step"
     return f"{1 / seconds:,.{2 if seconds > 0.1 else 0}f} steps/s"
@@ -348,7 +348,7 @@ def _digits(loss):
 
 
 def _rare(values, shares):
-    """Yields the fields that are only shown if their values are unusual."""
+    """Yields the fields of the progress line that are only shown if their values are unusual."""
     if values["skipped_steps"]:
         yield f"skipped {values['skipped_steps']}"
     if values["waiting_for_data"] > _MUCH_WAITING:

@@ -24,7 +24,7 @@ from t2t_lite.training.training_data import TrainingData, check_lengths, check_r
 # Operations that sample from a state that is not saved in a run's checkpoints.
 _DRAWS = re.compile(r"(?!Stateless)(\w*Random\w*|\w*TruncatedNormal|Multinomial|Stateful\w*(Normal|Uniform)\w*|Rng\w+|"
                     r"(Eager)?PyFunc)")  # fmt: skip
-_KNOWN = ("t2t_lite", "keras")  # packages whose layers only sample from generators
+_KNOWN = ("t2t_lite", "keras")  # packages whose layers only sample from generators with saved state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RunContext:
 
     @property
     def is_deterministic_gpu(self):
-        """Whether a GPU is used with deterministic operations."""
+        """Whether the run uses a GPU with deterministic operations."""
         return self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
 
 
@@ -114,7 +114,7 @@ class TrainingState:
         )  # fmt: skip
 
     def set_position(self, step, batches):
-        """Sets the position to save in a checkpoint: after `step`, which used the StepBatches `batches`."""
+        """Sets the position that checkpoints save to the end of `step`, which used the StepBatches `batches`."""
         self.step.assign(step)
         self.batches_read.assign(batches.end)
 
@@ -158,7 +158,7 @@ def unsaved_state(train_step):
 @contextlib.contextmanager
 def kept_states(model):
     """Context manager that restores the counters of layers and the states of generators when it exits."""
-    weights = {id(weight) for weight in parameters(model)}  # including frozen weights, which do not change
+    weights = {id(weight) for weight in parameters(model)}  # frozen weights are included, but do not change
     before = [(variable, variable.numpy()) for variable in model.non_trainable_variables if id(variable) not in weights]
     try:
         yield

@@ -1,6 +1,6 @@
 """The settings of a `Trainer` other than problem, model and hyperparameters, and the flags that a run remembers.
 
-A setting with a meaning is also a flag of t2t-trainer, with the same name, default and range.
+Each setting that has a meaning text is also a flag of t2t-trainer, with the same name, default and range.
 """
 
 import dataclasses
@@ -50,9 +50,9 @@ class EarlyStopping(_Checked):
 class EvaluationSettings(_Checked):
     """The settings for evaluations while a run trains.
 
-    Two settings are not flags. `search` is a dict of `SearchOptions` for decoding the outputs, or None to use the
-    eval_… hyperparameters. `translate_all` says whether each evaluation translates the whole dev set, into
-    `<output_dir>/decode`.
+    The settings `search` and `translate_all` are not flags. `search` is a dict of `SearchOptions` for decoding the
+    outputs, or None to use the eval_… hyperparameters. `translate_all` says whether each evaluation translates the
+    whole dev set, into `<output_dir>/decode`.
     """
 
     eval_steps: int = setting(0, limits=ranges.COUNT, meaning="Batches per evaluation; 0: the whole set.")
@@ -120,8 +120,8 @@ class LogSettings(_Checked):
     profile: bool = setting(False, meaning="Write a trace of steps 11 to 15, for TensorBoard's profiler.")
 
 
-# The defaults of `Trainer`'s arguments. If an argument is one of these objects, the settings of the earlier run are
-# kept.
+# The defaults of `Trainer`'s arguments. If an argument of `Trainer` is one of these objects, a resumed run keeps its
+# earlier settings.
 NOT_GIVEN = {
     "evaluation": EvaluationSettings(),
     "checkpoints": CheckpointSettings(),
@@ -137,7 +137,7 @@ class RememberedFlags:
     Attributes:
         output_dir: str, the output_dir of the run, for messages.
         values: {flag of t2t-trainer: JSON value}. A command or a `Trainer` uses these values for flags that are not
-            given again. Missing flags have their defaults.
+            given again. Flags without a value have their defaults.
     """
 
     output_dir: str = ""
@@ -145,11 +145,11 @@ class RememberedFlags:
 
     @property
     def path(self):
-        """The path of the file that stores the flags."""
+        """The path of `hparams.json`, the file that stores the flags."""
         return os.path.join(self.output_dir, FILE_NAME)
 
     def updated(self, train_steps, evaluation, checkpoints, devices, log, **further):
-        """Returns a copy that is updated from a `Trainer`'s arguments; `further` are JSON values."""
+        """Returns a copy of these flags, updated from the arguments of a `Trainer`; `further` are JSON values."""
         values = {"train_steps": train_steps, "schedule": _WITHOUT_EVALUATIONS}
         for settings in filter(None, (checkpoints, devices, log, evaluation)):
             values |= {name: getattr(settings, name) for name in _names(type(settings))}
@@ -160,7 +160,7 @@ class RememberedFlags:
         return dataclasses.replace(self, values=self.values | values | further)
 
     def settings(self):
-        """Converts the values to arguments for `Trainer`, {name: settings}, including "train_steps".
+        """Converts the remembered values to arguments for `Trainer`, {name: settings}, including "train_steps".
 
         Raises:
             UserError: if a value has the wrong type or is out of range.
@@ -194,7 +194,7 @@ class RememberedFlags:
         if "search" in values:
             values["decode_hparams"] = ",".join(f"{name}={v}" for name, v in (values.pop("search") or {}).items())
         if flags["worker_gpu"].present:
-            values.pop("logical_cpus", None)  # logical CPUs would replace the GPUs
+            values.pop("logical_cpus", None)  # because logical CPUs would replace the GPUs
         with located(self.path):
             for name in {*_DEFAULTS, "decode_hparams", *of_command} & values.keys():
                 flags[name].recall(values[name])

@@ -1,4 +1,4 @@
-"""The training step: one optimizer update over all replicas, normalized by the global numbers of ids."""
+"""The training step: one optimizer update over all replicas, with losses divided by the global numbers of ids."""
 
 import itertools
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class PlacedBatches(NamedTuple):
     Attributes:
         batches: list of dicts of int64 features for this machine's replicas, each on the device of its replica.
         counts: {feature: float32 scalar}, the number of non-zero ids in the step on all machines, in host memory.
-        first: int32 scalar, the index in the data stream of the step's first batch on all machines, in host memory.
+        first: int32 scalar, in host memory, the data-stream index of the step's first batch over all machines.
     """
 
     batches: list
@@ -87,7 +87,8 @@ class TrainStep:
             self._skipped_in_a_row = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_in_a_row")
             self.loss_scale = make_loss_scale(hparams)
         batch = {feature: tf.TensorSpec([None] * rank, tf.int64) for feature, rank in features.items()}
-        # The dtype of a batch's index in the stream. int32 stays on the host, where the seeds of dropout are computed.
+        # The dtype of a batch's index in the data stream. int32 stays on the host, where the seeds of dropout are
+        # computed.
         self._index = tf.int64 if xla_compile else tf.int32
         number = tf.TensorSpec([], tf.float32)
         scalars = [dict.fromkeys(features, number), tf.TensorSpec([], tf.int32), number]
@@ -132,7 +133,7 @@ class TrainStep:
             return PlacedBatches(placed, counts, tf.constant(batches.first, tf.int32))
 
     def __call__(self, placed, stop=False):
-        """Applies one update.
+        """Applies one optimizer update.
 
         Args:
             placed: PlacedBatches.
@@ -200,9 +201,9 @@ class TrainStep:
         gradients, metrics = self.replicas.run(self._clipped, gradients, sums, stops, scale)
         # All replicas have the same sums and therefore the same metrics.
         metrics = tf.nest.map_structure(self.replicas.first, metrics)
-        # Metrics are checked later. Until then, if too many steps were skipped, the state stays as after the last of
-        # them.
-        with tf.device(None if self._compiles_update else "CPU:0"):  # only one number is copied to the host
+        # Metrics are only checked after later steps. Meanwhile, if too many steps were skipped, the state stays as
+        # after the last skipped step.
+        with tf.device(None if self._compiles_update else "CPU:0"):  # only this number is copied to the host
             in_a_row = self._skipped_in_a_row.read_value()
             is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
             is_left_out = is_frozen | is_skipped
@@ -217,7 +218,7 @@ class TrainStep:
         return metrics, self._states_unless(is_left_out, states, new_states)
 
     def _states_unless(self, is_left_out, states, new_states):
-        """Returns the new state of each lane, or the old state if the step is skipped, on the device of the lane."""
+        """Returns the states of the lanes, the old states if the step is skipped, each on the device of its lane."""
         kept = []
         for lane, pair in enumerate(zip(states, new_states, strict=True)):
             device = None if self._compiles_update else self.replicas.devices[lane // self.accumulation]
@@ -235,8 +236,8 @@ class TrainStep:
         if not self._compiles_update:
             tf.cond(is_skipped, lambda: None, lambda: self._apply(gradients))
             return
-        # With a branch, the device would wait for the host. Without a branch, XLA updates and selects in one pass over
-        # a variable.
+        # The update is not a branch, for which the device would wait for the host. XLA updates and selects in one pass
+        # over a variable.
         state = [variable.value for variable in [*self.model.trainable_variables, *self.optimizer.variables]]
         before = [variable.read_value() for variable in state]
         self._apply(gradients)
@@ -281,7 +282,7 @@ class TrainStep:
         return self.replicas.all_reduce(sums), self.replicas.in_turn(states)
 
     def _replica_gradients(self, replica, batches, states, counts, first_batch, scale):
-        """Returns (gradients, Sums, new states) for one replica's batches; replicas are numbered over all machines."""
+        """Returns (gradients, Sums, new states) for one replica's batches; the replica's number counts all machines."""
         sums, new_states = (), []
         for i, (batch, state) in enumerate(zip(batches, states, strict=True), replica * self.accumulation):
             # Batches run one after another; in parallel, TensorFlow would hold the activations of all batches at the
@@ -296,7 +297,8 @@ class TrainStep:
     def _traced_batch(self, batch, counts, index, scale, state):
         """Returns (gradients of the scaled loss, Sums, new state) for the batch with this index in the stream."""
         variables = [v.value for v in self.model.trainable_variables]
-        # The gradient is computed inside this context, because recompute_grad samples dropout masks again.
+        # The gradient is computed inside this context, because with recompute_grad the backward pass samples dropout
+        # masks again.
         with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
             # Only trainable variables are watched, so nothing is stored for frozen weights or for layers below all
             # trained layers.
@@ -307,7 +309,7 @@ class TrainStep:
                 sums = sums._replace(added=layer_losses(self.model, self.batches_a_step))
                 loss = mean_loss(sums, counts) * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
-        # The gradient of a lookup is sparse, but the gradient of the tied output layer is dense. Both can only be added
-        # as dense tensors.
+        # The gradient of a lookup is sparse, but the gradient of the tied output layer is dense. The two gradients can
+        # only be added as dense tensors.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return gradients, sums, next_state(outputs, state)

@@ -70,8 +70,8 @@ class Trainer:
     bit the same as without an interruption.
 
     Args:
-        problem: str, the name of the problem. If None, the problem of the run in output_dir. The same applies to the
-            next three arguments.
+        problem: str, the name of the problem. If None, the problem of the run in output_dir is used. `model`, `hparams`
+            and `hparams_set` also default to the run's values.
         model: str, the name of the model. If None, a new run uses the model of its hparams set or task, such as
             "transformer".
         hparams: HParams, or the name of an hparams set. If None, a new run uses the hyperparameters of `hparams_set`.
@@ -79,7 +79,7 @@ class Trainer:
         data_dir: str, the folder where t2t-datagen wrote the records and the vocabulary.
         output_dir: str, the folder for checkpoints and logs.
         evaluation: EvaluationSettings, or None to not evaluate while training. Without this argument, a resumed run
-            keeps its settings, and a new run has the defaults. The same applies to the next three arguments.
+            keeps its settings, and a new run has the defaults. The next three arguments have the same defaults.
         checkpoints: CheckpointSettings.
         devices: DeviceSettings.
         log: LogSettings.
@@ -91,7 +91,7 @@ class Trainer:
         usr_dir: str, the user's --t2t_usr_dir, stored for later commands.
         flags_text: str, the contents to write to `flags.txt`.
         also_asked: dict of JSON values, other settings of the caller that the run should remember, or None.
-        remembers: bool, whether the run remembers its settings. False is for trying out a setup.
+        remembers: bool, whether the run stores its settings for later runs. Use False to try out a setup.
         stop_when: function that is called after each evaluation with all evaluations so far, a list of (step, {metric:
             value}) from `monitor.history`. It returns the reason to stop early, a str, or None.
 
@@ -128,7 +128,7 @@ class Trainer:
     def train(self, train_steps: int | None = None) -> dict[str, float]:
         """Trains until step `train_steps`, counted from the start of the run.
 
-        On SIGTERM, SIGINT, SIGHUP or SIGUSR1, the run saves a checkpoint and ends early. A second signal ends it
+        On SIGTERM, SIGINT, SIGHUP or SIGUSR1, the run saves a checkpoint and ends early. A second signal ends the run
         immediately.
 
         Args:
@@ -181,7 +181,7 @@ class Trainer:
     # Set-up.
 
     def check(self):
-        """Checks names, settings and data, as `train` does first, without writing files. Raises `UserError`."""
+        """Checks names, settings and data without writing files; `train` checks the same first. Raises `UserError`."""
         check_tensorflow("Trainer")
         given = self.problem, self.model, self.hparams, self.hparams_set
         settings = run_directory.fill_in_settings(self.output_dir, *given)
@@ -253,7 +253,7 @@ class Trainer:
         self._monitor = self._make_monitor()
 
     def _compare(self):
-        """Raises `UserError` if machines differ, or settings have changed that must stay the same."""
+        """Raises `UserError` if machines have different settings, or if fixed settings have changed."""
         config, check_same = self._context.config, self._context.replicas.check_same
         values = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
         check_same(values | config["hparams"], "problem, model and hyperparameters")
@@ -322,7 +322,7 @@ class Trainer:
                 write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
 
     def _log_start(self, path, warm_start_facts):
-        """Logs that the run starts, or is resumed from the checkpoint `path`, with its settings."""
+        """Logs the run's settings, and whether the run starts or is resumed from the checkpoint `path`."""
         log, state = self._context.log, self._state
         step, batch = int(state.step), int(state.batches_read)
         log.forget_events_after(step)

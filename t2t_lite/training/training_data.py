@@ -73,7 +73,7 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
         data_dir: str, the folder where t2t-datagen wrote the data.
         most_shapes: int, the largest number of batch shapes, for XLA, or None for no limit.
         batches: the class of batches: see `batches_of`.
-        lanes: the result of the class's `lanes_of`.
+        lanes: the result of `lanes_of`, a method of the class of batches.
 
     Raises:
         UserError: if the problem is unknown, data are missing or do not match, or no example is within the length
@@ -137,10 +137,10 @@ def check_reads(model, problem):
 
 
 def check_lengths(model, max_length, features):
-    """Raises `UserError` if a model lacks positions for rows of `max_length` ids (0 for rows of any length).
+    """Raises `UserError` if a model lacks positions for rows of `max_length` ids (0 means rows of any length).
 
-    The limit is the model's attribute `max_length`. If it is None or missing, lengths are not limited. A model with
-    `joins_inputs` needs positions for inputs and targets together, each with up to `max_length` ids.
+    The limit is the model's attribute `max_length`. If the attribute is None or missing, lengths are not limited. A
+    model with `joins_inputs` needs positions for inputs and targets together, each with up to `max_length` ids.
 
     Args:
         model: keras.Model.
@@ -166,7 +166,7 @@ class StepBatches:
 
     Attributes:
         batches: list of dicts of int32 features, [rows, length] or [rows], including "targets".
-        first: int, the index of the first batch in the stream.
+        first: int, the index of the step's first batch in the data stream.
     """
 
     batches: list
@@ -174,12 +174,12 @@ class StepBatches:
 
     @property
     def end(self):
-        """The index of the batch after the last batch."""
+        """The stream index of the batch that follows the step's last batch."""
         return self.first + len(self.batches)
 
     @property
     def sentences(self):
-        """The number of examples in the step."""
+        """The number of examples in the batches of the step."""
         return sum(len(batch["targets"]) for batch in self.batches)
 
     @functools.cached_property
@@ -196,8 +196,8 @@ class StepBatches:
 class Feed(contextlib.AbstractContextManager):
     """Context manager that provides the batches of each step in turn, on the devices that use them.
 
-    The stream is an iterator on the host, whose position is saved in checkpoints. After `fetch_ahead` it is one step
-    ahead, so a checkpoint must not be saved before the next `take`.
+    The stream is an iterator on the host, whose position is saved in checkpoints. After `fetch_ahead` the iterator is
+    one step ahead, so a checkpoint must not be saved before the next `take`.
 
     Args:
         iterator: iterator over the batches of the stream.
@@ -215,7 +215,8 @@ class Feed(contextlib.AbstractContextManager):
         self._train_step = train_step
         self._paths = paths
         self._features = features
-        # In a thread, because the call of a step only returns when the device knows whether the gradient is finite.
+        # The batches are placed in a thread, because the call of a step only returns when the device knows whether the
+        # gradient is finite.
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
         self._ahead = None
         self.seconds_waited = 0.0

@@ -15,10 +15,10 @@ from t2t_lite.visualization.sentence_attention import (
 )
 
 VIEWS = ("lines", "heat_map", "grid", "map")
-SMALLEST_IN_GRID = 0.05  # smaller weights are not drawn in a grid
+SMALLEST_IN_GRID = 0.05  # smaller attention weights are not drawn in a grid
 _MARGIN, _COLUMNS, _SPACE = 14, 4, 18
 _PAPER = "#f4f4f4"
-_SLANT = -50  # degrees, so that labels of adjacent cells do not overlap
+_SLANT = -50  # the angle of column labels in degrees, so that labels of adjacent columns do not overlap
 SMALLEST = 0.01  # smaller weights, of which there are very many, would be invisible and are not drawn
 _ROW, _PAD = 20, 6
 
@@ -32,7 +32,7 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
         target: str, a translation, or a list of its ids, with EOS if it is complete. If None, a translation model
             translates the text itself. A language model whose problem has inputs also continues the text, such as an
             image after its class.
-        most: int, the largest number of tokens per side.
+        most: int, the largest number of tokens in the source and in the target.
         **options: options of `Translator.translate`, such as beam_size and alpha, or of `Generator.generate`.
 
     Raises:
@@ -50,7 +50,7 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
         if isinstance(target, list):
             ids[feature], target = target, encoders[feature].decode(target)
         elif target is None:
-            options["split_sentences"] = "never"  # a picture shows only one search
+            options["split_sentences"] = "never"  # because a picture shows only one output
             best = answerer.translate([text], **options)[0].hypotheses[0]
             ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], encoders[feature].decode(best.ids)
         elif problem and first == "inputs":
@@ -77,7 +77,7 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
         word: str, the only word whose attention is drawn, as in figure 3. Defaults to all words.
         view: "lines" (two columns of tokens, joined by lines in the color of the head, which are darker for larger
             weights), "heat_map" (a matrix for each head), "grid" (a small matrix for each head of each layer) or "map"
-            (an image for each head, for up to 1,100 tokens, without their names).
+            (an image for each head, for up to 1,100 tokens, without labels).
         whole_words: bool, whether the pieces of a word are combined: see `SentenceAttention.whole_words`.
 
     Returns:
@@ -125,7 +125,7 @@ def _check(name, number, count, kind):
 
 
 def draw_heat_maps(attention, layer, heads, rows=None):
-    """Draws a matrix for each head, with a row per query, a column per key, and weights as opacity.
+    """Draws a matrix for each head, with a row per query, a column per key, and attention weights as opacity.
 
     Columns run from right to left if the keys are in a right-to-left script.
 
@@ -140,8 +140,8 @@ def draw_heat_maps(attention, layer, heads, rows=None):
     size = cell * 0.7
     labels = [attention.queries[row] for row in queries]
     left = max(text_width(label, size) for label in labels) + 6
-    above = max(text_width(key, size) for key in attention.keys) * 0.77 + 30  # times the sine of the slant
-    beside = max(text_width(key, size) for key in attention.keys) * 0.65  # times the cosine of the slant
+    above = max(text_width(key, size) for key in attention.keys) * 0.77 + 30  # 0.77: the sine of the slant
+    beside = max(text_width(key, size) for key in attention.keys) * 0.65  # 0.65: the cosine of the slant
     width = left + cell * len(attention.keys) + beside + _SPACE
     height = above + cell * len(labels) + _SPACE
     columns = min(_COLUMNS, len(heads))
@@ -160,7 +160,7 @@ def draw_heat_maps(attention, layer, heads, rows=None):
 
 
 def draw_grid(attention, heads, rows=None):
-    """Draws a small matrix for each head (columns) of each layer (rows), with weights of at least 0.05."""
+    """Draws a small matrix for each head (columns) of each layer (rows), without attention weights below 0.05."""
     queries = range(len(attention.queries)) if rows is None else rows
     size = 110
     cell_width, cell_height = size / len(attention.keys), size / len(queries)
@@ -178,7 +178,7 @@ def draw_grid(attention, heads, rows=None):
 
 
 def _begin(attention, layer, rows, width, height):
-    """Creates a drawing of at least the given size with its caption; returns (drawing, y of its content)."""
+    """Creates a drawing of at least the given size with its caption; returns (drawing, y below the caption)."""
     sides = sentence_attention.SIDES[attention.kind]
     lines = sentence_attention.caption(attention, layer, rows)
     lines.append((sentence_attention.AXES.format(*sides) + " The darker, the larger the weight.", 10))
@@ -192,7 +192,7 @@ def _begin(attention, layer, rows, width, height):
 
 
 def _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_height, smallest):
-    """Draws the weights of one head, with tooltips except in small matrices, where they would make the file large."""
+    """Draws the weights of one head, with tooltips except in small matrices, to keep the file small."""
     drawing.rectangle(x0, y0, cell_width * len(attention.keys), cell_height * len(queries), _PAPER)
     weights = attention.weights[layer - 1][head - 1]
     for at, row in enumerate(queries):
@@ -276,7 +276,7 @@ def _middle(top, row):
 
 
 def _legend(drawing, top, heads):
-    """Draws a numbered box for each head, eight per line."""
+    """Draws the legend: a numbered box in the color of each head, eight per line."""
     for at, head in enumerate(heads):
         x, y = _MARGIN + 34 * (at % 8), top + 24 * (at // 8)
         drawing.rectangle(x, y + 4, 12, 12, color(head - 1))

@@ -22,11 +22,11 @@ FORMATS = ("svg", "png", "pdf")
 # Keeps dates and program names out of files, so that equal pictures give equal files.
 _METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}, "svg": {"Date": None}}
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_CHARACTERS = 24  # longer labels are truncated
+_MOST_CHARACTERS = 24  # labels are truncated to this length
 _LINE_WIDTH = 2
 _HALO = {"color": "#ffffff", "width": 4, "opacity": 0.8}
 _SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names for left-to-right text
-_MOST_PIXELS = 40e6  # the largest PNG
+_MOST_PIXELS = 40e6  # of the largest PNG file
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 # Fonts of common systems with characters that DejaVu lacks, which are used if they are installed.
 _MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Sans Devanagari", "Noto Sans Thai")
@@ -45,7 +45,7 @@ def color(number):
 
 
 def new_figure(width, height):
-    """Creates a matplotlib Figure without a window, with sizes in inches and axes that do not overlap."""
+    """Creates a matplotlib Figure that needs no window, with sizes in inches and axes that do not overlap."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -71,7 +71,7 @@ def style_axes(axes, xlabel, ylabel, thousands="x"):
 
 
 def format_of(path, flag=""):
-    """Returns "svg", "png" or "pdf" from a path's extension. Raises `UserError`, with `flag`, for others."""
+    """Returns "svg", "png" or "pdf" from a path's extension. Raises `UserError` for other extensions."""
     ending = os.path.splitext(path)[1].lower().removeprefix(".")
     if ending not in FORMATS:
         where = f"{flag}={path}" if flag else path
@@ -119,7 +119,7 @@ class Plot:
         return figure_bytes(self.figure, format)
 
     def save(self, path):
-        """Writes the picture in the format of the extension: .svg, .png or .pdf. Raises `UserError` for others."""
+        """Writes the picture in the format of the extension .svg, .png or .pdf; otherwise raises `UserError`."""
         files.write_bytes(path, self.content(format_of(path)))
 
     def _repr_png_(self):
@@ -181,7 +181,7 @@ class Drawing:
         self.lines.append((x1, y1, x2, y2, color, opacity, note))
 
     def text(self, x, y, text, most=_MOST_CHARACTERS, **options):
-        """Adds a text (see `drawable`), with options of `Text`."""
+        """Adds a text to the drawing, with characters as in `drawable`, and with options of `Text`."""
         self.texts.append(Text(x, y, drawable(text, most), **options))
 
     def svg(self):
@@ -257,7 +257,7 @@ class Drawing:
         return content
 
     def save(self, path):
-        """Writes the drawing in the format of the extension: .svg, .png or .pdf. Raises `UserError` for others."""
+        """Writes the drawing in the format of the extension .svg, .png or .pdf; otherwise raises `UserError`."""
         files.write_bytes(path, self.content(format_of(path)))
 
 
@@ -274,7 +274,7 @@ def is_right_to_left(text):
 
 
 def text_width(text, size=13, most=_MOST_CHARACTERS):
-    """Returns an upper estimate of the width of a text, because fonts differ."""
+    """Estimates the width of a text, rather too large than too small, because fonts differ."""
     widths = {"W": 1.05, "F": 1.05}
     text = drawable(text, most)
     return size * sum(
@@ -290,7 +290,7 @@ def _svg_text(text):
         place |= {"direction": "rtl"}
     place |= {"text-anchor": anchor, "fill": text.color}
     place |= {"font-weight": "bold"} if text.bold else {}
-    if text.halo:  # painted first, below the letters
+    if text.halo:  # the edge is painted first, below the letters
         place |= {"stroke": _HALO["color"], "stroke-width": str(_HALO["width"]), "stroke-linejoin": "round"}
         place |= {"stroke-opacity": str(_HALO["opacity"]), "paint-order": "stroke"}
     return place | ({"transform": f"rotate({_number(text.angle)} {place['x']} {place['y']})"} if text.angle else {})

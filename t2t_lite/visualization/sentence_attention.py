@@ -13,30 +13,30 @@ from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import Plot
 
-BEGIN, END = "<begin>", "<EOS>"  # END is as in figures 3 to 5 of the paper
-MOST_TOKENS = 200  # per side, because larger pictures would be unreadable
+BEGIN, END = "<begin>", "<EOS>"  # the name of END is from figures 3 to 5 of the paper
+MOST_TOKENS = 200  # per source or target, because larger pictures would be unreadable
 TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "memory": "Cross-attention"}
-# The meanings of queries and keys, by kind of attention.
+# The labels for (queries, keys) in captions, by kind of attention.
 SIDES = {
     "encoder": ("from", "to"),
     "decoder": ("step that predicts", "target read so far"),
     "memory": ("step that predicts", "source"),
 }
-AXES = "Rows (queries): {}. Columns (keys): {}."  # for matrices, filled in from `SIDES`
+AXES = "Rows (queries): {}. Columns (keys): {}."  # the caption of matrices, filled in from `SIDES`
 OFFSET = {
     "encoder": "",
     "decoder": "Shifted by one: the step that predicts a token has read the tokens before it.",
     "memory": "Shifted by one: the step that predicts a token has read the target's tokens before it.",
 }
-MOST_POSITIONS = 1100  # in a map, enough for an image of 1,024 ids with its class and end
-SMALLEST_IN_MAP = 1e-4  # where the color scale begins
+MOST_POSITIONS = 1100  # the largest size of a map, enough for an image of 1,024 ids with its class and end
+SMALLEST_IN_MAP = 1e-4  # the smallest weight on the color scale of a map
 _COLUMNS, _SIZE = 2, 6.5  # size of a head's axes, in inches
 _HIDDEN, _PAPER = (0.85, 0.85, 0.85), (1, 1, 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Tokens:
-    """One side of an attention matrix.
+    """The tokens on one side (the queries or the keys) of an attention matrix.
 
     Attributes:
         text: str, the sentence.
@@ -60,7 +60,7 @@ class Tokens:
     def words(self):
         """Returns a list of (word, positions of its pieces), including `BEGIN` and `END`.
 
-        Pieces after the last word are counted as part of the last word.
+        Pieces after the last word belong to the last word.
         """
         texts, groups = self.text.split() or [""], {}
         for at, number in enumerate(piece_words(self.text, self.spans), int(self.begins)):
@@ -79,7 +79,7 @@ class SentenceAttention:
         queries: list of str, the attending tokens, or the tokens that the decoder's steps predict.
         keys: list of str, the attended tokens, or the tokens that the decoder has read, starting with `BEGIN`.
         weights: list of float32 [heads, queries, keys], one per layer.
-        query_tokens, key_tokens: the `Tokens` of both sides.
+        query_tokens, key_tokens: the `Tokens` of the queries and of the keys.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class SentenceAttention:
     key_tokens: Tokens = dataclasses.field(repr=False)
 
     def whole_words(self):
-        """Returns the attention between words, summed over the pieces of a key and averaged over those of a query."""
+        """Returns the attention between words, summed over the pieces of keys, averaged over the pieces of queries."""
         queries, keys = self.query_tokens.words(), self.key_tokens.words()
         mean, total = (_groups(words, len(side)) for words, side in ((queries, self.queries), (keys, self.keys)))
         mean = mean / mean.sum(1, keepdims=True)
@@ -99,7 +99,7 @@ class SentenceAttention:
         return dataclasses.replace(self, queries=names[0], keys=names[1], weights=weights)
 
     def rows_of(self, word):
-        """Returns the rows of all occurrences of a word: the rows of its pieces, or its row after `whole_words`.
+        """Returns the query rows of all occurrences of a word: the rows of its pieces, or its row after `whole_words`.
 
         Args:
             word: str, with or without the punctuation around it, or a piece.
@@ -179,7 +179,7 @@ def attending_features(problem):
 def without_text(features, rows):
     """Returns {feature: int32 zeros [rows, 2], or [rows] for rank 1}; for `features` see `read_attention`."""
     features = {"inputs": 2, "targets": 2} if features is None else features
-    return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # with 1, Keras warns
+    return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # Keras warns of length 1
 
 
 def sentence_ids(encoders, feature, text, most=MOST_TOKENS):
@@ -200,7 +200,7 @@ def _checked_length(feature, ids, most):
 
 
 def _tokens(encoders, texts, ids, feature, shifted=False):
-    """Returns the tokens of a feature; for the decoder's inputs, shifted right and without the last token."""
+    """Returns the `Tokens` of a feature; the decoder's inputs are shifted right and lack the last token."""
     ends = ids[feature][-1] == EOS_ID
     visible = ids[feature][: len(ids[feature]) - (ends or shifted)]
     pieces, spans = encoders[feature].pieces(visible), piece_spans(encoders[feature], visible, texts[feature])
@@ -216,13 +216,13 @@ def _groups(words, count):
 
 
 def _bare(word):
-    """Returns a word in lower case without surrounding characters that are not letters or numbers."""
+    """Normalizes a word for comparison: lower case, without surrounding characters that are not letters or numbers."""
     positions = [at for at, c in enumerate(word) if c.isalnum()]
     return word[positions[0] : positions[-1] + 1].lower() if positions else word
 
 
 def caption(attention, layer=None, rows=None):
-    """Returns the lines above a picture, a list of (text, size).
+    """Returns the lines of the caption above a picture, a list of (text, size).
 
     Args:
         attention: SentenceAttention.
@@ -245,8 +245,8 @@ def note(head, query, key, weight):
 def draw_map(attention, layer, heads):
     """Draws an image for each head, with a row per query and a column per key; returns a `Plot`.
 
-    Larger weights are darker, on a logarithmic scale. Keys that a query does not see are grey, because their weight is
-    always 0.
+    Larger weights are darker, on a logarithmic scale. Keys that a query does not see are grey, because the weight of
+    such keys is always 0.
 
     Args:
         attention: SentenceAttention.

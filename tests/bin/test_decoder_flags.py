@@ -96,7 +96,7 @@ def test_the_paths_of_each_way(given, flags, arguments):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--problem=translate_own", "--data_dir=.", "--prefix_file=in"], "only with --decode_from_file. Leave"),
+        (["--problem=translate_own", "--data_dir=.", "--prefix_file=in"], "only with --decode_from_file. "),
         (["--eval_use_test_set", "--data_dir=.", "--decode_reference=ref"], "--decode_reference: not with a"),
         (["--decode_interactive", "--alignments_file=links"], "--alignments_file: not with --decode_interactive"),
         (["--decode_interactive", "--ponder_file=steps"], "--ponder_file: not with --decode_interactive"),

@@ -206,7 +206,7 @@ def test_mixed_precision_is_a_hyperparameter(call, recorded, tmp_path):
     [
         ("--tfdbg", "enable_check_numerics"),
         ("--log_device_placement", "set_log_device_placement"),
-        ("--enable_graph_rewriter", "rewrites its graphs by itself"),
+        ("--enable_graph_rewriter", "rewrites its graphs"),
         ("--worker_gpu_memory_fraction=0.5", "as needed"),
         ("--gpu_order=1 0", "CUDA_VISIBLE_DEVICES"),
         ("--eval_run_autoregressive", "autoregressively"),

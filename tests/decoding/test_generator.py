@@ -278,6 +278,6 @@ def test_long_prompts_are_read_from_their_end_or_refused():
     assert (found.text, found.truncated, end.truncated) == (end.text, True, False)
     with pytest.raises(UserError, match=r"^prompt 2: 4 pieces, more than 3\. .* with long_input=truncate\.$"):
         made.generate(["abb", "abba"], long_input="refuse", max_prompt_length=3, **options)
-    with pytest.raises(UserError, match="long_input=split: prompts are not split"):
+    with pytest.raises(UserError, match="long_input=split: "):
         made.generate(["a"], long_input="split")
     assert made.answer(made.reader().read_all(["abb", ""]), **options) == made.generate(["abb", ""], **options)

@@ -151,7 +151,7 @@ def test_long_texts_are_split_as_by_the_decoder_or_cut_off_or_refused(translator
     for choice in (None, "truncate"):
         (cut,) = translator.translate(texts[1:2], long_input=choice, max_input_length=8)
         assert (cut.truncated, cut.parts, cut.text) == (True, 1, "ab cd, ")
-    with pytest.raises(UserError, match=r"^sentence 2: more pieces than 8\. Split it, or long_input=split\.$"):
+    with pytest.raises(UserError, match=r"^sentence 2: more pieces than 8\. .*long_input=split\.$"):
         translator.translate(texts[:2], long_input="refuse", max_input_length=8)
     with pytest.raises(UserError, match="long_input=cut: expected one of split, truncate, refuse"):
         translator.translate(texts, long_input="cut")

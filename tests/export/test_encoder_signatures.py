@@ -183,7 +183,7 @@ def test_its_card(kind, exported):
 def test_unequal_numbers_of_texts(kind, call):
     if len(kind.columns) > 1:
         (first, rows), (second, _) = kind.columns.items()
-        with pytest.raises(tf.errors.InvalidArgumentError, match=f"as many {second} as {first} are expected"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"as many {second} as {first}"):
             call("predict", {first: rows, second: rows[1:]})
 
 

@@ -46,7 +46,7 @@ MISTAKES = {
     "word": (["--output_dir=run", TEXT, "--target=Haus", "--word=zebra"], ["'zebra'", "the red house"]),
     "blank": (["--output_dir=run", "--text="], ["blank"]),
     "long": (["--output_dir=run", "--text=" + "the " * 25_000], ["tokens", "at most 200"]),
-    "not UTF-8": (["--output_dir=run", "--text=a\udcff"], ["--text", "not UTF-8"]),
+    "not UTF-8": (["--output_dir=run", "--text=a\udcff"], ["--text", "UTF-8"]),
     "no picture": (["--output_dir=run", TEXT, "--output=a.jpg"], ["--output=a.jpg", ".svg"]),
     "two formats": (["--output_dir=run", TEXT, "--output=a.svg", "--format=png"], ["--output=a.svg", "--format"]),
 }

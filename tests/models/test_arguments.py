@@ -184,7 +184,7 @@ def test_a_setting_that_a_model_declares(tmp_path):
     }  # fmt: skip
     write_run_config(str(tmp_path), {**config, "hparams": hparams.values()})
     other = hparams.parse("window=10")
-    with pytest.raises(UserError, match=r"window: 9 -> 10\. window cannot change in a run"):
+    with pytest.raises(UserError, match=r"window: 9 -> 10\. window cannot change"):
         changed_hparams(str(tmp_path), {**config, "hparams": other.values()}, allow_change=True)
     other = hparams.parse("note=")
     assert changed_hparams(str(tmp_path), {**config, "hparams": other.values()}, allow_change=True) == {

@@ -272,7 +272,7 @@ def test_a_metric_of_a_feature_that_the_model_does_not_predict_is_refused_before
     monkeypatch.setattr(Problem, "eval_metrics", lambda self: ["token_accuracy", "monitored_inputs"])
     check()
     monkeypatch.setattr(Problem, "eval_metrics", lambda self: ["monitored_label"])
-    with pytest.raises(UserError, match=r"metric monitored_label: is of 'label', .* predicts targets, inputs"):
+    with pytest.raises(UserError, match=r"metric monitored_label: measures 'label', .* predicts targets, inputs"):
         check()
 
 

@@ -88,8 +88,8 @@ def test_defaults_are_tensor2tensors_unless_the_table_of_flags_says_otherwise():
     for name, value in ours.items():
         if name not in theirs:
             assert not value or name in ("deterministic", "early_stopping"), name
-        elif "by default" in (difference := theirs[name]["difference"].lower()):
-            assert value == (0 if "0 by default" in difference else None), name
+        elif "default" in (difference := theirs[name]["difference"].lower()):
+            assert value == (0 if "default 0" in difference else None), name
         else:
             expected = ast.literal_eval(theirs[name]["default"])
             assert value == expected or (value is None and expected is False), name  # None: as in the earlier run

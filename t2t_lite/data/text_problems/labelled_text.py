@@ -16,11 +16,11 @@ from t2t_lite.text.vocabulary import EOS_ID
 class LabelledTextProblem(Text2TextProblem):
     """Maps one or more texts to a label. Subclasses define `generate_samples` and `label_ids`.
 
-    Samples have "inputs", which is a str or a list of `num_texts` str. In a row, each text ends in 1. A row longer than
-    the hyperparameter `max_length` is truncated, so that every text gets a label: see `cut_texts`.
+    Samples have "inputs", which is a str or a list of `num_texts` str. In a row of ids, each text ends in 1. A row
+    longer than the hyperparameter `max_length` is truncated, so that every text gets a label: see `cut_texts`.
 
     Attributes:
-        num_texts: int, number of texts in a row of inputs.
+        num_texts: int, number of texts in each row of inputs.
     """
 
     num_texts = 1
@@ -51,7 +51,7 @@ class LabelledTextProblem(Text2TextProblem):
         return functools.partial(_encode, encoder, self.inputs_prefix, self.num_texts, self.label_ids(data_dir))
 
     def preprocess_example(self, example, mode, hparams):
-        """Truncates the inputs, see `cut_texts`."""
+        """Truncates the inputs of an example, see `cut_texts`."""
         return {**example, "inputs": cut_texts(example["inputs"], self.max_length(hparams))}
 
 
@@ -76,11 +76,11 @@ class Text2ClassProblem(LabelledTextProblem):
 
     @property
     def num_classes(self):
-        """The number of classes."""
+        """The number of classes in the data set."""
         raise NotWritten(f"{type(self).__name__}: define num_classes.")
 
     def class_labels(self, data_dir):
-        """Returns the names of the classes in order, by default ID_0, ID_1, …"""
+        """Returns the names of the classes in the order of their numbers, by default ID_0, ID_1, …"""
         return [f"ID_{number}" for number in range(self.num_classes)]
 
     def feature_encoders(self, data_dir):
@@ -119,7 +119,7 @@ class Text2RealProblem(LabelledTextProblem):
     task = "regression"
 
     def label_range(self, data_dir):
-        """Returns the lowest and the highest number in all splits."""
+        """Returns the lowest and the highest number that the targets of any split may have."""
         raise NotWritten(f"{type(self).__name__}: define label_range.")
 
     def feature_encoders(self, data_dir):
@@ -169,7 +169,7 @@ def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on
 
     Args:
         source_txt_path, label_txt_path: paths.
-        class_strs: list of str, the names of the classes by label. None: the second file contains the labels as
+        class_strs: list of str, the names of the classes by label. None if the second file contains the labels as
             numbers.
         on_bad_line: see `txt_line_iterator`.
     """

@@ -19,33 +19,34 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_bpe
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings that only SentencePiece has
+_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of SentencePiece only
 _HALVES = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs, which UTF-8 cannot encode
 
 
 class Text2TextProblem(Problem):
-    """Maps a text to a text. Subclasses define `generate_samples` and `is_generate_per_split`.
+    """A problem that maps a text to a text. Subclasses define `generate_samples` and `is_generate_per_split`.
 
     Attributes:
         text_features: names of the one or two features that are text in the samples and have a vocabulary.
         vocab_type: VocabType: `SUBWORD` (SentencePiece), `BYTE_LEVEL_BPE`, `CHARACTER` or `TOKEN`.
         approx_vocab_size: number of pieces in the shared vocabulary.
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
-            applies to the inputs. None: both sides share one vocabulary.
-        vocab_size_is_approximate: whether a vocabulary of a possible size is learned if the text does not allow these
-            sizes; otherwise this is an error.
+            applies to the inputs. If None, both sides share one vocabulary.
+        vocab_size_is_approximate: whether a vocabulary of another size is learned if the text does not allow the sizes
+            above; if False, such sizes are an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
             `t2t_lite.text.sentencepiece_model`.
         additional_reserved_tokens: strings that are always one piece; not supported by `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
             `t2t_lite.text.subwords.train_sentencepiece`. They do not affect other kinds of vocabularies.
-        existing_vocabularies: {"inputs": path, "targets": path}, vocabularies of any kind in `vocabulary_files`, which
-            are used instead of learning one. If both paths are equal, the sides share a vocabulary.
+        existing_vocabularies: {"inputs": path, "targets": path}, existing vocabularies of any kind in
+            `vocabulary_files`; if given, no vocabulary is learned. If both paths are equal, the sides share a
+            vocabulary.
         max_samples_for_vocab: number of samples, chosen uniformly, from which a vocabulary is learned; None: all
             samples.
         use_vocab_from_other_problem: another problem, whose vocabulary is used instead.
         oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words; None: an unknown word is an error.
-        inputs_prefix, targets_prefix: strings that are prepended to each text.
+        inputs_prefix, targets_prefix: strings that are prepended to each input text and each target text.
     """
 
     text_features = ("inputs", "targets")
@@ -93,7 +94,7 @@ class Text2TextProblem(Problem):
 
     @property
     def vocab_filenames(self):
-        """{feature: file name}, either `vocab_filename` for all, or `vocab.<problem>.<feature>.<size>.model`."""
+        """{feature: name of a file}, `vocab_filename` for all or `vocab.<problem>.<feature>.<size>.model`."""
         if other := self.use_vocab_from_other_problem:
             names = other.vocab_filenames
             if len(set(names.values())) == 1:
@@ -138,12 +139,12 @@ class Text2TextProblem(Problem):
         except (MissingFile, NotImplementedError):
             if self._encodes_text:
                 raise
-            # Otherwise `generate_encoded_samples` may write the missing files, as in tensor2tensor.
+            # If there is such an override, `generate_encoded_samples` may write the missing files, as in tensor2tensor.
         finally:
             self._is_preparing = False
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """Returns the encoder of the first text feature, usually shared by all; creates missing vocabularies first.
+        """Returns the encoder of the first text feature, usually the only encoder; creates missing vocabularies.
 
         Vocabularies are learned from the training samples or adopted from `existing_vocabularies`.
 
@@ -199,7 +200,7 @@ class Text2TextProblem(Problem):
                 self._learn(lambda at=at: (texts[at] for texts in sample), path, name)
 
     def _learn(self, lines, path, feature):
-        """Learns a feature's vocabulary from the lines that `lines()` returns; this function may be called twice."""
+        """Learns a feature's vocabulary from the lines that `lines()` returns; `lines` may be called twice."""
         size = self._vocab_sizes()[feature]
         is_limit = self.vocab_size_is_limit and feature == self.text_features[0]
         _LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")
@@ -239,7 +240,7 @@ class Text2TextProblem(Problem):
                 yield from texts
 
     def samples_for_vocab(self, data_dir, tmp_dir):
-        """Returns the samples among which the vocabulary's samples are selected; by default the training samples."""
+        """Returns the samples from which a vocabulary's samples are selected, by default the training samples."""
         return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
 
     @contextlib.contextmanager
@@ -260,7 +261,7 @@ class Text2TextProblem(Problem):
             yield from encode([sample])
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
-        """Returns text samples and their encoder, unless `generate_encoded_samples` is overridden; see `Problem`."""
+        """Returns text samples and a function that encodes them, unless `generate_encoded_samples` is overridden."""
         if not self._encodes_text:
             return super().samples_to_encode(data_dir, tmp_dir, dataset_split)
         return self.nonblank_samples(data_dir, tmp_dir, dataset_split), self.sample_encoder(data_dir)
@@ -270,7 +271,7 @@ class Text2TextProblem(Problem):
         return type(self).generate_encoded_samples is Text2TextProblem.generate_encoded_samples
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the checked samples in which no text is blank (`subwords.is_blank`); counts the rest in `removed`."""
+        """Checks samples; yields those without a blank text (`subwords.is_blank`), and counts the rest in `removed`."""
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             if not any(map(subwords.is_blank, self.texts(sample))):
                 yield sample
@@ -278,12 +279,12 @@ class Text2TextProblem(Problem):
                 self.removed["empty"] += 1
 
     def texts(self, sample):
-        """Returns the texts of a sample in the order of `text_features`; in an invalid sample, some may not be str."""
+        """Returns the texts of a sample in the order of `text_features`; an invalid sample may lack a str."""
         return [sample.get(name) for name in self.text_features]
 
     @property
     def expected_sample(self):
-        """The expected form of a sample, for messages."""
+        """A description of the expected form of a sample, for messages."""
         return ", ".join(f'"{name}": str' for name in self.text_features)
 
     def checked_samples(self, samples):

@@ -18,7 +18,7 @@ _BETWEEN_WORDS = re.compile(r"(?<=\S) (?=\S)")
 
 
 class Text2SelfProblem(Text2TextProblem):
-    """Text for language modelling. Subclasses define `generate_samples`, as in tensor2tensor.
+    """A text for language modelling. Subclasses define `generate_samples`, as in tensor2tensor.
 
     Samples are {"targets": str}. Records and batches hold only `targets`, which end in 1. The manifest stores each
     split's numbers of words, characters and bytes, so that evaluation can report the loss per unit.
@@ -37,7 +37,7 @@ class Text2SelfProblem(Text2TextProblem):
             yield sample
 
     def count_text(self, text, ends):
-        """Adds a text to the counts; if `ends`, the end of the text counts as one word, one character and one byte."""
+        """Adds a text to the counts of units; if `ends`, its end counts as one word, one character and one byte."""
         self.unit_counts.update(
             word=len(text.split()) + ends,
             character=len(text) + ends,
@@ -46,15 +46,18 @@ class Text2SelfProblem(Text2TextProblem):
 
 
 class ChoppedTextProblem(Text2SelfProblem):
-    """Documents split into rows of `sequence_length` ids. Subclasses define this number and the paths of their files.
+    """A problem with documents that are split into rows of `sequence_length` ids.
+
+    Subclasses define this number and the paths of their files.
 
     The ids of each document end in 1, and the next document follows in the same row. Text is encoded in pieces of about
-    1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The development and the test set keep
+    1,000 characters; only the last row of every 16,384 pieces of text can have fewer ids. The development and the test
+    set keep
     the order of the text: the concatenated records are the ids of the whole text.
 
     Attributes:
-        sequence_length: number of ids in a row.
-        remainder_policy: "pad" keeps rows with fewer ids, and "drop" removes these rows.
+        sequence_length: number of ids in a full row.
+        remainder_policy: what to do with rows that have fewer ids: "pad" keeps these rows, and "drop" removes them.
     """
 
     is_generate_per_split = True
@@ -65,7 +68,7 @@ class ChoppedTextProblem(Text2SelfProblem):
 
     @property
     def sequence_length(self):
-        """The number of ids in a row."""
+        """The number of ids in a full row."""
         raise NotWritten(f"{type(self).__name__}: define sequence_length.")
 
     def train_text_filepaths(self, tmp_dir):
@@ -106,7 +109,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
             self.count_text(text, ends)
-            # a word that continues from the previous piece must be counted once, not twice
+            # a word at the border of two pieces must be counted once, not twice
             self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())
             last_character = " " if ends else text[-1]
             yield sample
@@ -117,7 +120,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         return functools.partial(_rows, encoder, self.sequence_length, self.remainder_policy == "pad")
 
     def generation_settings(self):
-        """Returns the settings of text problems and the settings for rows."""
+        """Returns the settings of text problems and the settings for rows, such as `sequence_length`."""
         typed_value("remainder_policy", self.remainder_policy, str, Choices(("pad", "drop")))
         rows = {"sequence_length": self.sequence_length, "remainder_policy": self.remainder_policy}
         return {**super().generation_settings(), **rows}
@@ -128,7 +131,7 @@ class ChoppedTextProblem(Text2SelfProblem):
 
 
 def _pieces(parts):
-    """Splits a document, given in parts, into pieces; yields (text, whether it is the last piece)."""
+    """Splits a document, given in parts, into pieces of text; yields (piece, whether it is the last piece)."""
     # A piece ends before a single space between two words, so that every vocabulary gives the same ids as for the whole
     # text. If there is no such space, a piece ends after a line end or anywhere.
     rest = ""

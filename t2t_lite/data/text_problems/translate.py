@@ -24,12 +24,12 @@ _LOGGER = logging.getLogger("t2t_lite")
 class TranslateProblem(Text2TextProblem):
     """Translates between two languages, by default with the corpora listed by `source_data_files`.
 
-    The files are first searched for in `tmp_dir`, as archives or extracted. If they are missing, they are read from the
-    tensorflow-datasets set `prepared_dataset`, provided that it has been prepared, or downloaded to `tmp_dir`.
+    The corpora are first searched for in `tmp_dir`, as archives or extracted files. If they are missing, they are read
+    from the tensorflow-datasets set `prepared_dataset`, provided that it has been prepared, or downloaded to `tmp_dir`.
 
     Attributes:
-        prepared_dataset: name of a tensorflow-datasets set with the same pairs, such as "wmt14_translate/de-en". Its
-            features must be named as in `language_pair`.
+        prepared_dataset: name of a tensorflow-datasets set with the same sentence pairs, such as
+            "wmt14_translate/de-en". Its features must be named as in `language_pair`.
         archive_checksums: {url: (bytes, SHA-256 in hex)} of published archives.
         datatypes_to_clean: not supported; setting it is an error, because tensor2tensor's cleaner does not exist here.
     """
@@ -50,7 +50,7 @@ class TranslateProblem(Text2TextProblem):
         raise NotWritten(f"{type(self).__name__}: define source_data_files, or generate_samples.")
 
     def vocab_data_files(self):
-        """Returns the corpora from which the vocabulary is learned, by default the training corpora."""
+        """Returns the corpora from which the vocabulary is learned, in the form of `source_data_files`."""
         return self.source_data_files(DatasetSplit.TRAIN)
 
     def prepare_generation(self, data_dir, tmp_dir):
@@ -65,7 +65,7 @@ class TranslateProblem(Text2TextProblem):
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):
-                # dev and test sets are read now, because a mistake in them would otherwise be found hours later
+                # reads the dev and test sets now, because a fault in these sets would otherwise be found hours later
                 if split != DatasetSplit.TRAIN:
                     for _ in self.generate_samples(data_dir, tmp_dir, split):
                         pass
@@ -76,7 +76,7 @@ class TranslateProblem(Text2TextProblem):
         return type(self).generate_samples is TranslateProblem.generate_samples
 
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
-        """Yields the sentence pairs of `source_data_files`."""
+        """Yields the sentence pairs of a split from the corpora in `source_data_files`."""
         return self._read(self.source_data_files(dataset_split), tmp_dir, dataset_split)
 
     def samples_for_vocab(self, data_dir, tmp_dir):

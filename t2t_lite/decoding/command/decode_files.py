@@ -26,16 +26,17 @@ from t2t_lite.tasks.task import unit_of
 
 _INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."
 _PREDICTING_HELP = "INTERACTIVE MODE: type a text, or two with a tab between them, or q (quit)."
-_MANY_BATCHES = 8  # the last batch is searched alone, so it should be a small part
+_MANY_BATCHES = 8  # the last batch of a chunk is searched alone, so a chunk should have many batches
 
 
 @dataclasses.dataclass
 class FilePart:
-    """The lines of a file (or of this command's shard), with their prefixes and references.
+    """The lines of a file, or of this command's shard of the file, with their prefixes and references.
 
     Attributes:
         name: str, the source of the lines, for messages.
-        lines: list of str, or of the other types that `LinePredictor` accepts; None for an unreadable line.
+        lines: list of lines: each is a str, or another type that `LinePredictor` accepts, or None for an unreadable
+            line.
         first: int, the number of the first line.
         prefixes: list of str, or None.
         references: list of str, for BLEU at the end, or None.
@@ -48,7 +49,7 @@ class FilePart:
     references: list | None = None
 
     def lines_beside(self, flag, path, settings):
-        """Returns the lines of a parallel file. Raises `UserError` if the number of lines differs."""
+        """Returns the lines of a parallel file; raises `UserError` if the number of lines differs from the input's."""
         side = wmt_files.REFERENCE if flag == "--decode_reference" else wmt_files.SOURCE
         other = part_of_file(path, settings, read=functools.partial(text_files.input_lines, side=side))
         if len(other.lines) != len(self.lines):
@@ -93,10 +94,10 @@ def _default_output(job, source):
 
 
 def searches_many_batches(job, num_lines):
-    """Returns whether a job mostly runs uncompiled searches in parallel, which are faster with one thread each.
+    """Returns whether a job mostly runs uncompiled searches in parallel, which are faster with one thread per search.
 
-    Predictions do not search. Searches of single sentences, and sampling, are compiled, and a compiled search uses all
-    threads.
+    An encoder's predictions need no search. Searches of single sentences, and sampling, are compiled, and a compiled
+    search uses all threads.
     """
     options = job.settings.search
     if job.predicts or options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
@@ -104,7 +105,7 @@ def searches_many_batches(job, num_lines):
     return num_lines >= _MANY_BATCHES * options.batch_size
 
 
-def translate_lines(job, part, path, write=None):
+def translate_lines(job, part, path, write=None, convert=None):
     """Answers the lines of a `FilePart`, writes them to a file (or - for standard output), and logs a summary.
 
     Args:
@@ -112,6 +113,7 @@ def translate_lines(job, part, path, write=None):
         part: FilePart.
         path: str.
         write: function of `Problem.writers`, or None to write lines of text.
+        convert: function of the lines of text that returns {path: bytes}, the files to write instead, or None.
     """
     as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
     lines_of = job.lines_of(part.name)
@@ -128,12 +130,12 @@ def translate_lines(job, part, path, write=None):
 
     paths = [path, *(beside for _, beside in job.files_beside().values())]
 
-    def convert(lines):
+    def converted(lines):
         contents = text_files.converted(write, path, part.lines, lines, job.translator.encoders)
-        job.check_files({"--decode_to_file": [*contents]})  # the problem may use other names
+        job.check_files({"--decode_to_file": [*contents]})  # the problem may write to other paths
         return contents
 
-    outputs = _write(job, paths, part, make, lines_of.title, convert if write else None)
+    outputs = _write(job, paths, part, make, lines_of.title, converted if write else convert)
     if part.references:  # the score of an empty file is undefined
         # sacreBLEU's score with its signature, which differs from tensor2tensor's BLEU_cased: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
@@ -168,7 +170,7 @@ def score_file(job, source, output="-"):
 
 
 def part_of_file(path, settings, errors=None, read=text_files.input_lines):
-    """Returns this command's `FilePart`; `read` is a function with the arguments of `text_files.input_lines`."""
+    """Returns this command's `FilePart`; `read` reads a file and has the arguments of `text_files.input_lines`."""
     name = settings.shard_name(path)
     if name != path and files.exists(name):
         return FilePart(name, read(name, settings.delimiter, errors))
@@ -207,11 +209,11 @@ def _write(job, paths, part, make, title, convert=None):
         make: function of (lines, index of the first line, on_progress) that returns (a list of lines for each path,
             tokens).
         title: str, the kind of job, such as "scoring". A job of another kind does not resume an unfinished output.
-        convert: function of the first file's lines that returns {path: bytes}, files to write instead of the first
-            file. Until they are written, the lines are in `<path>.ids`.
+        convert: function of the first output's lines that returns {path: bytes}, the files to write instead of the
+            first output. Until these files are written, the lines are in `<path>.ids`.
 
     Returns:
-        A function that returns the lines of the first file as a list.
+        A function that returns the lines of the first output file as a list.
     """
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # standard output cannot be read back
@@ -222,7 +224,7 @@ def _write(job, paths, part, make, title, convert=None):
         inputs = made_from(job, part, title)
         written = ResumableFiles(paths, inputs)
     chunk = job.chunk * getattr(translator, "count", 1)
-    if written.state is not None:  # determines which batches are compiled, which affects the last digits of scores
+    if written.state is not None:  # the search history affects the last digits of scores
         _restore_history(translator, written.state, paths[0])
     progress = Progress(title, f"{unit_of(job.runs[0].problem)}s", len(part.lines), written.done)
     try:
@@ -252,7 +254,7 @@ def _write(job, paths, part, make, title, convert=None):
 
 
 def _replaced(path, contents):
-    """Writes files {path: bytes}, removes the file that they replace, and returns the written paths."""
+    """Writes files {path: bytes}, removes the file that these files replace, and returns the written paths."""
     for name, content in contents.items():
         files.write_bytes(name, content)
     files.remove(path)
@@ -260,7 +262,7 @@ def _replaced(path, contents):
 
 
 def _restore_history(translator, history, path):
-    """Restores the search history that was stored with an unfinished file; a pool has a list of histories."""
+    """Restores the search history stored with an unfinished output, which for a pool is a list of histories."""
     count = getattr(translator, "count", None)
     if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
         translator.search_history = history
@@ -271,7 +273,7 @@ def _restore_history(translator, history, path):
 
 
 class _ToStandardOutput:
-    """Writes outputs that include standard output, with the methods of ResumableFiles but without resuming."""
+    """Writes outputs if one of them is standard output; has the methods of ResumableFiles but cannot resume."""
 
     def __init__(self, paths):
         self.done, self.state = 0, None
@@ -291,7 +293,7 @@ class _ToStandardOutput:
 
 
 def _first_text(job, line):
-    """Returns the best of the outputs in a written line."""
+    """Returns the best output in a written line, which may contain several outputs."""
     if job.n_best_format == "json":
         found = json.loads(line)["hypotheses"]
         return found[0]["text"] if found else ""
@@ -299,7 +301,7 @@ def _first_text(job, line):
 
 
 def translate_stdin(job, output="-"):
-    """Translates standard input to `output`, answering available lines before reading more."""
+    """Translates standard input to `output`, writing the outputs of all available lines before reading more."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
     lines_of, delimiter = job.lines_of("standard input"), job.settings.delimiter
     with text_files.output_file(output) as write:
@@ -310,7 +312,7 @@ def translate_stdin(job, output="-"):
 
 
 def interact(job):
-    """Answers typed lines until the user types q or the input ends. Only results are written to stdout."""
+    """Decodes the lines that the user types until q or the end of the input. Only outputs are written to stdout."""
     job.translator  # noqa: B018  (load it before prompting the user)
     print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
     for line in console.typed_lines("> ", LONGEST_LINE):
@@ -345,7 +347,7 @@ def _changed(settings, line, mbr):
 
 def _answer(job, line):
     lines_of = job.lines_of("input")
-    lines_of.compile = False  # avoids pauses for compilation
+    lines_of.compile = False  # uncompiled, since the user would have to wait for the compilation
     plain = not (job.n_best_format == "json" or job.settings.write_beam_scores or job.settings.identity_output)
     if plain and (parts := lines_of.stream(line)):
         for part in parts:

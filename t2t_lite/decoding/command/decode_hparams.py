@@ -15,7 +15,7 @@ _METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> S
 _SEARCH = settings_of(SearchOptions)
 _IN_SEARCH = {declared.flag or name: name for name, declared in _SEARCH.items() if declared.flag is not None}
 SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the inverse
-# {value in tensor2tensor: value in `SearchOptions`}.
+# {(setting, its value in tensor2tensor): value in `SearchOptions`}.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _MBR_SAMPLES = 32
 
@@ -44,14 +44,14 @@ class DecodeHParams:
             ("argmax" searches; "random" samples, as does tensor2tensor's "random_per_example"), sampling_temp,
             sampling_keep_top_k (-1: all), sampling_keep_top_p and sampling_seed. In tensor2tensor sampling_method and
             sampling_temp are hyperparameters of the model.
-        return_beams: write all beam_size outputs of a line, separated by tabs, best first. If the problem reranks
-            outputs, the selected output comes first.
-        n_best: number of outputs to write per line; 0 means one, or beam_size with return_beams.
+        return_beams: write all beam_size outputs for an input line, separated by tabs, best first. If the problem
+            reranks outputs, its selected output comes first.
+        n_best: number of outputs to write per input line; 0 means one, or beam_size with return_beams.
         write_beam_scores: write each output's score after it.
         max_input_size: the longest input in ids, EOS included; -1 means the model's maximum.
         num_samples: number of outputs sampled per line, or, when a problem's records are decoded, the number of
             records, as in tensor2tensor.
-        num_decodes: for sampling: number of passes over a problem's records, each written to its own folder.
+        num_decodes: number of passes over a problem's records when sampling, each pass written to its own folder.
         replace_unknown: replace an output's unknown pieces by the input words to which they attend most.
         identity_output: write ids instead of text.
         delimiter: the text that ends a record in input and output files.
@@ -116,7 +116,7 @@ class DecodeHParams:
         return made
 
     def check(self, mbr=False):
-        """Raises `UserError` for values out of range; num_samples may also be the number of records."""
+        """Raises `UserError` for values out of range; num_samples may also be a number of records."""
         check_settings(self, limited_only=True)
         if not mbr:
             (dataclasses.replace(self, num_samples=-1) if self.search.sampling else self).search_options()
@@ -128,14 +128,14 @@ class DecodeHParams:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
 
     def shard_name(self, path):
-        """Returns the path of this shard of a file: `<path>003`, or `<path>-00003-of-00008`."""
+        """Returns the path of this command's shard of a file: `<path>003`, or `<path>-00003-of-00008`."""
         if self.shards == 1 or path in ("", "-"):
             return path
         number = self.shard_id + self.shards_start_offset
         return f"{path}-{number:05d}-of-{self.shards:05d}" if self.shard_google_format else f"{path}{number:03d}"
 
     def shard_range(self, count):
-        """Returns (begin, end) of this shard among `count` lines."""
+        """Returns the range (begin, end) of this command's shard among `count` lines."""
         return count * self.shard_id // self.shards, count * (self.shard_id + 1) // self.shards
 
     def value(self, name):
@@ -143,28 +143,29 @@ class DecodeHParams:
         return getattr(self.search, _IN_SEARCH[name]) if name in _IN_SEARCH else getattr(self, name)
 
     def changed(self, names):
-        """Returns the names of the settings whose values are not the defaults, with their names in --decode_hparams."""
+        """Returns the --decode_hparams names of the settings whose values are not the defaults."""
         declared, usual = decode_settings(), DecodeHParams()
         return [name for name in names if name in declared and self.value(name) != usual.value(name)]
 
     def searching(self, **options):
-        """Returns a copy of these settings with other `SearchOptions`."""
+        """Returns a copy of the decoding settings with other `SearchOptions`."""
         return dataclasses.replace(self, search=dataclasses.replace(self.search, **options))
 
     @property
     def num_outputs(self):
-        """The number of outputs written per line."""
+        """The number of outputs written per input line."""
         if self.search.sampling:
             return max(self.num_samples, 1)
         return self.n_best or (self.search.beam_size if self.return_beams else 1)
 
     @property
     def mbr_samples(self):
-        """The number of samples per line in minimum Bayes risk decoding."""
+        """The number of samples per input line in minimum Bayes risk decoding."""
         return _MBR_SAMPLES if self.num_samples == -1 else self.num_samples
 
     def search_options(self, mbr=False):
-        """Returns `search` with `n_best` set. With `mbr` it is unchanged, since all samples are compared.
+        """Returns `search` with `n_best` set. With `mbr`, `search` is returned unchanged, since all samples are
+        compared.
 
         Raises:
             UserError: a value is out of range, for example too many samples, or more outputs than samples or beams.
@@ -183,7 +184,7 @@ def evaluation_search(text, where="--decode_hparams"):
     """Parses the search settings for evaluations, `name=value,…`; returns a dict, or None without settings.
 
     Raises:
-        UserError: a setting that evaluations do not use, or a value out of range.
+        UserError: evaluations do not use a setting, or a value is out of range.
     """
     given, search = parse_assignments(text, where), DecodeHParams.parse(text, where).search
     if other := [name for name in given if name not in EVALUATION_SETTINGS]:
@@ -195,7 +196,7 @@ def evaluation_search(text, where="--decode_hparams"):
 
 
 def decode_settings():
-    """Returns {name: Setting} of all settings."""
+    """Returns all decoding settings, {name: Setting}."""
     own = {name: declared for name, declared in settings_of(DecodeHParams).items() if name != "search"}
     search = {name: dataclasses.replace(_SEARCH[field], name=name) for name, field in _IN_SEARCH.items()}
     method = {"kind": str, "default": "argmax", "limits": Choices(tuple(_METHODS))}
@@ -208,7 +209,7 @@ def unescaped(text):
 
 
 def _instead(name, kinds):
-    """Returns advice, a sentence, on what to use instead of an unknown name."""
+    """Returns a sentence of advice on what to use instead of an unknown setting."""
     if name in ("decode_reference", "decode_to_file", "long_input", "split_sentences"):
         return f"It is a flag: --{name}{'=FILE' * name.startswith('decode_')}."
     if (short := name.removeprefix("decode_")) in kinds and short != name:
@@ -222,7 +223,7 @@ def _instead(name, kinds):
     return hparam_answer(name) or f"{nearest(name, kinds, end=' ')}All settings: {', '.join(kinds)}."
 
 
-# {name in Hugging Face's `generate` or another toolkit: replacement}.
+# {setting in Hugging Face's `generate` or another toolkit: the setting to use here}.
 _LENGTHS = {
     "min_length": "A minimum length of outputs is not supported; a larger alpha prefers longer outputs.",
     "max_length": "An output may have up to extra_length more pieces than its input.",

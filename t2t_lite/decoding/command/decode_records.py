@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError
 
 
 def translate_records(job, split, output=""):
-    """Writes `<output>.<model>….decodes` and the corresponding `.inputs` and `.targets`, and shows BLEU.
+    """Decodes records to `<output>.<model>….decodes`, with their `.inputs` and `.targets`, and shows BLEU.
 
     Args:
         job: DecodingJob.
@@ -33,7 +33,7 @@ def translate_records(job, split, output=""):
     print(f"decoding {len(inputs):,} {FILE_TAGS[split]} examples of {full_name}", file=sys.stderr)
     for number, path in enumerate(paths):
         files.make_folder(os.path.dirname(path) or ".")
-        # For records, num_samples is the number of records.
+        # When records are decoded, num_samples is the number of records.
         once = dataclasses.replace(job.settings, num_samples=-1)
         once = once.searching(seed=once.search.seed + number)
         has_texts = job.n_best_format == "json" or not job.settings.identity_output  # BLEU cannot be computed from ids
@@ -47,7 +47,7 @@ def read_records(job, split):
     """Returns the texts of this job's shard of the examples, and their references.
 
     Raises:
-        UserError: the records are missing, or were generated with another vocabulary.
+        UserError: the records are missing, or the records were generated with another vocabulary.
     """
     translator = job.translator
     for side, encoder in translator.problem.get_feature_encoders(job.data_dir).items():
@@ -87,5 +87,5 @@ def _output_path(job, base, number):
 
 
 def _beside(path):
-    """Returns the paths of the inputs and targets that belong to outputs."""
+    """Returns the paths of the inputs and targets that belong to an output path."""
     return [f"{path.rpartition('.')[0]}.{extension}" for extension in ("inputs", "targets")]

@@ -19,15 +19,15 @@ from t2t_lite.tasks.encoder_task import Reading
 from t2t_lite.tasks.task import unit_of
 from t2t_lite.text.vocabulary import EOS_ID
 
-_POSITIONS = 2**14  # positions kept in memory before writing: 200 MB for four layers of size 768
+_POSITIONS = 2**14  # number of positions kept in memory before writing: 200 MB for four layers of size 768
 
 
 def write_features(job, source, path, pooling=None, **options):
     """Writes the hidden states of the lines of a file.
 
-    With a pooling, the file has one array, "features" float32 [lines, n], which is NaN for skipped lines. Otherwise it
-    has "features" float32 [positions of all lines, n], and "lengths" int64 [lines], the number of positions of each
-    line, which is 0 for skipped lines.
+    If `pooling` is given, the file has one array, "features" float32 [lines, n], which is NaN for skipped lines.
+    Otherwise the file has "features" float32 [positions of all lines, n], and "lengths" int64 [lines], the number of
+    positions per line, which is 0 for skipped lines.
 
     Args:
         job: DecodingJob.
@@ -74,7 +74,7 @@ def write_features(job, source, path, pooling=None, **options):
 
 
 def _parts(sizes):
-    """Yields (start, end) of groups of one or more lines with at most about `_POSITIONS` positions."""
+    """Yields the ranges (start, end) of groups of one or more lines with at most about `_POSITIONS` positions."""
     start = total = 0
     for at, size in enumerate(sizes):
         if at > start and total + size > _POSITIONS:

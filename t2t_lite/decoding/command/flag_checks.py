@@ -1,7 +1,7 @@
 """Checks the flags and decoding settings of t2t-decoder against its mode, the model and one another.
 
-A flag (`_FLAGS`) and a setting (`setting(…, needs=, excludes=)`) declare which facts they need or exclude; `check` is
-the one function that reads these declarations.
+Flags (`_FLAGS`) and settings (`setting(…, needs=, excludes=)`) declare which facts they need or exclude; `check` is the
+one function that reads these declarations.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from t2t_lite.tasks.task import check_answered_by
 _LOGGER = logging.getLogger("t2t_lite")
 TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # see `Teller`
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
-LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs of one line per input line
+LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # files with one line per input line
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 _LONG = ("long_input", "split_sentences")
 _SEARCH = (*_LONG, "mbr", "n_best_format")
@@ -41,11 +41,11 @@ MODES = {
 class Asked:
     """The flags given to t2t-decoder, with its model and settings.
 
-    While the model or the settings are unknown, facts about them are assumed to hold.
+    Facts about the model or the settings are assumed to hold until the model or the settings are known.
 
     Attributes:
         flags: {name: value} of the given flags; `asked[name]` is "" for all other flags.
-        runs: list of `runs.locating.LocatedRun` of one task: the model, or the models of an ensemble.
+        runs: list of `runs.locating.LocatedRun` with the same task: one run, or the runs of an ensemble.
         settings: DecodeHParams, or None.
         text: str, the text from which the settings were parsed.
     """
@@ -92,7 +92,7 @@ class Asked:
 
     @property
     def shards(self):
-        """The number of commands that share the input."""
+        """The number of t2t-decoder commands that share the input."""
         return self.settings.shards if self.settings else self.flags.get("decode_shards", 1)
 
     @property
@@ -117,11 +117,11 @@ class Asked:
 
     @property
     def writes_lines(self):
-        """Whether the output is lines of text instead of files that the problem writes, such as images."""
+        """Whether lines of text are written, instead of files in the problem's own format, such as images."""
         return not (self.runs and writer(self["decode_to_file"], self.runs[0].problem))
 
     def words(self):
-        """Returns {field of a message template: value}."""
+        """Returns the values of the fields in message templates, {field: value}."""
         words = {"shards": self.shards, "output": self["decode_to_file"]}
         if not self.runs:
             return words
@@ -150,7 +150,7 @@ def _ranks(asked):
     return is_search or asked["mbr"] or n_best in (0, asked.settings.num_outputs)
 
 
-# {fact: (function of an `Asked` that returns whether the fact holds, message about the flags that need it)}
+# {fact: (function of an `Asked` that returns whether the fact holds, message for flags that need the fact)}
 _FACTS = {
     "input_file": (lambda asked: asked.shards == 1 or asked.mode not in ("stream", "decode_interactive"),
                    "{names}: needs an input file, --decode_from_file."),
@@ -224,14 +224,14 @@ for _name, _teller in TOLD.items():
         lambda asked, name=_name: all(hasattr(model, name) for model in asked.models),
         f"{{names}}: {{checkpoint}} is a {{model}}, which {_teller.without}. Remove {{it}}.",
     )
-_EXCLUDED = {  # {fact: (function of an `Asked`, object on which settings are ineffective)}
+_EXCLUDED = {  # {fact: (function of an `Asked`, noun for a warning that a setting has no effect on it)}
     "targets": (lambda asked: asked.mode == "score_file", "given targets, which are only scored"),
     "samples": (lambda asked: asked.samples, "samples, which do not use a beam"),
 }
 
 
 def asked(flags):
-    """Returns the `Asked` of absl's flags. Raises `UserError` for mistakes that the flags alone reveal."""
+    """Returns the `Asked` of absl's flags. Raises `UserError` for mistakes that are visible without the model."""
     flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
     found = Asked({name: flags[name].value for name in flags if flags[name].present})
     if found.mode == "stream" and not found["decode_from_file"] and console.is_terminal():
@@ -252,7 +252,7 @@ def check(asked, where="--decode_hparams"):
         where: str, the name of the settings' flag in messages.
 
     Raises:
-        UserError: there are such flags or settings, or no class of this package supports the model.
+        UserError: a requirement is not met, or no class of this package supports the model.
     """
     if asked.runs and asked.answered_by not in ("Predictor", "Generator"):
         check_answered_by(asked.runs[0].problem, "Translator", asked.runs[0].checkpoint)

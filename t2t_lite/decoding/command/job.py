@@ -55,9 +55,9 @@ class DecodingJob:
     Attributes:
         runs: list of `runs.locating.LocatedRun`: the model's checkpoint, or several for an ensemble.
         settings: DecodeHParams.
-        data_dir: folder of the vocabulary, if it is not in the checkpoint's folder, or of the records to decode.
-        devices: names of devices that share the lines. With fewer than two, TensorFlow selects the device.
-        inputs: {name in messages: path}, files that outputs must not overwrite.
+        data_dir: folder of the records to decode, or of the vocabulary if it is not in the checkpoint's folder.
+        devices: names of devices that share the lines. With fewer than two names, TensorFlow selects the device.
+        inputs: {name in messages: path}, the input files, which outputs must not overwrite.
         long_input, split_sentences: see `LineTranslator`.
         on_error: "stop" or "skip", the treatment of a line that cannot be translated.
         n_best_format: "text" or "json".
@@ -67,8 +67,8 @@ class DecodingJob:
         told_files: {name of a `Teller`: path of its values}.
         keep_timestamp: bool, whether outputs get the checkpoint's modification time.
         compute_dtype: see `Translator.load`.
-        chunk: int, class attribute: number of lines per device that are translated before they are written. It is large
-            enough for sorting by length, and small enough to lose little work when the process is killed.
+        chunk: int, class attribute: number of lines per device that are translated before they are written. The chunk
+            is large enough for sorting by length, and small enough to lose little work if the process is killed.
     """
 
     runs: list
@@ -98,12 +98,12 @@ class DecodingJob:
 
     @property
     def generates(self):
-        """Whether a language model continues the lines."""
+        """Whether the model is a language model, which continues the lines."""
         return registry.task_of(self.runs[0].problem).answered_by == "Generator"
 
     @property
     def predicts(self):
-        """Whether an encoder predicts something for the lines."""
+        """Whether the model is an encoder, which makes predictions for the lines."""
         return registry.task_of(self.runs[0].problem).answered_by == "Predictor"
 
     @property
@@ -113,7 +113,7 @@ class DecodingJob:
 
     @property
     def bleu_tokenization(self):
-        """The tokenization for BLEU: `tokenization`, or else as in evaluations, by default by the target language."""
+        """The tokenization for BLEU: `tokenization` if given, or else the tokenization that evaluations use."""
         return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
 
     def check_files(self, outputs, inputs=None):
@@ -136,7 +136,10 @@ class DecodingJob:
         files.check_outputs(parts | {"the model's": model_files} | (inputs or {}), outputs)
 
     def files_beside(self):
-        """Returns additional outputs with one line per input line: {name in `LineAnswer.beside`: (flag, path)}."""
+        """Returns the additional output files, {name in `LineAnswer.beside`: (flag, path)}.
+
+        Each file has one line per input line.
+        """
         paths = {"alignment": ("--alignments_file", self.alignments_file)} if self.alignments_file else {}
         paths |= {name: (f"--{registry.teller(name).flag}", path) for name, path in self.told_files.items()}
         return {name: (flag, self.settings.shard_name(path)) for name, (flag, path) in paths.items()}
@@ -163,7 +166,7 @@ class DecodingJob:
         return LineErrors(self.on_error)
 
     def lines_of(self, name, **options):
-        """Returns the `Lines` that answer lines of the source `name`; options are arguments of `Lines`."""
+        """Returns a `Lines` object that answers the lines of the source `name`; options are arguments of `Lines`."""
         lines_class = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
         options |= {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
         if lines_class is LineTranslator:
@@ -174,7 +177,7 @@ class DecodingJob:
     def default_name(self, path):
         """Returns tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
 
-        The name of predictions has no beam size, since they are made without a beam.
+        For predictions, which are made without a beam, the name has no beam size.
         """
         names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
         beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
@@ -188,13 +191,13 @@ class DecodingJob:
             os.utime(path, (max(times), max(times)))
 
 
-# Methods whose work is distributed over the devices. `answer` runs on the pool itself and calls these methods, so that
-# the parts of long texts are distributed as well.
+# Methods whose texts are distributed over the devices. `answer` runs on the pool itself and calls these methods, so
+# that the parts of long texts are distributed as well.
 _SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
 
 
 class TranslatorPool:
-    """Copies of a `Translator`, `Generator` or `Predictor` on several devices, with their methods for texts.
+    """Copies of a `Translator`, `Generator` or `Predictor` on several devices, which share the work of each call.
 
     Texts are distributed by length, so that all devices get about the same amount of work, regardless of their speed.
 
@@ -213,7 +216,7 @@ class TranslatorPool:
 
     @property
     def count(self):
-        """The number of translators."""
+        """The number of translators in the pool."""
         return len(self._translators)
 
     @property
@@ -251,5 +254,5 @@ class TranslatorPool:
 
 
 def _on(device, function, *args, **options):
-    with tf.device(device):  # in effect for this thread only
+    with tf.device(device):  # a device scope affects only the current thread
         return function(*args, **options)

@@ -13,8 +13,8 @@ from t2t_lite.decoding.texts import prefix_ids, valid_unicode
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY = 10  # maximum number of line numbers in a message
-_N_BEST = 5  # hypotheses of an encoder per line
+_MANY = 10  # number of line numbers that a message lists at most
+_N_BEST = 5  # default number of predictions that an encoder writes per line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,7 @@ class LineAnswer:
         answer: `Translation`, `Generation`, or a result of `Predictor.predict` or `fill_mask`. None for a skipped line,
             and for a blank line if a Predictor answers.
         truncated: bool, whether part of the line was dropped.
-        parts: int, the number of parts in which the line was read, possibly 0.
+        parts: int, the number of parts into which the line was split, possibly 0.
         tokens: int, the number of ids of the output, EOS included; for predictions, the number of ids that were read.
         is_long: bool, whether the line was split or truncated because it is longer than the limit.
         beside: {name: str}, the line's text in additional output files: for "alignment" pairs such as "0-0 1-2" of a
@@ -47,7 +47,7 @@ class LineAnswer:
 
 
 class Lines:
-    """Answers lines of text with fixed settings. Subclasses define how lines are read, answered and formatted.
+    """Answers lines of text with fixed settings. Each subclass defines how lines are read, answered and formatted.
 
     Args:
         answerer: Translator, Generator or Predictor, or a TranslatorPool of them.
@@ -55,8 +55,8 @@ class Lines:
         name: str, the source of the lines in messages: a file, standard input.
         long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`, or None for the
             default of `Answerer.reader`.
-        on_error: function that takes a message for each line that cannot be answered. It raises an error, or the
-            line is skipped. If None, an error is raised.
+        on_error: function that takes an error message for each line that cannot be answered. If the function does not
+            raise an error, the line is skipped. If `on_error` is None, an error is raised.
         as_json: bool, whether outputs are lines of JSON, for which hypotheses get token scores.
         **reader_options: additional arguments of `Answerer.reader`.
 
@@ -78,7 +78,7 @@ class Lines:
         self._on_error = on_error or _raise
 
     def read(self, line, prefix=""):
-        """Reads a line for `Answerer.answer`. Returns None if the line is blank and does not need an answer.
+        """Reads a line for `Answerer.answer`. Returns None for a blank line that needs no answer.
 
         Args:
             line: an item of the list that a reader of files returns, not None.
@@ -90,7 +90,7 @@ class Lines:
         return self.reader.read(line)
 
     def asked(self, readings):
-        """Returns the options of `Answerer.answer` for readings."""
+        """Returns the options with which `Answerer.answer` is called for these readings."""
         raise NotImplementedError
 
     def answered(self, reading, found):
@@ -101,10 +101,10 @@ class Lines:
         """Returns an iterator of the parts of a line's output, or None if the output cannot be streamed."""
 
     def readings(self, lines, first=1, prefixes=None, read=None):
-        """Yields the reading of each line, or None for a line that is skipped, blank or reported to `on_error`.
+        """Yields each line's reading, or None if the line is skipped, blank or reported to `on_error`.
 
         Args:
-            lines: list of lines, in which None is a line to skip.
+            lines: list of lines, in which None stands for a line to skip.
             first: int, the number of the first line, for messages.
             prefixes: None, or one str per line.
             read: function of a line and its prefix; None: `self.read`.
@@ -138,7 +138,7 @@ class Lines:
         return applied(self.scores, self.readings(lines, first, read=self.read_target), None)
 
     def check_lengths(self, lines, first=1):
-        """Reports each line that must be refused to `on_error` and replaces it by None."""
+        """Replaces each line that must be refused by None, and reports the line to `on_error`."""
         if self.long_input != "refuse":
             return lines
         every = zip(self.readings(lines, first), lines, strict=True)
@@ -194,7 +194,7 @@ class Lines:
             _LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
 
     def warn_of_long(self, what, numbers):
-        """Logs a warning about the treatment of lines that are too long, if any."""
+        """Logs a warning if lines were too long, which says how these lines were treated."""
         if numbers:
             self.warn(f"{what} {self.limit:,} pieces", numbers)
 
@@ -222,15 +222,15 @@ class LineTranslator(Lines):
         translator: Translator, or an object with the attributes `reader`, `answer`, `encoders`, `problem` and
             `searcher`.
         settings, name, **options: see `Lines`.
-        long_input: see `Lines`. The default is to split, but to truncate if `max_input_size` is set, as in
+        long_input: see `Lines`. By default lines are split, or truncated if `max_input_size` is set, as in
             tensor2tensor, or if the problem's texts are not natural language.
         split_sentences: one of `SPLIT_SENTENCES`, see `Translator.translate`. Default: "auto" if long lines are split,
             or else "never".
         utility: "chrf" or "bleu" for minimum Bayes risk decoding, which samples num_samples outputs and sorts them by
-            risk; None to search.
+            risk. If None, outputs are searched instead.
         tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
         alignments: bool, whether to return word alignments.
-        told: names of the `Teller`s whose texts are returned.
+        told: names of the `Teller`s whose values are returned as text.
     """
 
     def __init__(self, translator, settings, name, *, long_input=None, split_sentences=None, utility=None,
@@ -272,7 +272,7 @@ class LineTranslator(Lines):
         return dataclasses.replace(answered, parts=len(reading.parts), is_long=reading.is_long, beside=beside)
 
     def read_target(self, line, _):
-        """Reads a line of an input and its target for `scores`. Raises `UserError` if it is too long."""
+        """Reads a line with an input and its target for `scores`. Raises `UserError` if it is too long."""
         return self.answerer.pair_ids(*line.split("\t"))
 
     def scores(self, readings):
@@ -285,8 +285,8 @@ class LineGenerator(Lines):
 
     Args:
         generator: Generator.
-        settings: DecodeHParams, in which extra_length is the most ids of a continuation, and max_input_size of a
-            prompt.
+        settings: DecodeHParams; extra_length is the maximum length of a continuation in ids, and max_input_size that of
+            a prompt.
         name, **options: see `Lines`.
     """
 
@@ -359,7 +359,7 @@ class LinePredictor(Lines):
         return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
 
     def check_lengths(self, lines, first=1):
-        """See `Lines`. Formats the lines of a whole output, whose first and last line may be formatted differently."""
+        """See `Lines`. Formats a whole output, whose first and last lines may have another format than the rest."""
         self._ends = first, first + len(lines) - 1
         return super().check_lengths(lines, first)
 

@@ -15,7 +15,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, open_device, written_path
 
-# Characters that JSON does not escape but that some programs treat as line ends.
+# Characters that some programs treat as line ends, although JSON does not escape them.
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_AHEAD = 256
@@ -23,11 +23,11 @@ _BLOCK = 2**20  # bytes per read
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
-    """Reads the lines of a file as a list of str, which is [] for an empty file.
+    """Reads a file's lines as a list of str, which is [] for an empty file.
 
-    In WMT's test sets, lines are the segments. In text files, lines end only at LF or CR LF. If another delimiter is
-    given, records end at the delimiter, and an empty record at the end is dropped. All lines are checked before any
-    line is translated.
+    In WMT's test sets (.sgm, .xml), each segment is a line. In text files, lines end only at LF or CR LF. If another
+    delimiter is given, records end at the delimiter, and an empty record at the end is dropped. All lines are checked
+    before any line is translated.
 
     Args:
         path: str.
@@ -127,7 +127,7 @@ def output_file(path):
             written.
 
     Yields:
-        A function that writes a text.
+        A function that writes a text to the file.
 
     Raises:
         UserError: the file cannot be written (raised on entry).
@@ -147,7 +147,7 @@ def output_file(path):
             data = text.encode("utf-8")
             with translated(path, "write"):
                 file.write(data)
-                if is_open_device:  # a reader may be waiting
+                if is_open_device:  # flush, since a reader may be waiting for this text
                     file.flush()
 
         try:
@@ -167,7 +167,7 @@ def _print(text):
 def stdin_lines(delimiter="\n", on_bad_line=None):
     """Yields (number of the first line, lines) from standard input: all available lines, at most 256 at a time.
 
-    This number fills batches but keeps waiting times short. For arguments and errors see `stream_lines`.
+    With 256 lines, batches are full but waiting times are short. For arguments and errors see `stream_lines`.
     """
     first = 1
     for lines in stream_lines(console.descriptor(), "standard input", delimiter, on_bad_line):
@@ -238,7 +238,10 @@ def _with_lf(blocks):
 
 
 def _complete(blocks, name, end):
-    """Yields a list of the records (bytes) that end in each block. Each byte of a long record is searched only once."""
+    """Yields, for each block of bytes, the list of records (bytes) that end in it.
+
+    Each byte of a long record is searched only once.
+    """
     number, rest = 0, bytearray()
     for block in blocks:
         seen = max(0, len(rest) - len(end) + 1)  # a delimiter may begin in one block and end in the next
@@ -259,7 +262,7 @@ def _complete(blocks, name, end):
 def reader(path, problem, folder, encoders):
     """Returns a function that reads a file, or a shard of it, as a list of lines for `Lines`.
 
-    The function takes a path, a delimiter and a callback for bad lines, like `input_lines`.
+    Like `input_lines`, the returned function takes a path, a delimiter and a callback for bad lines.
 
     Args:
         path: str, the path of the whole file, whose extension (ignoring .gz and the like) selects the function; or the
@@ -284,7 +287,7 @@ def writer(path, problem):
 
 
 def converted(write, path, inputs, lines, encoders):
-    """Converts answers to files, {path: bytes}.
+    """Converts a model's outputs to files in the problem's format, {path: bytes}.
 
     Args:
         write: function of `Problem.writers`.
@@ -302,7 +305,7 @@ def _ending(path):
 
 
 def _ending_inside(folder, problem):
-    """Returns the extension of the files in a folder. Raises `UserError` unless `Problem.readers` has it."""
+    """Returns the extension that a folder's files share; raises `UserError` unless `Problem.readers` has it."""
     found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
     if len(found) != 1:
         endings = ", ".join(f".{ending}" for ending in problem.readers)

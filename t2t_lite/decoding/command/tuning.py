@@ -73,13 +73,13 @@ def parse_grid(text, where="--tune"):
 
 
 def tune(translate, score, combinations, warm_up=None):
-    """Yields the `GridTrial` of each combination as soon as it is known.
+    """Tries each combination of settings, and yields its `GridTrial` immediately.
 
     Args:
         translate: function of the settings, a dict, that returns the argument of `score`.
         score: function that returns the scores, a dict of floats.
         combinations: the result of `parse_grid`.
-        warm_up: None, or a function of the settings for one-time work, which is not timed.
+        warm_up: None, or a function of the settings that does one-time work, which is not timed.
     """
     for settings in combinations:
         if warm_up:
@@ -137,7 +137,7 @@ def tune_search(job, grid, split, source="", reference=""):
 
 
 def _dev_set(job, split, source, reference):
-    """Returns the lines, their references, and their name in messages."""
+    """Returns the lines of the dev set, their references, and the dev set's name in messages."""
     if not source:
         return *read_records(job, split), f"the {FILE_TAGS[split]} records in {job.data_dir}"
     part = part_of_file(source, job.settings, job.errors)

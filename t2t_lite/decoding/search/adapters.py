@@ -31,7 +31,7 @@ def decodable(model):
 class FullPass:
     """Adapts a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, to the interface of `beam_search`.
 
-    If the model predicts several features, "targets" is decoded. The model must shift targets right itself, as in
+    If the model predicts several features, "targets" is decoded. The model itself must shift targets right, as in
     training: logits at position i depend only on the targets before i.
     """
 
@@ -53,9 +53,9 @@ class FullPass:
         given = cache["beams"]
         ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
         given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
-        # Later positions have no effect, so they are dropped unless shapes are static.
+        # Later positions have no effect on this step's logits, so they are dropped unless shapes are static.
         known = given if given.shape[2] else given[:, :, : position + 1]
-        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i receives target i - 1
+        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i reads target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
         inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
         logits, _ = named_outputs(self.model({"inputs": inputs, "targets": targets}, training=False))
@@ -160,7 +160,7 @@ def _shown(value):
     return value
 
 
-# Settings that change which outputs a search finds. A beam of 4 is the default, so it is not refused.
+# Settings that change which outputs a search finds. A beam size of 4 is the default, so it is not refused.
 _MEANINGLESS = ("sampling", "n_best", "no_repeat_ngram_size", "repetition_penalty", "stop", "banned_texts")
 _DEFAULTS = SearchOptions()
 

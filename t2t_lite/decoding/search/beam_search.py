@@ -54,7 +54,8 @@ class SearchResult(typing.NamedTuple):
 class BeamState(typing.NamedTuple):
     """The variables of the search loop.
 
-    Integer arrays are int64, since TensorFlow keeps int32 in host memory and a GPU would copy them at every step.
+    Integer arrays are int64, since TensorFlow keeps int32 arrays in host memory and a GPU would copy them at every
+    step.
     """
 
     position: tf.Tensor  # int32 []
@@ -72,9 +73,10 @@ def beam_search(model, inputs, limit, options, *, max_length=None, search_class=
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
     Each step takes the 2K best continuations of the K live hypotheses. Continuations that end in EOS compete for K
-    finished places; the best K of the others stay alive. A sentence is decided when it reaches its limit, or when no
-    live hypothesis can still become one of its `n_best` finished hypotheses (log-probabilities only decrease, and the
-    penalty is largest at the limit). The result of a sentence does not depend on the rest of the batch.
+    places among the finished hypotheses; the best K of the other continuations stay alive. A sentence is decided when
+    it reaches its limit, or when no live hypothesis can still become one of its `n_best` finished hypotheses
+    (log-probabilities only decrease, and the penalty is largest at the limit). The result of a sentence does not depend
+    on the rest of the batch.
 
     `beam_size=1` is greedy search, which stops at the first step where EOS is the most probable id.
 
@@ -222,7 +224,7 @@ class BeamSearch:
             log-probabilities float32, parents int64 and ids int64, all [B, 2K], best first.
         """
         beam = self.beam_size
-        each = min(2 * beam + 1, logits.shape[-1])  # one extra, since padding is dropped
+        each = min(2 * beam + 1, logits.shape[-1])  # one extra candidate, since padding is dropped
         allowed = logits
         has_rules = any(rule.changes_scores for rule in self.rules)
         if has_rules:
@@ -232,10 +234,10 @@ class BeamSearch:
         values, ids = block_top_k(allowed, each)  # [B*K, each]
         if has_rules:
             log_sum = 0.0
-        else:  # from the probability of the best id, since softmax is one kernel and log-sum-exp would be three
+        else:  # computed from the best id's probability, since softmax is one kernel and log-sum-exp would be three
             log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(allowed), ids[:, :1]))
         if self.prefix is not None:
-            values, ids = self.forced(logits, values, ids, state)  # has the model's probability
+            values, ids = self.forced(logits, values, ids, state)  # the score is the model's own log-probability
         # A constant does not change the order of a row, so add it only to the selected values, not to all V values.
         values += tf.reshape(state.log_probs, (-1, 1)) - log_sum
         values = tf.where(ids == PAD_ID, -float("inf"), values)
@@ -282,7 +284,7 @@ def block_top_k(values, k, block=128):
         Values float32 and indices int64, both [N, k], largest first.
     """
     size = values.shape[-1]
-    if size < 4 * k * block:  # almost no values would be skipped
+    if size < 4 * k * block:  # with so few blocks almost no values would be skipped
         return top_k(values, k)
     rows = shape_of(values)[0]
     divisors = [n for n in range(block // 2, 2 * block + 1) if size % n == 0]
@@ -304,7 +306,7 @@ def top_k(values, k):
 
 
 def _picked(values, at):
-    """Returns `pick` of all leaves of a pytree."""
+    """Applies `pick` to all leaves of a pytree."""
     return tf.nest.map_structure(lambda leaf: pick(leaf, at), values)
 
 

@@ -21,7 +21,8 @@ def run_steps(steps, model, memory, beam_size, max_length):
 
     Args:
         steps: object with the methods `start(cache)`, which returns the first state, `open(state)`, bool, and
-            `step(state)`, which returns the next state. A state is a named tuple with `position` and `cache`.
+            `step(state)`, which returns the next state. A state is a named tuple with the fields `position` and
+            `cache`.
         model, beam_size, max_length: see `beam_search`.
         memory: the result of `model.encode`.
 
@@ -36,7 +37,7 @@ def run_steps(steps, model, memory, beam_size, max_length):
 
 
 def run_phases(steps, model, memory, beam_size, max_length):
-    """Does the work of `run_steps` with a `max_length`, in phases with static caches."""
+    """Runs the loop of `run_steps` if `max_length` is given, in phases with static caches."""
     lengths = phase_lengths(max_length)
     shapes = [cache_shapes(model, memory, length, beam_size) for length in lengths[1:]]
     state = steps.start(model.init_cache(memory, lengths[0], beam_size))
@@ -83,7 +84,7 @@ def _run_phases(search, state, lengths, shapes):
 
 
 class GrowingCache:
-    """A growing cache, for a search without static shapes.
+    """A cache that grows during a search without static shapes.
 
     Args:
         limit: int32 [], the number of positions of the longest output.
@@ -96,7 +97,7 @@ class GrowingCache:
         self.limit = limit
         self.first = model.init_cache(memory, _FIRST_LENGTH, beam_size)
         longer = cache_shapes(model, memory, _FIRST_LENGTH + 1, beam_size)
-        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # growth of each axis per position
+        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # each axis's growth per position
 
     def run(self, search, body, state, *others):
         """Repeats `body` until no row is open, in a loop over the cache's lengths with an inner loop over the steps.
@@ -166,7 +167,7 @@ def run_dropping(search, cache):
         SearchResult of all sentences.
     """
     state = search.start(cache.first)
-    found = search.result(state)  # only the shapes matter; rows are filled in when sentences are dropped
+    found = search.result(state)  # placeholder of the right shapes; rows are filled in when sentences are dropped
 
     def store(found, state):
         at = state.rows[:, None]
@@ -217,7 +218,7 @@ def cache_shapes(model, memory, length, beam_size):
 
 
 class Shape:
-    """A shape that is one leaf of a pytree, in which a tuple would be a branch."""
+    """Wraps a shape as one leaf of a pytree, since a bare tuple would be a branch."""
 
     def __init__(self, shape):
         self.sizes = tuple(shape)
@@ -227,7 +228,7 @@ class Shape:
 
 
 def use_a_thread_per_search():
-    """Gives each operation one thread, for processes that search many batches.
+    """Limits each operation to one thread, for processes that search many batches.
 
     Call it before TensorFlow's first operation. Two searches then keep two cores busy without waiting for each other's
     threads (measured, only on two cores: 1.1 times as fast in float32, 1.25 in bfloat16). A single batch is slower.
@@ -245,7 +246,7 @@ def side_by_side(run, *arguments):
 
     A search step is a chain of small operations that do not keep two cores busy (measured: 1.6 of two).
     """
-    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # several devices have a thread each
+    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # each device already has a thread
         yield from map(run, *arguments)
         return
     with concurrent.futures.ThreadPoolExecutor(2) as threads:

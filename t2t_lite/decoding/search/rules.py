@@ -15,7 +15,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.text.vocabulary import PAD_ID
 
-CONTINUES = 1  # the first state of an output that continues a text
+CONTINUES = 1  # number of the state in which an output that continues a text begins
 
 
 class Rule:
@@ -80,7 +80,7 @@ class TextRule(Rule):
 
 
 class StopStrings(TextRule):
-    """Ends an output whose text contains one of the texts."""
+    """Ends an output as soon as its text contains a stop string."""
 
     changes_scores = False
 
@@ -90,7 +90,7 @@ class StopStrings(TextRule):
 
 
 class BannedTexts(TextRule):
-    """Gives the score -inf to pieces that would complete one of the texts."""
+    """Gives the score -inf to each piece that would complete a banned text in the output."""
 
     def __init__(self, table, states=None):
         super().__init__(table, states)
@@ -104,9 +104,9 @@ class BannedTexts(TextRule):
 class Repetition(Rule):
     """The rules of Hugging Face's NoRepeatNGramLogitsProcessor and RepetitionPenaltyLogitsProcessor.
 
-    Both rules read the prompt, if any, and the output so far. First the penalty is applied to each id that occurs
-    there: a positive score is divided by the penalty, and a negative score multiplied by it. Then every id that would
-    repeat an n-gram gets the score -inf.
+    Both rules read the prompt, if any, and the output so far. First the penalty is applied to each id that occurs in
+    them: a positive score is divided by the penalty, and a negative score is multiplied by the penalty. Then every id
+    that would repeat an n-gram gets the score -inf.
 
     Args:
         ngram_size: Python int n, or 0 to allow repeated n-grams.
@@ -158,7 +158,7 @@ class Repetition(Rule):
 
 
 def _flushed_right(ids):
-    """Moves the 0s at the end of each row of [B, P] to the row's beginning."""
+    """Moves the padding, the 0s at the end of each row of [B, P], to the row's beginning."""
     width = tf.shape(ids)[1]
     length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), 1, keepdims=True)
     at = tf.range(width) - (width - length)
@@ -180,7 +180,7 @@ def advance(rules, states, ids, end_id):
 
 
 def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=None, prompts=None):
-    """Returns the list of a search's `Rule`s, in the order in which they change scores.
+    """Returns the `Rule`s that a search needs, in the order in which they change scores.
 
     Args:
         options: SearchOptions; only `no_repeat_ngram_size` is used.
@@ -222,7 +222,7 @@ def stop_table(encoder, stops):
 
     Returns:
         int32 [S, V]. An output begins in state 0, in which a space before the first word is not part of the text, or in
-        state `CONTINUES` if it continues a text. When it reaches state S - 1, it contains one of the strings.
+        state `CONTINUES` if it continues a text. An output in state S - 1 contains one of the strings.
     """
     return None if encoder.piece_bytes is None else _table(encoder, stops)
 
@@ -256,7 +256,7 @@ def _table(encoder, texts, space_begins=False):
     return np.concatenate([first, table]) + CONTINUES
 
 
-@functools.lru_cache(maxsize=8)  # cached, since every piece is decoded, whereas stop strings change often
+@functools.lru_cache(maxsize=8)  # cached: decoding all pieces is slow, and stop strings vary
 def first_pieces(encoder):
     """Returns a list with the bytes of each piece as they are at the beginning of a text."""
     bare = list(encoder.piece_bytes)
@@ -307,7 +307,7 @@ def read_pieces(automaton, states, pieces):
 
 
 def before_stop(text, stops):
-    """Cuts a text before the first occurrence of any of the strings."""
+    """Cuts a text before the first occurrence of any of the stop strings."""
     return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 
 

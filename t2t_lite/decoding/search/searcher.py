@@ -22,7 +22,8 @@ from t2t_lite.decoding.texts import in_batches
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Batches of sentences with more ids than this are proportionally smaller, since the cache grows with both numbers.
+# Batches of sentences with more ids than this are proportionally smaller, since the cache grows with length and batch
+# size.
 _LONG = 128
 
 
@@ -34,8 +35,8 @@ def longest_translation(length, options):
 class Searcher:
     """Runs `beam_search`, `sample` or the model's own search on lists of ids.
 
-    Create it once, since it keeps traced and compiled functions. The weights are read at every call, so the model may
-    still be training.
+    Create a Searcher once, since it keeps traced and compiled functions. The weights are read at every call, so the
+    model may still be training.
 
     Args:
         model: a model with the decoding interface, or a plain model, for which every step is a full pass. The model's
@@ -64,20 +65,20 @@ class Searcher:
         self.model = model if self._searches else decodable(model)
         self.max_length = getattr(model, "max_length", None)
         self.joins_inputs = self.max_length is not None and getattr(model, "joins_inputs", False)
-        self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output has at least one id
+        self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output needs one id
         self._longest_output = longest_output
         self._end_id = end_id
         self._continues_inputs = continues_inputs
         self._encoder = encoder
         self._batches_to_pay = batches_to_pay
-        self._graphs = {}  # (method, its options, names of its tensors) -> function for any shape
-        self._compiled = {}  # _Shape -> function for that shape
-        self._making = threading.Lock()  # two batches may need the same function
-        self._seen = collections.Counter()  # number of batches so far, by the name of the shape
+        self._graphs = {}  # functions for any shape, by (method, its options, names of its tensors)
+        self._compiled = {}  # functions for one shape, by its _Shape
+        self._making = threading.Lock()  # a lock, since two threads may need the same function
+        self._seen = collections.Counter()  # number of batches so far, by the shape's name
 
     @property
     def history(self):
-        """The numbers of batches so far, a JSON value.
+        """The number of batches of each shape so far, a JSON value.
 
         They determine which batches are compiled, which affects the last digits of scores.
 
@@ -101,8 +102,9 @@ class Searcher:
             on_progress: None, or a function called with the number of sentences in each finished batch.
 
         Returns:
-            A list of at most n_best `Hypothesis` for each source, best first. There are fewer if fewer finished within
-            the limit. With `options.sampling` all n_best samples, in the order of sampling.
+            A list of at most n_best `Hypothesis` for each source, best first. The list is shorter if fewer hypotheses
+            finished within the limit. With `options.sampling`, the list has all n_best samples, in the order of
+            sampling.
 
         Raises:
             UserError: the model's own search does not support the options.
@@ -160,7 +162,7 @@ class Searcher:
             options: SearchOptions; without sampling the search is greedy.
 
         Yields:
-            int, one by one, the ids that `search` would return.
+            The ids that `search` would return, int, one by one.
 
         Raises:
             UserError: the model uses its own search.
@@ -288,7 +290,7 @@ class _Shape:
     max_length: int
     prefix_width: int
     method: typing.Callable  # beam_search, sample or own_search
-    options: SearchOptions  # options that are constants in the graph
+    options: SearchOptions  # SearchOptions that are constants in the graph
     numbers: tuple  # names of options that are scalar tensors
     texts: tuple  # stop strings and banned texts
 
@@ -342,7 +344,7 @@ def bucket_width(length):
     Each width is compiled separately, so there are only twelve widths up to 512. Padding costs little, because only the
     encoder reads it.
     """
-    length = max(length, 1)  # for an empty prompt
+    length = max(length, 1)  # at least 1, for an empty prompt
     step = max(8, 2 ** math.ceil(math.log2(length)) // 4)
     return -(-length // step) * step
 

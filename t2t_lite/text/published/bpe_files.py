@@ -18,17 +18,18 @@ from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 WORD_END = "</w>"
-NEWLINE = "\n</w>"  # a token of GPT's vocabulary that neither Transformers' tokenizer nor ours uses for text
-ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # Hugging Face's file names, then OpenAI's
-# Names of tokens that no merge forms. fairseq pads its vocabularies with madeupword0000 and so on.
+NEWLINE = "\n</w>"  # a token in GPT's vocabulary to which neither Transformers' tokenizer nor this package encodes text
+ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # the names of Hugging Face, then of OpenAI
+# The names of special tokens, which are in the vocabulary although they are not the result of a merge. fairseq pads its
+# vocabularies with tokens named madeupword0000, madeupword0001 and so on.
 _SPECIAL = re.compile(rf"<.+>|\[.+\]|madeupword[0-9]{{4}}|{NEWLINE}", re.DOTALL)
 _STANDARD = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NEWLINE}
-_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # added tokens, for example of a GPT-2
+_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # names of padding tokens that users have added, for example to GPT-2
 END_TOKENS = ("</s>", "<|endoftext|>", NEWLINE)
 
 
 def files_of(path):
-    """Returns {Hugging Face's name: path} for both files. Raises `UserError` unless `path` ends in a known name."""
+    """Returns {Hugging Face's file name: path} of both files. Raises `UserError` unless `path` ends in a known name."""
     for ending, other in ENDINGS.items():
         if path.endswith(ending):
             return dict(zip(("vocab.json", "merges.txt"), (path, path.removesuffix(ending) + other), strict=True))
@@ -53,7 +54,8 @@ def read_vocabulary(contents, paths, symbols=None):
     Args:
         contents: {"vocab.json": bytes, "merges.txt": bytes}.
         paths: {name: path of the file}, for errors.
-        symbols: list of the initial tokens, before any merge, whose rank is -1; None: the characters of a word.
+        symbols: list of the initial tokens, before any merge, whose rank is -1. If None, they are the characters of
+            words.
 
     Raises:
         UserError: the files do not contain a BPE vocabulary, or they do not match.
@@ -103,7 +105,7 @@ def _read_ids(content, path):
 
 
 class Merges:
-    """An ordered list of merges, each of which must form a new token.
+    """An ordered list of merges, each of which joins two tokens into a new token.
 
     Args:
         symbols: iterable of the initial tokens, before any merge.
@@ -131,9 +133,9 @@ class Merges:
         return None
 
     def _stay_apart(self, left, right):
-        """Returns whether the merges so far leave two adjacent tokens unchanged."""
-        # Repeatedly undoes the later merge of the left and the right token until both are symbols. No earlier merge may
-        # have joined the two halves that are then adjacent.
+        """Returns whether the merges so far, applied to the text of two adjacent tokens, give the same two tokens."""
+        # Each iteration undoes one merge, in the left or in the right token: the later merge of the two, until both
+        # tokens are symbols. No earlier merge may have joined the two parts that are then adjacent.
         limit = len(self._halves)
         while True:
             if self._rank_of_pair.get((left, right), limit) < limit:
@@ -143,7 +145,7 @@ class Merges:
                 return True
             if of_left > of_right:
                 limit, left = of_left, self._halves[left][1]
-            else:  # merges apply from left to right, so this merge would already have joined the two tokens
+            else:  # the same merge applies from left to right, so it would already have joined these two parts
                 limit, right = of_right + 1, self._halves[right][0]
 
 
@@ -151,13 +153,13 @@ class BPEEncoder(PublishedEncoder):
     """Encodes text with a BPE vocabulary in two files: splits it into words and merges the symbols of each word.
 
     SentencePiece does the merging, in Python and in a graph. SentencePiece has one rank per token instead of one per
-    merge. This gives the same tokens for all merges that BPE can learn; `read_vocabulary` raises an error for other
-    merges.
+    merge. The tokens are the same for all lists of merges that BPE can learn; `read_vocabulary` raises an error for
+    other lists.
 
     Subclasses define `_split(text) -> words`, `_spelled(word) -> str` (one character per symbol) and `_spelled_tokens`.
 
     Args:
-        path: path of `vocab.json` or `encoder.json`, or of a file with such an ending (`gpt2-vocab.json`). Its merges
+        path: path of `vocab.json` or `encoder.json`, or of a file whose name ends so (`gpt2-vocab.json`). The merges
             are in `merges.txt` or `vocab.bpe` in the same folder.
         symbols: see `read_vocabulary`.
         lower: whether text is lowercased.
@@ -191,11 +193,11 @@ class BPEEncoder(PublishedEncoder):
 
     @property
     def _tokenizer(self):
-        """The tokenizer that merges the symbols of spelled words, for graphs."""
+        """The tensorflow-text tokenizer that merges the symbols of spelled words in a graph."""
         import tensorflow as tf
         import tensorflow_text
 
-        # Named, and not cached, for the same reasons as in SentencePieceEncoder.
+        # The tokenizer has a unique name and is not cached, for the same reasons as in SentencePieceEncoder.
         name = f"vocabulary_{self.fingerprint[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
@@ -221,7 +223,7 @@ class BPEEncoder(PublishedEncoder):
         raise NotImplementedError
 
     def _spelled_tokens(self):
-        """Returns a list by id: the symbols of each token, a str, or None if no text yields the token."""
+        """Returns, for each id, a str with the symbols of its token, or None if no text is encoded as this token."""
         raise NotImplementedError
 
     def _sentencepiece_model(self, ranks):
@@ -231,13 +233,13 @@ class BPEEncoder(PublishedEncoder):
         model = ModelProto()
         kind, spec, rule = ModelProto.SentencePiece, model.trainer_spec, model.normalizer_spec
         for i, (token, symbols) in enumerate(zip(self.tokens, self._spelled_tokens(), strict=True)):
-            if symbols is None:  # the space distinguishes the piece from all words
+            if symbols is None:  # no spelled word contains a space, so this piece differs from all words
                 model.pieces.add(piece=f" {i}", type=kind.UNKNOWN if i == PAD_ID else kind.CONTROL)
             else:
                 model.pieces.add(piece=symbols, score=-float(ranks.get(token, 0)), type=kind.NORMAL)
         spec.model_type, spec.vocab_size = spec.BPE, len(self.tokens)
-        # SentencePiece joins adjacent unknown symbols. Words are spelled without unknown symbols, so padding can use
-        # this id.
+        # SentencePiece joins adjacent unknown symbols. Words are spelled without unknown symbols, so the unknown id can
+        # be that of padding.
         spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = -1, EOS_ID, PAD_ID, -1
         spec.eos_piece, spec.unk_piece = (f" {i}" for i in (EOS_ID, PAD_ID))
         rule.add_dummy_prefix = rule.remove_extra_whitespaces = rule.escape_whitespaces = False

@@ -1,7 +1,7 @@
 """Reads and learns byte-level BPE, the vocabularies of GPT-2, RoBERTa and BART (Radford et al. 2019).
 
-A text is split into words, each with its preceding space. The bytes of a word are represented by 256 visible
-characters, which are joined by merges in the order in which these were learned.
+A text is split into words, each with its preceding space. The 256 bytes are represented by visible characters. In each
+word, merges join these characters in the order in which the merges were learned.
 """
 
 import functools
@@ -73,14 +73,14 @@ class ByteLevelBPEEncoder(BPEEncoder):
 
 
 def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
-    """Learns a vocabulary; writes its tokens to `path` and its merges to a file in the same folder.
+    """Learns a byte-level BPE vocabulary; writes its tokens to `path` and its merges to a file in the same folder.
 
-    The same lines give the same files on every machine. See `count_words` for the required memory and the limits for
-    huge texts.
+    The same lines give the same files on every machine. See `sentencepiece_model.count_words` for the required memory
+    and the limits for huge texts.
 
     Args:
         lines: iterable of strings.
-        path: path of the tokens, which ends in `vocab.json`.
+        path: path of the file of tokens, which ends in `vocab.json`.
         vocab_size: number of ids, including padding, end and unknown, although the file does not contain padding and
             unknown.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
@@ -89,7 +89,7 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
         UserError: `vocab_size` is too large or too small for the text, or the text is empty.
     """
     counts = count_words((" ".join(map(spelled, split(line))) for line in lines), {})
-    # bytes that do not occur in the text
+    # adds the bytes that do not occur in the text
     added = len(CHARACTERS) - len({character for word in counts for character in word})
     if at_most:
         vocab_size = choose_size(vocab_size, len(counts))
@@ -105,13 +105,13 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
     merges = "".join(f"{left} {right}\n" for left, right in _merges(joined))
     paths = files_of(path)
     files.write_bytes(paths["merges.txt"], f"#version: 0.2\n{merges}".encode())
-    # Written last, because its existence means that the vocabulary is complete.
+    # The file of tokens is written last, because its existence means that the vocabulary is complete.
     ids = {token: i for i, token in enumerate(tokens)}
     files.write_bytes(path, json.dumps(ids, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _merges(tokens):
-    """Yields (left, right) for each token: the two parts that remain after the merges of earlier tokens."""
+    """Yields the merge (left, right) of each token: the two parts that remain after the merges of earlier tokens."""
     ranks = {}
     for token in tokens:
         symbols = list(token)

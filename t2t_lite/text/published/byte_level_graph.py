@@ -28,7 +28,7 @@ def encode(strings, tokenizer):
     begins = is_first & tf.gather(begins, tf.cumsum(tf.cast(is_first, tf.int32)) - 1)
     spelled = tf.gather(tf.constant([ord(character) for character in CHARACTERS]), codes_of_bytes)
     words = tf.RaggedTensor.from_value_rowids(spelled, tf.cumsum(tf.cast(begins, tf.int64)) - 1)
-    ids = tokenizer.tokenize(tf.strings.unicode_encode(words, "UTF-8"))  # ragged [words, (ids)]
+    ids = tokenizer.tokenize(tf.strings.unicode_encode(words, "UTF-8"))  # the ids of each word, ragged [words, (ids)]
     return tf.RaggedTensor.from_value_rowids(ids, rows, tf.size(texts, tf.int64)).merge_dims(1, 2)
 
 
@@ -41,7 +41,7 @@ def _begins(codes):
     # The last of several white space characters begins a new word; if it is a space, the following word joins it.
     is_last = spaces & (_shifted(kinds, -1, 4) < 3)
     begins = tf.where(_shifted(codes, 1, _END) == ord(" "), spaces & is_new, is_new) | is_last
-    # A contraction is a word by itself if its apostrophe begins a word.
+    # The ending of a contraction, such as 's, is a separate word if its apostrophe begins a word.
     following = [_shifted(codes, -1, _END), _shifted(codes, -2, _END)]
     apostrophes = begins & (codes == ord("'"))
     for ending in CONTRACTIONS:
@@ -53,6 +53,6 @@ def _begins(codes):
 
 
 def _shifted(values, by, fill):
-    """Shifts the values of a tensor [n] to the right by a number of places; a negative number shifts to the left."""
+    """Shifts the values of a tensor [n] to the right by a number of places, or to the left if it is negative."""
     fill = tf.fill(tf.minimum([abs(by)], tf.size(values)), tf.constant(fill, values.dtype))
     return tf.concat([fill, values[:-by]] if by > 0 else [values[-by:], fill], 0)

@@ -1,12 +1,13 @@
 """Normalizes text and splits it into words like published tokenizers, equally in every version of Python.
 
-`unicodedata` depends on the version of Python, and RE2 and ICU in a graph depend on the version of TensorFlow. With
-these, the ids of rare characters would change with an upgrade and differ between Python and an export. Instead, the
-table `character_classes.tsv` holds the classes by which Hugging Face's tokenizers 0.23 treats each code point
-(tests/peers/test_tokenizers.py compares all code points):
+`unicodedata` depends on the version of Python, and RE2 and ICU in a graph depend on the version of TensorFlow. If these
+classified characters, the ids of rare characters would change with an upgrade, and would differ between Python and an
+export. Instead, the table `character_classes.tsv` holds the classes by which Hugging Face's tokenizers 0.23 treats each
+code point (tests/peers/test_tokenizers.py compares all code points):
 
-* L, N: letters and numbers of Unicode 16, as in its byte-level splitter;
-* Mn, P, C: marks, punctuation (including ASCII symbols) and control characters of Unicode 8, as in its BERT normalizer.
+* L, N: letters and numbers of Unicode 16, as in the byte-level splitter of tokenizers;
+* Mn, P, C: marks, punctuation (including ASCII symbols) and control characters of Unicode 8, as in the BERT normalizer
+  of tokenizers.
 """
 
 import functools
@@ -18,7 +19,7 @@ import numpy as np
 
 SPACES = ((0x9, 0xD), (0x20, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029))
 SPACES += ((0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000))  # Unicode's White_Space
-# The blocks of ideographs in BERT's code, with the gap that Hugging Face's tokenizers have from 2B820 to 2B91F.
+# The blocks of ideographs in BERT's code, without 2B820 to 2B91F, which Hugging Face's tokenizers leave out.
 IDEOGRAPHS = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F), (0x2B920, 0x2CEAF),
     (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
@@ -35,7 +36,7 @@ def ranges(name):
 
 
 def code_points(pairs):
-    """Returns the set of the code points in ranges."""
+    """Returns the set of the code points in some ranges, each (first, last)."""
     return {code for first, last in pairs for code in range(first, last + 1)}
 
 
@@ -45,7 +46,7 @@ def pattern(pairs):
 
 
 def is_in(codes, pairs):
-    """Returns whether each code point, int32 of any shape, is in the ranges; works in a graph."""
+    """Returns whether each code point, int32 of any shape, is in one of the given ranges; works in a graph."""
     import tensorflow as tf
 
     borders = np.array([(first, last + 1) for first, last in pairs], np.int32).reshape(-1)
@@ -61,9 +62,9 @@ def normalization(lower):
 class _Normalization(dict):
     """Removes control characters, maps every kind of space to a space, and adds spaces around one-character words.
 
-    Composed characters are decomposed and lose their marks regardless of their neighbors. Unicode's normal form might
-    reorder the neighbors, but this matters only for two consecutive spacing marks (Mc) in an order that is not
-    canonical.
+    Each composed character is decomposed and loses its marks, regardless of its neighbors. Unicode's normal form could
+    also reorder marks of neighboring characters, but this would matter only for two consecutive spacing marks (Mc) that
+    are not in canonical order.
     """
 
     def __init__(self, lower):
@@ -79,8 +80,8 @@ class _Normalization(dict):
         return text
 
     def changes(self):
-        """Returns {code point: text} for all characters that change, in order."""
-        # Beyond plane 2, only the classes matter, because no character there has a lower case or is composed.
+        """Returns {code point: text} for all characters that BERT's normalization changes, in order."""
+        # Beyond Unicode's plane 2, only the classes matter, because no character there has a lower case or is composed.
         codes = [*range(0xD800), *range(0xE000, 0x30000), *sorted(self._controls | self._marks | self._alone)]
         texts = {code: self._normalized(code) for code in codes}
         return {code: text for code, text in texts.items() if text != chr(code)}
@@ -102,7 +103,7 @@ _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 BYTE_ORDER = [*_PRINTABLE, *(byte for byte in range(256) if byte not in _PRINTABLE)]
 _CHARACTER_OF = {byte: chr(byte) for byte in _PRINTABLE}
 _CHARACTER_OF |= {byte: chr(256 + n) for n, byte in enumerate(BYTE_ORDER[len(_PRINTABLE) :])}
-CHARACTERS = "".join(_CHARACTER_OF[byte] for byte in range(256))  # the character that represents each byte
+CHARACTERS = "".join(_CHARACTER_OF[byte] for byte in range(256))  # for each byte, the character that represents it
 _SPELLING = dict(enumerate(CHARACTERS))
 CONTRACTIONS = ("s", "t", "re", "ve", "m", "ll", "d")  # the endings of contractions, which follow an apostrophe
 

@@ -10,7 +10,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
 
-CONFIG = "tokenizer_config.json"  # file next to a vocabulary's main file; their names begin alike
+CONFIG = "tokenizer_config.json"  # name of a file next to a vocabulary's main file
 KEY = "added_tokens_decoder"
 _OLDER, _SPECIAL = "added_tokens.json", "special_tokens_map.json"
 _SIDES = ("lstrip", "rstrip", "single_word")
@@ -19,7 +19,8 @@ _SCHEMA = {
 }  # fmt: skip
 _NAMES = [name.removesuffix("?") for name in _SCHEMA]
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
-# Surrounds added tokens inside a graph; made of code points that are not characters. In texts, U+FFFD replaces it.
+# The mark that surrounds added tokens inside a graph. Its code points are not characters; if the mark occurs in a text,
+# U+FFFD replaces it.
 _MARK, _INSTEAD = "\ufdd0\ufdd1\ufdd2", "\ufffd" * 3
 
 
@@ -34,17 +35,18 @@ class PublishedEncoder(TextEncoder):
         published: list of str, the tokens in the publisher's order.
         reserved: the publisher's tokens for padding, end and unknown; if one is None, a token is added.
         special: set of special tokens, which are not recognized in text unless they are allowed.
-        added: list of AddedToken, which are recognized wherever they occur in text. Tokens not in `published` follow
-            it.
+        added: list of AddedToken, which are recognized wherever they occur in text. The ids of added tokens that are
+            not in `published` follow the ids of `published`.
         lower: whether text is lowercased.
 
     Attributes:
-        path, contents: see the arguments.
+        path, contents: the arguments of the same names.
         tokens: list of str by id.
         published_ids: list of int by id: the publisher's id, or -1 for an added token.
         special_ids: {name: id} of the publisher's special tokens.
         added: AddedTokens, or None if there are no added tokens.
-        tokenizer: {name: value}, the entries of a `tokenizer_config.json` for this kind; {} for the defaults.
+        tokenizer: {name: value}, the entries that a `tokenizer_config.json` for this kind of vocabulary needs; {} for
+            the defaults.
     """
 
     num_reserved_ids = 3
@@ -69,7 +71,7 @@ class PublishedEncoder(TextEncoder):
 
     @functools.cached_property
     def fingerprint(self):
-        """The SHA-256 (hex) of all files, concatenated."""
+        """The SHA-256 (hex) of all files of the vocabulary, concatenated."""
         return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
 
     def special_id(self, token):
@@ -114,7 +116,7 @@ class PublishedEncoder(TextEncoder):
         raise NotImplementedError
 
     def tf_encode_part(self, strings):
-        """Encodes like `tf_encode`, but treats added tokens as ordinary text."""
+        """Encodes string [batch] in a graph like `tf_encode`, but treats added tokens as ordinary text."""
         raise NotImplementedError
 
 
@@ -135,7 +137,7 @@ class AddedToken(NamedTuple):
 
 
 def read_settings(beginning):
-    """Returns {id: facts} (Transformers' `added_tokens_decoder`) from the files next to a vocabulary, or {}.
+    """Returns {id: properties} of the added tokens in the files next to a vocabulary, like `added_tokens_decoder`.
 
     Args:
         beginning: str, the path of a vocabulary without its last part such as `vocab.txt` or `vocab.json`.
@@ -158,14 +160,14 @@ def read_settings(beginning):
 
 
 def _contents(settings):
-    """Returns the set of special tokens in a settings file, where each is a string or an object that contains one."""
+    """Returns the set of special tokens in a settings file, where a token is a string or an object with this string."""
     lists = (settings[name] for name in _LISTS if isinstance(settings.get(name), list))
     tokens = [value for values in (*lists, settings.values()) for value in values]
     return {value["content"] if isinstance(value, dict) and "content" in value else str(value) for value in tokens}
 
 
 def of_tokenizer_json(added, path):
-    """Returns {id: facts} from the list in a `tokenizer.json`. Raises `UserError` if the list is damaged."""
+    """Returns {id: properties} of the added tokens in a `tokenizer.json`. Raises `UserError` if the list is damaged."""
     settings = {}
     for facts in added:
         i = facts.get("id") if isinstance(facts, dict) else None
@@ -176,7 +178,7 @@ def of_tokenizer_json(added, path):
 
 
 def beyond(settings, published, excluded, path):
-    """Returns the tokens of {id: facts} that are not `excluded`, a list of AddedToken in the order of their ids.
+    """Converts {id: properties} to a list of AddedToken in the order of their ids, without the `excluded` tokens.
 
     Args:
         settings: the result of `read_settings`.
@@ -210,7 +212,7 @@ def beyond(settings, published, excluded, path):
 
 
 def as_settings(added):
-    """Converts a list of AddedToken to {"added_tokens_decoder": {id: facts}}, or to {} if it is empty."""
+    """Converts a list of AddedToken to {"added_tokens_decoder": {id: properties}}, or to {} if the list is empty."""
     off = dict.fromkeys(_SIDES, False)
     settings = {
         str(one.id): {"content": one.content, **off, "normalized": one.normalized, "special": one.special}
@@ -224,7 +226,7 @@ class AddedTokens:
 
     Args:
         added: list of AddedToken.
-        ids: {content: id in this package}.
+        ids: {content of an added token: its id in this package}.
         lower: bool, whether normalized texts are lowercased.
     """
 

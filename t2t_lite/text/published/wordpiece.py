@@ -18,9 +18,9 @@ from t2t_lite.text.vocabulary import tf_joined
 
 ENDING = "vocab.txt"
 _SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
-LONGEST_WORD = 100  # number of characters above which a word is unknown
+LONGEST_WORD = 100  # a word with more characters is unknown
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # the tokens for padding, end and unknown
+_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # the pieces for padding, end of sentence and unknown words
 
 
 class WordPieceEncoder(PublishedEncoder):
@@ -33,7 +33,7 @@ class WordPieceEncoder(PublishedEncoder):
 
     Attributes:
         lower: bool.
-        spellings: list of str by id, the pieces that spell words.
+        spellings: list of str by id, the pieces with which words are spelled.
 
     Raises:
         UserError: the file does not exist, a piece is repeated, [UNK] or [SEP] is missing, or the configuration
@@ -58,7 +58,7 @@ class WordPieceEncoder(PublishedEncoder):
         tokens = special | {token.content for token in added}
         reserved = [token if token in tokens else None for token in _RESERVED]
         super().__init__(path, {ENDING: content}, published, reserved, special, added, self.lower)
-        # Settings that cannot be derived from the pieces.
+        # The settings that an exported `tokenizer_config.json` needs because the pieces do not show them.
         config = {"do_lower_case": self.lower} if self.lower != is_lower else {}
         if config := config | published_encoder.as_settings(added):
             self.contents[published_encoder.CONFIG] = json.dumps(config).encode()
@@ -91,7 +91,7 @@ class WordPieceEncoder(PublishedEncoder):
         return list(itertools.chain.from_iterable(self._words[word] for word in words if word))
 
     def _encode_word(self, word):
-        """Returns the ids of a word's longest pieces from the left, or the unknown id."""
+        """Returns the ids of the longest pieces that spell a word from the left, or the unknown id if none do."""
         ids = longest_pieces(word, self._ids, self._longest, "##") if len(word) <= LONGEST_WORD else None
         return [self.unknown_id] if ids is None else ids
 
@@ -100,7 +100,7 @@ class WordPieceEncoder(PublishedEncoder):
 
 
 def _configured_lower(path):
-    """Returns `do_lower_case` from the configuration, or None."""
+    """Returns `do_lower_case` from the `tokenizer_config.json`, or None if the file has no such entry."""
     path = path.removesuffix(ENDING) + published_encoder.CONFIG
     config = files.read_json(path, _SCHEMA) if files.exists(path) else {}
     lower = config.get("do_lower_case")

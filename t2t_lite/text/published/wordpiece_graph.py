@@ -34,7 +34,8 @@ def encode_with_offsets(strings, tokens, lower, longest_word):
     """
     parts = _normalized(strings, lower)
     ids, sizes = _spelled(_words(parts), tokens, longest_word)
-    # The origin of each normalized character. A character that is removed belongs to the preceding character.
+    # For each normalized character, the index of the original character. A removed character counts as a part of the
+    # preceding character.
     texts = parts.values  # ragged [all characters, (normalized characters)]
     origins = texts.value_rowids()
     nonempty = tf.where(texts.row_lengths() > 0)[:, 0]
@@ -48,7 +49,7 @@ def encode_with_offsets(strings, tokens, lower, longest_word):
 
 
 def _spelled(words, tokens, longest_word):
-    """Returns the ids of words, int32 ragged [batch, (length)], and their numbers of characters, int64 [all ids]."""
+    """Returns the ids of words, int32 ragged [batch, (length)], and each id's number of characters, int64 [all ids]."""
     import tensorflow_text
 
     pieces = tensorflow_text.FastWordpieceTokenizer(
@@ -83,15 +84,15 @@ def _normalized(strings, lower):
     codes = tf.strings.unicode_decode(strings, "UTF-8")
     place = tf.minimum(tf.searchsorted(changed, codes.flat_values), tf.size(changed) - 1)
     is_changed = tf.gather(changed, place) == codes.flat_values
-    # Code points instead of strings, because joining a string per character would pad every row to the longest row.
+    # The characters are code points, because joining one string per character would pad every row to the longest row.
     either = tf.concat([replacements, tf.RaggedTensor.from_tensor(codes.flat_values[:, None])], 0)
     at = tf.where(is_changed, place, tf.size(changed) + tf.range(tf.size(place)))
     return codes.with_values(tf.gather(either, at))
 
 
-@functools.cache  # cached, because iterating over all characters takes seconds
+@functools.cache  # cached, because iterating over all of Unicode's characters takes seconds
 def _changes(lower):
-    """Returns the code points that change, int32 [changes], their replacements, int32, and row splits, int64."""
+    """Returns the code points to normalize, int32 [changes], their replacements, int32, and row splits, int64."""
     changes = normalization(lower).changes()
     values = [ord(character) for text in changes.values() for character in text]
     row_splits = np.cumsum([0, *map(len, changes.values())], dtype=np.int64)

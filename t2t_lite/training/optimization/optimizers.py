@@ -23,9 +23,9 @@ class Adam(keras.optimizers.Adam):
 
     def apply(self, grads, trainable_variables=None):
         """Updates all variables with their gradients: see `keras.optimizers.Optimizer.apply`."""
-        self._shared = SimpleNamespace(by_dtype={})  # TensorFlow would track and save a plain dict
+        self._shared = SimpleNamespace(by_dtype={})  # not a plain dict, which TensorFlow would track and save
         iterations = super().apply(grads, trainable_variables)
-        self._shared = None  # otherwise its tensors would keep a traced graph alive
+        self._shared = None  # otherwise the shared tensors would keep a traced graph alive
         return iterations
 
     def update_step(self, gradient, variable, learning_rate):
@@ -50,7 +50,7 @@ class Adam(keras.optimizers.Adam):
         """Returns the coefficients that all updates of a step share, which keeps the graph a tenth smaller."""
         import tensorflow as tf
 
-        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # a tensor if gradients are accumulated
+        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # is a tensor if gradients are accumulated
         beta1, beta2, epsilon = (tf.cast(value, dtype) for value in (self.beta_1, self.beta_2, self.epsilon))
         powers = {"beta1_power": beta1**step, "beta2_power": beta2**step}
         return {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, **powers}
@@ -119,8 +119,8 @@ def make_optimizer(hparams, train_steps, model=None):
 def layer_depths(paths):
     """Returns the depth of each weight below the top of a model, a list of int.
 
-    The depth is 0 above the layers, 1 in the top layer of a stack, and increases by 1 per layer. Embeddings are one
-    below the lowest layer of the deepest stack.
+    The depth is 0 above the layers, 1 in the top layer of a stack, and increases by 1 per layer. The depth of
+    embeddings is one more than the depth of the lowest layer of the deepest stack.
 
     Args:
         paths: list of str, the paths of the weights in the model. The name of the model at the beginning is ignored.
@@ -142,7 +142,7 @@ def layer_depths(paths):
 
 
 def describe_unfreezing(paths, unfreeze_steps, train_steps):
-    """Returns a log line that says from which steps the layers are trained.
+    """Returns a log line with the steps from which the layers are trained.
 
     Args:
         paths: see `layer_depths`.
@@ -161,8 +161,8 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
     """Sets a learning rate per layer in an optimizer, and decoupled weight decay relative to this rate.
 
     The rate of a layer decreases with its depth: see `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al.,
-    2020). It is 0 until the layer is unfrozen (Howard and Ruder, 2018, section 3.3). The moments of the optimizer are
-    updated even while a layer is frozen, so that the first updates of the layer have the usual size. The decay is
+    2020). The rate is 0 until the layer is unfrozen (Howard and Ruder, 2018, section 3.3). The moments of the optimizer
+    are updated even while a layer is frozen, so that the first updates of the layer have the usual size. The decay is
     decoupled from the gradient (Loshchilov and Hutter, 2019). Vectors, which are biases and the scales of
     normalizations, do not decay. Keras' own `weight_decay` cannot depend on the layer.
 
@@ -209,7 +209,7 @@ class Lamb(keras.optimizers.Lamb):
         self.decay = decay
 
     def update_step(self, gradient, variable, learning_rate):
-        """Updates one variable."""
+        """Updates one variable with its gradient."""
         dtype, index = variable.dtype, self._get_variable_index(variable)
         gradient, rate = ops.cast(gradient, dtype), ops.cast(learning_rate, dtype)
         step = ops.cast(self.iterations + 1, dtype)
@@ -240,7 +240,7 @@ class Adafactor(keras.optimizers.Optimizer):
     """The Adafactor optimizer, whose factored second moments need memory for rows plus columns of each matrix.
 
     The squared gradients of a matrix are stored as the means of its rows and of its columns. The outer product of these
-    means, divided by the overall mean, estimates each element (algorithm 4). The update is clipped by its root mean
+    means, divided by the overall mean, estimates each element (algorithm 4). The update is clipped by its own root mean
     square, and scaled by the root mean square of the parameter. Unlike tensor2tensor, `keras.optimizers.Adafactor`
     stores the product itself, which is as large as the matrix, and limits the learning rate to step^-0.5.
 
@@ -317,12 +317,12 @@ class Adafactor(keras.optimizers.Optimizer):
         return self.beta_2 * (1.0 - ops.power(self.beta_2, step - 1.0)) / (1.0 - ops.power(self.beta_2, step))
 
     def update_step(self, gradient, variable, learning_rate):
-        """Updates one variable."""
+        """Updates one variable with its gradient."""
         index, dtype = self._get_variable_index(variable), variable.dtype
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
-            gradient = tf.convert_to_tensor(gradient)  # the gradient of a Keras embedding is IndexedSlices
+            gradient = tf.convert_to_tensor(gradient)  # because the gradient of a Keras embedding is an IndexedSlices
         gradient, rate = ops.cast(gradient, dtype), ops.cast(learning_rate, dtype)
         decay = ops.cast(self._decay(), dtype)
         squares = ops.square(gradient) + _EPSILON_1

@@ -48,7 +48,7 @@ def _exp_decay(s, h):
 
 
 def _slanted_triangular(s, warmup, total):
-    """Rises linearly from 1/32 to 1, then falls back to 1/32 (Howard and Ruder, 2018, equation 3)."""
+    """A factor that rises linearly from 1/32 to 1, then falls to 1/32 (Howard and Ruder, 2018, equation 3)."""
     height = _clip(ops.minimum(s / max(warmup, 1), (total - s) / max(total - warmup, 1)))
     return (1 + 31 * height) / 32
 
@@ -59,7 +59,7 @@ _WITHOUT_WARMUP = {"constant", "rsqrt_hidden_size", "linear_decay"}
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """The product of the factors named in `hparams.learning_rate_schedule`, joined by `*`.
+    """A learning-rate schedule: the product of the factors that `hparams.learning_rate_schedule` joins by `*`.
 
     The schedule in the paper (equation 3) is `constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size` with constant 1:
     d^-0.5 · min(step^-0.5, step · warmup^-1.5). Steps are counted from 1, whereas Keras counts from 0.
@@ -70,11 +70,11 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
             factors, a warm-up or decay that is longer than the run is shortened.
 
     Attributes:
-        cut: {name: int}, the hyperparameters that are shortened, with their new values.
+        cut: {name: int}, the hyperparameters whose warm-up or decay is shortened, with their new values.
         depends_on_steps: bool, whether the learning rate depends on train_steps.
 
     Raises:
-        UserError: if a factor is unknown.
+        UserError: if the schedule names an unknown factor.
     """
 
     def __init__(self, hparams, train_steps):
@@ -141,7 +141,7 @@ def describe_other_length(optimizer, steps_before):
 
 
 def describe_short_run(optimizer):
-    """Returns log lines about the parts of the schedule that are longer than the run, and the consequences.
+    """Returns log lines that name the parts of the schedule that are longer than the run, and the consequences.
 
     Args:
         optimizer: a Keras optimizer whose learning rate is a `ProductSchedule`.

@@ -46,7 +46,7 @@ class LossScale(tf.Module):
 
     As in `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`, the scale is halved after a step whose loss
     or gradient is not finite, and doubled after `growth_steps` finite steps. Keras' class cannot be used, because each
-    replica would decide by its own gradients.
+    replica would decide by its own gradients whether to skip a step.
 
     Args:
         initial: float, the initial scale. Powers of 2 only change the exponents of gradients.
@@ -68,7 +68,7 @@ class LossScale(tf.Module):
 
         Args:
             skipped: bool [], whether the step was skipped, the same on all replicas.
-            frozen: bool []. If True, the scale does not change.
+            frozen: bool [], whether the scale stays as it is.
         """
         good_steps = tf.where(skipped, tf.zeros_like(self.good_steps), self.good_steps + 1)
         grows = good_steps >= self.growth_steps
@@ -135,7 +135,7 @@ class SkippedSteps:
 
     def _save(self, folder, step, batches):
         arrays = {f"{key}_{i}": ids for i, batch in enumerate(batches.batches) for key, ids in batch.items()}
-        packed = io.BytesIO()  # savez seeks, which remote files do not support
+        packed = io.BytesIO()  # because `savez` seeks in a file, which remote files do not support
         np.savez(packed, **arrays)
         tf.io.gfile.makedirs(folder)
         write_bytes(os.path.join(folder, "batches.npz"), packed.getvalue())

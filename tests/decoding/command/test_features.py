@@ -19,6 +19,7 @@ class Vectors:
     """Notes (texts, batch size, layers) of each call."""
 
     task, num_texts, encoders = types.SimpleNamespace(count="n_best"), 1, types.MappingProxyType({})
+    model = types.SimpleNamespace(config={})
 
     def __init__(self):
         self.calls = []

@@ -166,9 +166,9 @@ def test_a_stream_that_is_not_utf_8():
         ("größe\n".encode("utf-16"), "pipe: the text is UTF-16"),
         (gzip.compress(b"a\n", mtime=0), "pipe: this is gzip data. .* gzip -dc"),
         (b"a\rb\rc\r", "pipe: its lines end in CR alone"),
-        ("ü\n".encode() * 9 + b"\xff\n", "pipe, line 10: byte 0xff .* 9 of 10 are UTF-8, which a conversion would"),
-        (b"\xff\n" + "ü\n".encode() * 9, "pipe, line 1: byte 0xff .* 9 of 10 are UTF-8, which a conversion would"),
-        (b"\xff\n" * 3, "pipe, line 1: byte 0xff .* 0 of 3 are UTF-8. .*iconv -f ENCODING"),
+        ("ü\n".encode() * 9 + b"\xff\n", "pipe, line 10: byte 0xff .* 9 of the 10 .* UTF-8"),
+        (b"\xff\n" + "ü\n".encode() * 9, "pipe, line 1: byte 0xff .* 9 of the 10 .* UTF-8"),
+        (b"\xff\n" * 3, "pipe, line 1: byte 0xff .* 0 of the 3 .*iconv -f ENCODING"),
     ],
 )
 def test_pipes_are_checked_as_files_are(data, message):

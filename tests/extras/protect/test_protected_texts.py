@@ -2,6 +2,7 @@
 
 # Nearest tests of: extras/protect/protected_graph.py
 
+import itertools
 import random
 import time
 
@@ -16,6 +17,7 @@ from t2t_lite.text.subwords import NORMALIZATIONS, train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 ALL = ProtectedTexts(KINDS)
+MORE = ProtectedTexts(["icu:3", "placeholders:30", "comments", "printf:12", "tags"])
 # What is found of a text, whole texts with nothing else in them, and near misses.
 FOUND = {
     "See https://x.org/a_(b)?q=1#z. Or (www.foo.com), ftp://f.g/h!": [
@@ -29,14 +31,41 @@ FOUND = {
     ],
     "1 < 2 and 3 > 2, <3, < b>, i<j": [],
     "{name} {0:.2f} {} {{ a.b }} {{c}} ${d} {two words} {": ["{name}", "{0:.2f}", "{}", "{{ a.b }}", "{{c}}", "${d}"],
-    "%s %1$s %(name)d. 100%sure 5% d": ["%s", "%1$s", "%(name)d"],
+    "%s %1$s %(name)d. 5% d": ["%s", "%1$s", "%(name)d"],
     "www. http:// @x.org awww.x.org httpx": [],
     "a ⟦url1⟧ ⟦tag10⟧ ⟦tag11⟧ ⟦urls1⟧": ["⟦url1⟧", "⟦tag10⟧"],
+    "%d %1$s %@ %-5.2f %2$@ %lld %5d %'d %05.1lf %*d %.*f %1$*2$d %#x %c %n": [
+        "%d", "%1$s", "%@", "%-5.2f", "%2$@", "%lld", "%5d", "%'d", "%05.1lf", "%*d", "%.*f", "%1$*2$d", "%#x",
+        "%c", "%n",
+    ],
+    "%dpx, %dx%d, %(size)d%%, %#@files@, %1$#@a@": ["%d", "%d", "%d", "%(size)d", "%#@files@", "%1$#@a@"],
+    "100 % sure, 50%-off, 5% discount, %%d, 100%% sure, %": [],
+    "%%%d": ["%d"],
+    "{n, plural, one {# file} other {# files}}": ["{n, plural, one {", "#", "} other {", "#", "}}"],
+    "{n,plural,offset:1 =0{no C#}one{{who} at #1}other{all}}": [
+        "{n,plural,offset:1 =0{", "}one{", "{who}", "}other{", "}}"
+    ],
+    "{g, select, female {She} other {They}} at {0, date, long}": [
+        "{g, select, female {", "} other {", "}}", "{0, date, long}"
+    ],
+    "{a, selectordinal, one {x {b, plural, other {y}}} two {z}}": [
+        "{a, selectordinal, one {", "{b, plural, other {", "}}", "} two {", "}}"
+    ],
+    "{n, choice, 0#no} {n, plural} {a b}": [],
+    "a&nbsp;b &#8212; &#x1F600; & &; &nbsp AT&T;": ["&nbsp;", "&#8212;", "&#x1F600;"],
+    "<!-- a\n<b> - -- > --> b <!----> <!--[if IE]> <i> <![endif]--> <!-- <-->": [
+        "<!-- a\n<b> - -- > -->", "<!---->", "<!--[if IE]> <i> <![endif]-->", "<!-- <-->"
+    ],
+    "a <!-- not closed <b> <i": ["<b>"],
+    "<!-- a <!-- b -->": ["<!-- b -->"],
 }  # fmt: skip
 ATOMS = [
     "http://", "https://x.org", "www.", "ſ", "\u212a", "a", "B", ".", ",", ")", "(", " ", "  ", "<b>", "</b>", "<", ">",
     "<br/>", "<a ", "{", "}", "{x}", "{{", "$", "%s", "%1$s", "%(", "é", "中", "。", "@", "x.org", "me@x.org", "⟦url1⟧",
     "⟦", "⟧", "⟦tag10⟧", "⟦url11⟧", "⟦placeholder3⟧", "1", "-", "'", '"', "\n", "\0", "\u00a0", "\u2028", "/", ":", "?",
+    "%%", "%", "%d", "%-5.2f", "%@", "%1$", "#@", "l", "d", ".", "*", "&", "&nbsp;", "&#8212;", "&#x", ";", "#", "!--",
+    "<!--", "-->", "--", "<!", "{n, plural, one {", "} other {", "}}", "{n,", " select", ",", "=1", "⟦entity1⟧",
+    "⟦printf12⟧",
     "\x85", "\x1c", "\x0b", "😀", "\\1", "\\", "[", "]", "!", "~", "\xff", "\ufffd",
 ]  # fmt: skip
 
@@ -44,25 +73,29 @@ ATOMS = [
 @pytest.fixture(scope="module")
 def texts():
     draw = random.Random(1)
+    every = [*FOUND, *("".join(pair) for pair in itertools.pairwise(FOUND))]
     many = ["{x} " * 15, "".join(f"{{{at}}}" for at in range(25)), *["<b> {a} {b} http://x.y " * 12] * 20]
     some = ["".join(draw.choices(ATOMS, k=draw.randrange(25))) for _ in range(4000)]
-    return [*some, *many, "", " ", " {x}\n"]
+    return [*some, *every, *many, "", " ", " {x}\n"]
 
 
-@pytest.fixture(scope="module")
-def hidden_in_graph(texts):
-    return tf.function(protected_graph.hide, autograph=False)(ALL, tf.constant(texts))
+@pytest.fixture(scope="module", params=[ALL, MORE], ids=["all kinds", "numbers"])
+def hidden_in_graph(texts, request):
+    """Returns a ProtectedTexts and the HiddenBatch that a graph makes of the texts."""
+    return request.param, tf.function(protected_graph.hide, autograph=False)(request.param, tf.constant(texts))
 
 
 def test_what_is_protected():
     for text, expected in FOUND.items():
         assert [text[start:end] for start, end in ALL.find(text)] == expected, text
+    assert not ProtectedTexts(["placeholders"]).find("100%sure") and len(ALL.find("100%sure")) == 1
     ((_, url),) = ProtectedTexts(["urls"]).hide('<a href="http://x.y">').texts
     assert url == "http://x.y"  # of a kind that is not asked for, nothing is
 
 
 def test_symbols_are_numbered_by_kind_and_equal_texts_have_two():
-    assert ALL.symbols == [f"⟦{kind}{n}⟧" for kind in ("url", "email", "tag", "placeholder") for n in range(1, 11)]
+    names = ("url", "email", "tag", "placeholder", "printf", "icu", "entity", "comment")
+    assert ALL.symbols == [f"⟦{name}{n}⟧" for name in names for n in range(1, 11)]
     assert ProtectedTexts(["tags", "urls"]).kinds == ("urls", "tags")
     hidden = ALL.hide("{a} http://x.y {b} {a}")
     assert hidden.text == "⟦placeholder1⟧ ⟦url1⟧ ⟦placeholder2⟧ ⟦placeholder3⟧"
@@ -77,6 +110,28 @@ def test_from_the_eleventh_text_of_a_kind_on_symbols_are_shared_and_none_is_lost
     assert restored.lost == ["{a2}", "{a3}", "{a4}", "{a5}", "{a6}", "{a7}", "{a8}", "{a9}", "{a11}"]
     assert restored.text == " ".join(["{a0} x {a1} {a10}", *restored.lost])
     assert ALL.hide_as("{a11} {a10} {a1}", many.texts) == "⟦placeholder2⟧ ⟦placeholder1⟧ ⟦placeholder2⟧"
+
+
+def test_a_kind_has_as_many_symbols_as_its_number_says():
+    assert MORE.kinds == ("tags", "placeholders", "printf", "icu", "comments")
+    assert MORE.numbers == {"tags": 10, "placeholders": 30, "printf": 12, "icu": 3, "comments": 10}
+    assert len({*MORE.symbols}) == len(MORE.symbols) == 65
+    hidden = MORE.hide(" ".join(f"{{a{at}}} %{at}d" for at in range(1, 32)))
+    symbols = [one for one, _ in hidden.texts]
+    assert symbols[::2] == [symbol("placeholders", at % 30 + 1) for at in range(31)]
+    assert symbols[1::2] == [symbol("printf", at % 12 + 1) for at in range(31)]
+    texts = hidden.texts[:60:2]
+    assert MORE.restore(" ".join(reversed(symbols[:60:2])), texts).text == " ".join(t for _, t in reversed(texts))
+    assert MORE.hide_pair("%5d {a}", "{a} %5d", 29)[0] == "⟦printf6⟧ ⟦placeholder30⟧"
+    assert MORE.counts("⟦placeholder30⟧ ⟦placeholder1⟧⟦printf12⟧ ⟦url1⟧") == {"placeholders": 2, "printf": 1}
+
+
+@pytest.mark.parametrize(
+    "word", ["url", "urls:", "urls:0", "urls:101", "urls:05", "urls:x", "urls:-1", ":3", "urls:3:3", "urls:٣"]
+)
+def test_a_number_of_symbols_is_checked(word):
+    with pytest.raises(ValueError, match=f"^'{word}'"):
+        ProtectedTexts([word])
 
 
 def test_of_a_text_that_was_truncated_only_the_first_texts_were_read():
@@ -193,32 +248,37 @@ def test_a_bracket_that_is_no_symbol_moves_no_word():
 
 
 def test_a_graph_hides_as_python_does(texts, hidden_in_graph):
-    found = hidden_in_graph
+    protection, found = hidden_in_graph
     rows = zip(texts, *(part.numpy() for part in found), strict=True)
     for text, hidden, slots, kept, only in rows:
-        expected = ALL.hide(text)
+        expected = protection.hide(text)
         assert hidden.decode() == expected.text
-        symbols = [ALL.symbols[slot] for slot in slots if slot >= 0]
+        symbols = [protection.symbols[slot] for slot in slots if slot >= 0]
         assert [(one, found.decode()) for one, found in zip(symbols, kept, strict=False)] == expected.texts
         assert only.decode() == (text if expected.is_only_protected else "")
 
 
 @pytest.mark.slow
 def test_a_graph_restores_and_matches_as_python_does(texts, hidden_in_graph):
-    draw, hidden = random.Random(3), [ALL.hide(text) for text in texts]
-    others = [*ALL.symbols[:3], " ", " ", "x", "⟦ ", "é", ""]
+    protection, hidden_batch = hidden_in_graph
+    draw, hidden = random.Random(3), [protection.hide(text) for text in texts]
+    others = [*protection.symbols[:3], " ", " ", "x", "⟦ ", "é", ""]
     outputs = [
         "".join(draw.choices([pair[0] for pair in one.texts] * 2 + others, k=draw.randrange(12))) for one in hidden
     ]
-    slots, found = hidden_in_graph.slots, hidden_in_graph.found
-    restored = tf.function(protected_graph.restore, autograph=False)(ALL, tf.constant(outputs), slots, found).numpy()
-    expected = [ALL.restore(output, one.texts).text for output, one in zip(outputs, hidden, strict=True)]
+    slots, found = hidden_batch.slots, hidden_batch.found
+    restored = tf.function(protected_graph.restore, autograph=False)(
+        protection, tf.constant(outputs), slots, found
+    ).numpy()
+    expected = [protection.restore(output, one.texts).text for output, one in zip(outputs, hidden, strict=True)]
     assert [text.decode() for text in restored] == expected
     targets = [
         "".join(draw.choices([pair[1] for pair in one.texts] * 2 + ["{x}", " ", "⟦url1⟧"], k=8)) for one in hidden
     ]
-    matched = tf.function(protected_graph.hide_as, autograph=False)(ALL, tf.constant(targets), hidden_in_graph).numpy()
-    expected = [ALL.hide_as(target, one.texts) for target, one in zip(targets, hidden, strict=True)]
+    matched = tf.function(protected_graph.hide_as, autograph=False)(
+        protection, tf.constant(targets), hidden_batch
+    ).numpy()
+    expected = [protection.hide_as(target, one.texts) for target, one in zip(targets, hidden, strict=True)]
     assert [text.decode() for text in matched] == expected
 
 
@@ -237,7 +297,42 @@ def test_a_graph_takes_an_empty_batch_and_one_without_protected_texts(count):
 
 def test_no_text_takes_long():
     """Python's regular expressions try again at every character, which may not cost the square of the length."""
-    for part in ("a", "<a ", "http://", "{", "www.", "a@", "((", "http://(", "%(", "a.", "-@", "{{ ", "<a>"):
+    for part in (
+        "a",
+        "<a ",
+        "http://",
+        "{",
+        "www.",
+        "a@",
+        "((",
+        "http://(",
+        "%(",
+        "a.",
+        "-@",
+        "{{ ",
+        "<a>",
+        "<!--",
+        "<!-- ",
+        "<<!--",
+        "<!<!--",
+        "<-<!--",
+        "<!---",
+        "<!-- -->",
+        "&a",
+        "&#1",
+        "%0",
+        "%(a",
+        "%1$*",
+        "%%",
+        "{n, plural, ",
+        "{ ",
+        "} ",
+        "} a ",
+        "{n, select, a {",
+        "{n, date, ",
+        "} =1",
+        "#",
+    ):
         text = part * (60_000 // len(part))
         start = time.process_time()
         ALL.hide(text)
@@ -248,7 +343,7 @@ def test_every_symbol_is_one_piece_whatever_the_normalization(tmp_path):
     for normalization in (NORMALIZATIONS[0], NORMALIZATIONS[-1]):
         prefix = str(tmp_path / normalization)
         symbols = ALL.symbols
-        train_sentencepiece(["The house was old"] * 9, prefix, 330, normalization=normalization,
+        train_sentencepiece(["The house was old"] * 9, prefix, 360, normalization=normalization,
                             user_defined_symbols=symbols)  # fmt: skip
         encoder = SentencePieceEncoder(f"{prefix}.model")
         lines = ["".join(symbols), *(f"({one}) {one},x" for one in symbols), "⟦ url1⟧ ⟦ｕrl１⟧ ⟦ur\u00adl1⟧"]

@@ -60,6 +60,29 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
             own.generated("translate_own", tmp_path / "d", train_files=train, protect=other, **asked)
 
 
+def test_a_number_of_symbols_is_part_of_the_data(tmp_path, caplog):
+    """Without a number, the folder says what it said before there were numbers, so older folders stay valid."""
+    many = " ".join(f"{{a{at}}}" for at in range(14))
+    lines = [(f"see {many} {at}", f"siehe {many} {at}") for at in range(60)]
+    train = corpus.write_corpus(tmp_path, "many", [*PAIRS, *lines]).split(",")
+    asked = {"dev_files": train, "train_files": train, "vocab_size": 380}
+    with caplog.at_level(logging.INFO):
+        own.generated("translate_own", tmp_path / "d", protect=["placeholders:10", "urls"], **asked)
+    assert json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]["protect"] == [
+        "urls", "placeholders"
+    ]  # fmt: skip
+    assert "with placeholders:14 in --protect, each has its own symbol" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        problem = own.generated("translate_own", tmp_path / "e", protect=["placeholders:14", "urls"], **asked)
+    assert "own symbol" not in caplog.text and problem.config["protect"] == ["urls", "placeholders:14"]
+    fresh = registry.problem("translate_own")
+    encoder = fresh.get_feature_encoders(str(tmp_path / "e"))["inputs"]
+    assert encoder.pieces(range(3, 27)) == fresh.substitution.symbols and len(fresh.substitution.symbols) == 24
+    trained = [re.findall("placeholder([0-9]+)", inputs) for inputs, _ in decoded(fresh, tmp_path / "e", "train")]
+    assert all(len({*numbers}) == len(numbers) for numbers in trained) and {len(one) for one in trained} == {1, 14}
+
+
 def test_without_it_nothing_is_different(tmp_path, train):
     problem = own.generated("translate_own", tmp_path / "d", train_files=train, vocab_size=330)
     assert problem.substitution is None and problem.additional_reserved_tokens == ()
@@ -84,6 +107,7 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
     for sources, kinds, lacking in (
         (["without.model"], ["urls"], r"without\.model .*⟦url1⟧"),
         (["with.model"], ["urls", "tags"], r"--protect=urls,tags: .*with\.model"),
+        (["with.model"], ["urls:11"], r"with\.model .*⟦url1⟧ to ⟦url11⟧"),
         (["with.model", "without.model"], ["urls"], r"without\.model"),
     ):
         with pytest.raises(UserError, match=lacking):
@@ -95,7 +119,15 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
 def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mistakes = [
-        ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders"),
+        (
+            {"protect": ["url"]},
+            "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders, printf, icu",
+        ),
+        (
+            {"protect": ["urls:101"]},
+            "--protect: 'urls:101': expected a number of symbols from 1 to 100, such as urls:30",
+        ),
+        ({"protect": ["urls:20", "urls"]}, "--protect: urls occurs with two numbers of symbols"),
         ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "which --vocab_type=byte_level_bpe"),
         ({"protect": ["urls"], "user_defined_symbols": ["x", "⟦url2⟧"]}, "⟦url2⟧ is a symbol of --protect=urls"),
     ]

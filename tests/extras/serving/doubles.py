@@ -13,7 +13,9 @@ from t2t_lite.decoding.hypothesis import Prompt
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.extras.serving.request_batching import Batcher
 from t2t_lite.extras.serving.rest_server import RestServer
+from t2t_lite.extras.serving.served_generator import ServedGenerator
 from t2t_lite.extras.serving.server_metrics import ServerMetrics
+from t2t_lite.extras.serving.token_scores import RowScores, TokenTexts
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
@@ -55,6 +57,7 @@ class Versions:
             raise Refusal(f"Servable not found for request: Specific(my model, {version})", "NOT_FOUND")
         signatures = {"serving_default": self.signature(version)}
         attributes = {"signatures": signatures, "signature_def": {"a": {}}, "generator": self.generator}
+        attributes["created"] = 1_700_000_000 + version
         return version, type("Export", (), attributes)
 
     def states(self, version=None):
@@ -64,8 +67,11 @@ class Versions:
         return True
 
 
-class Echo:
+class Echo(ServedGenerator):
     """Continues a prompt by itself. Each id waits for `permits`; some end in an error, "cut" is truncated.
+
+    After an id, the same id + 1 is the most probable one, with log-probability -0.25; any other one has
+    -(1 + its distance from it).
 
     Attributes:
         asked: what has been asked for, a list.
@@ -79,13 +85,32 @@ class Echo:
         self.permits, self.computed, self.lock, self.asked = None, 0, threading.Lock(), []
         self.generator = object.__new__(Generator)
         self.generator.encoders, self.generator.problem = {"targets": ByteTextEncoder()}, None
-        self.generator.searcher = EchoSearch(self)
+        self.generator.searcher, self.generator.max_length = EchoSearch(self), None
+        self._generator, self._encoder, self.longest_prompt = self.generator, ByteTextEncoder(), 100
+        self.token_texts = TokenTexts(self._encoder)
 
     def stream(self, prompt, max_tokens, options):
         self.asked.append((prompt, max_tokens, options))
-        ids = ByteTextEncoder().encode(prompt)
+        ids = ByteTextEncoder().encode(prompt) if isinstance(prompt, str) else prompt
+        prompt = ByteTextEncoder().decode(ids)
         options = dataclasses.replace(options, extra_length=max_tokens)
         return GenerationStream(self.generator, Prompt(prompt, ids, prompt == "cut"), options)
+
+    def scores(self, rows, count, on_progress=None):
+        assert all(rows)
+        on_progress(len(rows))
+        self.asked.append(("scores", rows, count))
+        return [self._row_scores(row, count) for row in rows]
+
+    def _row_scores(self, row, count):
+        most_probable = np.array([1, *row[:-1]]) + 1
+        own, top = np.float32(row), most_probable[:, None] + np.arange(count)
+
+        def log_probs(ids):
+            distances = np.abs(ids - (most_probable if ids.ndim == 1 else most_probable[:, None]))
+            return np.where(distances == 0, -0.25, -1.0 - distances).astype(np.float32)
+
+        return RowScores(log_probs(own), log_probs(top), top)
 
     def search(self, ids, options):
         for i in ids:
@@ -108,11 +133,11 @@ class EchoSearch:
         return options.extra_length
 
 
-def rest_server(generator=None, most_streams=2, most_waiting=None, origins=(), versions=None):
+def rest_server(generator=None, most_streams=2, most_waiting=None, origins=(), versions=None, apis=()):
     """Returns the application; `metrics` is its ServerMetrics."""
     metrics, batcher = ServerMetrics(), Batcher(MOST_ROWS, 1, most_waiting=most_waiting)
     limits = MOST_ROWS, LONGEST_BODY
-    server = RestServer(versions or Versions(generator), batcher, metrics, *limits, origins, most_streams)
+    server = RestServer(versions or Versions(generator), batcher, metrics, *limits, origins, most_streams, apis)
     server.metrics, server.batcher = metrics, batcher
     return server
 

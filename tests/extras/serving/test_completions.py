@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.extras.serving import completions
-from t2t_lite.extras.serving.completions import CompletionRequest
+from t2t_lite.extras.serving.completion_requests import CompletionRequest
 from t2t_lite.extras.serving.json_tensors import parse_body
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.settings.search_options import SearchOptions
@@ -121,8 +121,14 @@ CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 5
 REFUSED = {
     "no prompt": ({"prompt": None}, 400, "^prompt: "),
     "half a character": ({"prompt": "\ud800"}, 400, "surrogate pair"),
-    "two": ({"prompt": ["a", "b"]}, 400, "^prompt: "),
-    "ids": ({"prompt": [1]}, 400, "^prompt: "),
+    "an empty list": ({"prompt": []}, 400, "^prompt: "),
+    "texts and ids": ({"prompt": ["a", [3]]}, 400, "^prompt: "),
+    "truths": ({"prompt": [True]}, 400, "^prompt: "),
+    "an id that is not in the vocabulary": ({"prompt": [3, 258]}, 400, "^prompt: .*258"),
+    "padding": ({"prompt": [0]}, 400, "^prompt: "),
+    "more texts than a request may have": ({"prompt": ["a", "b"], "n": 3}, 400, "^prompt: .* than 4 texts"),
+    "more ids than are read": ({"prompt": [9] * 101, "echo": True, "stream": False}, 400, "^prompt: 101 ids .* 100 "),
+    "a longer text": ({"prompt": "a" * 101, "logprobs": 0, "stream": False}, 400, "^prompt: 101 ids .* 100 "),
     "another model": ({"model": "x"}, 404, r"Servable not found for request: Latest\(x\)"),
     "no name": ({"model": 3}, 400, "^model: .*my model"),
     "a misprint": ({"max_token": 1}, 400, "^max_token: .*max_tokens"),
@@ -135,12 +141,13 @@ REFUSED = {
     "what greedy search does not use": ({"temperature": 0, "top_p": 2}, 400, "^top_p=2: "),
     "a stop": ({"stop": ""}, 400, "^stop="),
     "stream": ({"stream": "true"}, 400, "^stream: .*'true'"),
-    "several": ({"n": 2}, 400, "^n: only 1 "),
-    "the best of several": ({"best_of": 3}, 400, "^best_of: only 1 "),
-    "the prompt": ({"echo": True}, 400, "^echo: only False "),
+    "none of them": ({"n": 0}, 400, "^n=0: "),
+    "the best of several": ({"best_of": 3}, 400, "^best_of: only 1, "),
+    "the prompt in a stream": ({"echo": True}, 400, "^echo: not supported with stream"),
     "a suffix": ({"suffix": "b"}, 400, "^suffix: only '' "),
-    "probabilities": ({"logprobs": 1}, 400, "^logprobs: not supported"),
-    "no probabilities": ({"logprobs": 0}, 400, "^logprobs: not supported"),
+    "probabilities in a stream": ({"logprobs": 1}, 400, "^logprobs: not supported with stream"),
+    "none of them in a stream": ({"logprobs": 0}, 400, "^logprobs: not supported with stream"),
+    "many probabilities": ({"logprobs": 21, "stream": False}, 400, "^logprobs=21: .* 0 to 20"),
     "a bias": ({"logit_bias": {"5": 1}}, 400, "^logit_bias: only {} "),
     "presence": ({"presence_penalty": 0.5}, 400, "^presence_penalty: only 0 "),
     "frequency": ({"frequency_penalty": -0.5}, 400, "^frequency_penalty: only 0 "),
@@ -269,8 +276,8 @@ def test_half_a_surrogate_pair_is_refused_anywhere(name):
 
 
 def test_whole_pairs_and_their_escaped_letters_are_texts():
-    assert parsed(prompt=r'"\ud83d\ude00"').prompt == "\U0001f600"
-    assert parsed(prompt=r'"\\ud83d"', stop=r'"\\UD83D"').prompt == r"\ud83d"
+    assert parsed(prompt=r'"\ud83d\ude00"').prompts == ("\U0001f600",)
+    assert parsed(prompt=r'"\\ud83d"', stop=r'"\\UD83D"').prompts == (r"\ud83d",)
 
 
 @pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e400", "9" * 400, "[" * 2000 + "]" * 2000, '{"a": 1, "a": 1}'])

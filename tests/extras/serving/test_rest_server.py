@@ -87,7 +87,7 @@ REFUSED = {
     "its version": ("POST", "/v1/models/x/versions/3:predict", GOOD, 404, r"Specific\(x, 3\)"),
     "its status": ("GET", "/v1/models/x", b"", 404, "Could not find any versions of model x"),
     "its metadata": ("GET", "/v1/models/x/metadata", b"", 404, r"Latest\(x\)"),
-    "no name": ("GET", "/v1/models", b"", 400, "Missing model name in request."),
+    "no name": ("GET", "/v1/models/metadata", b"", 404, "Could not find any versions of model metadata"),
     "a version that is not there": ("POST", f"{MODEL}/versions/3:predict", GOOD, 404, r"Specific\(my model, 3\)"),
     "a large version": ("POST", f"{MODEL}/versions/{'9' * 18}:predict", GOOD, 404, r"Specific\(my model, 9{18}\)"),
     "a huge version": ("POST", f"{MODEL}/versions/{'9' * 19}:predict", GOOD, 400, "Failed to convert version: 999"),

@@ -44,6 +44,7 @@ def path(request, tmp_path_factory):
 
 def test_signatures(path):
     export = ServedExport(str(path))
+    assert export.created == int((path / "saved_model.pb").stat().st_mtime)
     has_sentences = "sentences" in export.signatures
     assert {*export.signatures} == {*FUNCTIONS} - ({"sentences"} if not has_sentences else set())
     kinds = ("is_of_texts", "wants_sentences", "rows_are_independent")

@@ -1,5 +1,6 @@
 """The streams of an export, against its signatures and Generator."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -9,8 +10,10 @@ from t2t_lite.export import export_saved_model
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.extras.serving import served_generator
-from t2t_lite.extras.serving.completions import CompletionRequest
+from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.completions import Completions
 from t2t_lite.extras.serving.model_versions import ModelVersions
+from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.extras.serving.served_generator import ServedGenerator, load_with_generator
 from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.runs import make_language_model_run, make_run
@@ -54,7 +57,7 @@ def test_streams_are_the_answers_of_the_signatures(export_dir, generator):
     streams = []
     for prompt in PROMPTS:
         request = CompletionRequest.parse({"prompt": prompt}, generator.options, generator.most_tokens)
-        streams.append(generator.stream(request.prompt, request.max_tokens, request.options))
+        streams.append(generator.stream(request.prompts[0], request.max_tokens, request.options))
         "".join(streams[-1])
     assert [stream.text for stream in streams] == [text.decode() for text in expected["outputs"].numpy()]
     assert [stream.truncated for stream in streams] == expected["truncated"].numpy().tolist()
@@ -89,6 +92,47 @@ def test_samples_are_those_of_generator_and_traces_of_any_settings_do_not_pile_u
     assert len(searchers) == 3
     (expected,) = t2t_lite.Generator.load(str(export_dir)).generate(["the red"], max_new_tokens=9, **options)
     assert "".join(streams[-1]) == expected.text and len(expected.text) > 4
+
+
+def test_scores_are_those_of_generator(export_dir, generator):
+    """Of ids and of texts; the most probable ids are those of the whole distribution, and never padding."""
+    rows = [generator.ids_of(text) for text in ("the red", "Haus", "ein grün Baum")]
+    found = generator.scores(rows, 3)
+    expected = t2t_lite.Generator.load(str(export_dir)).score(rows)
+    for row, scores, score in zip(rows, found, expected, strict=True):
+        np.testing.assert_allclose(scores.log_probs, score.token_log_probs, atol=1e-5)
+        assert np.all(np.diff(scores.top_log_probs) <= 0) and np.all(scores.top_ids > 0)
+        is_top = scores.top_ids == np.array(row)[:, None]
+        np.testing.assert_array_equal(scores.top_log_probs[is_top], scores.log_probs[is_top.any(1)])
+        assert np.all((scores.log_probs < scores.top_log_probs[:, -1]) | is_top.any(1))
+    every = generator.scores(rows[:1], 10**6)[0]
+    np.testing.assert_allclose(np.exp(every.top_log_probs).sum(1), 1, atol=0.02)  # all ids but padding
+
+
+def test_the_next_id_is_that_of_a_stream(generator):
+    prompt = [generator.ids_of(text) for text in ("the red", "", "\u00fc", "der rote Haus")] + [[1]]
+    request = {"prompt": prompt, "max_tokens": 1, "logprobs": 2, "echo": True}
+    answers = []
+    for more in ({}, {"stop": ["never"]}):  # by one pass; by streams and a pass
+        parsed = CompletionRequest.parse(request | more, SearchOptions(beam_size=1), 9)
+        completion = Completions(1).open(generator, parsed, "m", lambda: False)
+        answers.append(completion.whole()["choices"])
+        completion.close()
+    assert [choice["text"] for choice in answers[0]] == [choice["text"] for choice in answers[1]]
+    for one, other in zip(*answers, strict=True):
+        assert one["logprobs"]["tokens"] == other["logprobs"]["tokens"]
+        values = [choice["logprobs"]["token_logprobs"] for choice in (one, other)]
+        first = [of_answer.pop(0) if len(of_answer) > 1 else 0 for of_answer in values]
+        assert first in ([None, None], [0, 0]) and values[0] == pytest.approx(values[1], abs=1e-5)
+
+
+def test_prompts_that_are_not_read_as_a_whole_are_refused_where_all_of_their_ids_count(generator):
+    ids = generator.ids_of("the red")[:1] * 20
+    assert len(generator.stream(ids, 5, SearchOptions(beam_size=1)).prompt_ids) == 15
+    assert generator.read(ids, False).source == ids and generator.read(ids[:15], True).ids == ids[:15]
+    for prompt in (ids[:16], "the red house " * 8, "the red " * 10**6):
+        with pytest.raises(Refusal, match=r"^prompt: [\d,]+ (ids|characters) are more than (the )?15 "):
+            generator.read(prompt, True)
 
 
 def test_an_export_of_something_else_is_refused_by_name(tmp_path, monkeypatch):

@@ -48,7 +48,7 @@ class Joined:
 class Versions:
     """Version 7 of a model whose name is hostile, too."""
 
-    name = "<b>m</b> '"
+    name, created = "<b>m</b> '", 1_700_000_000
 
     def __init__(self, inputs, outputs, others, dtype="DT_STRING"):
         default = {"inputs": {name: {"dtype": dtype} for name in inputs}, "outputs": dict.fromkeys(outputs)}
@@ -79,7 +79,7 @@ def test_clients_get_the_paths_and_each_of_them_is_there(ask):
         status, answer = ask("GET", "/", **accept)
         assert status == "200 OK" and ask.headers["Vary"] == "Accept"
     found = json.loads(answer)
-    assert found["models"] == [Versions.name] and len(found["paths"]) == 6
+    assert found["models"] == [Versions.name] and len(found["paths"]) == 7
     for line in found["paths"]:
         method, path = line.split(" ")
         assert ask(method, path, b'{"inputs": ["a"]}' * (method == "POST"))[0] == "200 OK"

@@ -1,0 +1,173 @@
+"""gettext's catalogs (`.po`): `msgid` and `msgstr`, with plural forms; read and written by polib."""
+
+import codecs
+import gettext
+import re
+
+from t2t_lite import registry
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.catalogs import Catalog, joined_lines
+from t2t_lite.errors import UserError, needs, shown
+from t2t_lite.extras.catalogs.text_pieces import TextPieces, placeholders
+
+with needs("polib", "catalogs", "a .po file"):
+    import polib
+
+_CHARSET = re.compile(rb'^"?Content-Type:[^"\n]*?charset=([^\s;"\\]+)', re.IGNORECASE | re.MULTILINE)
+_KEYWORD = r"(?:msgctxt|msgid|msgid_plural|msgstr(?:\[[0-9]+\])?)"
+_KEYWORD = r"(?:msgctxt|msgid|msgid_plural|msgstr(?:\[[0-9]+\])?)"
+_LINE = re.compile(rf'\s*(?:#.*|(?:{_KEYWORD}\s*)?"(?:[^"\\]|\\.)*"|)\s*')
+_PLURAL_FORMS = re.compile(r"\s*nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+);?\s*")
+UNTRANSLATED, UNFINISHED = "entries without a translation", "fuzzy or obsolete entries"
+_MOST_BYTES = 2**28
+
+
+@registry.register_catalog("po")
+class PoCatalog(Catalog):
+    """A `.po` file; see `Catalog`.
+
+    The form for one thing gets the translation of `msgid`, all others that of `msgid_plural`; it gets the latter, too,
+    where other numbers share it and `msgid` lacks a placeholder. Only empty forms are filled in.
+
+    Attributes:
+        encoding: str, the charset of the header.
+    """
+
+    def __init__(self, source, keeps=None):
+        self._file, self.encoding, self._has_crlf = _parsed(source)
+        self._slots = []  # (entry, index of its form or None, TextPieces)
+        forms = None
+        for entry in self._file:
+            if entry.obsolete or not entry.msgid:
+                continue
+            if not entry.msgid_plural:
+                if not entry.msgstr:
+                    self._slots.append((entry, None, TextPieces(entry.msgid, keeps)))
+                continue
+            forms = forms or _plural_forms(source, self._file.metadata.get("Plural-Forms"), entry.linenum)
+            for index in range(forms.count):
+                if not entry.msgstr_plural.get(index):
+                    entry.msgstr_plural[index] = ""
+                    text = entry.msgid if forms.takes_singular(index, entry) else entry.msgid_plural
+                    self._slots.append((entry, index, TextPieces(text, keeps)))
+        self.lines = [piece for _, _, pieces in self._slots for piece in pieces.pieces]
+
+    def translated(self, lines):
+        """See `Catalog`."""
+        found, count = iter(lines), 0
+        for entry, index, pieces in self._slots:
+            text = pieces.joined([next(found) for _ in pieces.pieces])
+            if text is None:
+                continue
+            count += 1
+            if index is None:
+                entry.msgstr = text
+            else:
+                entry.msgstr_plural[index] = text
+            if "fuzzy" not in entry.flags:
+                entry.flags.insert(0, "fuzzy")
+        text = str(self._file)
+        text = text.replace("\n", "\r\n") if self._has_crlf else text
+        return text.encode(self.encoding, "strict"), count, len(self._slots) - count
+
+    @classmethod
+    def pairs(cls, source, removed):
+        """See `Catalog`; an entry with plural forms has two pairs, or one if the language has a single form."""
+        file, _, _ = _parsed(source)
+        for entry in file:
+            if not entry.msgid:
+                continue
+            if entry.obsolete or entry.fuzzy:
+                removed[UNFINISHED] += 1
+                continue
+            pairs = [(entry.msgid, entry.msgstr)]
+            if entry.msgid_plural:
+                forms = _plural_forms(source, file.metadata.get("Plural-Forms"), entry.linenum)
+                texts = [entry.msgstr_plural.get(index, "") for index in range(forms.count)]
+                pairs = [(entry.msgid_plural, texts[-1])]
+                pairs = [(entry.msgid, texts[forms.of_one])] * (forms.count > 1) + pairs
+            for inputs, targets in pairs:
+                pair = {"inputs": joined_lines(inputs), "targets": joined_lines(targets)}
+                if all(pair.values()):
+                    yield pair
+                else:
+                    removed[UNTRANSLATED] += 1
+
+
+class _Forms:
+    """The plural forms of a language.
+
+    Args:
+        count: int.
+        form_of: function of a number that returns the index of its form.
+
+    Attributes:
+        count: int.
+        of_one: int, the index of the form for 1.
+        is_for_one_alone: bool, whether no other number has this form, unlike 21 in Russian.
+    """
+
+    def __init__(self, count, form_of):
+        self.count, self.of_one = count, form_of(1)
+        self.is_for_one_alone = not any(form_of(number) == self.of_one for number in (0, *range(2, 1000)))
+
+    def takes_singular(self, index, entry):
+        """Returns whether a form of an entry is that of its `msgid`, not of its `msgid_plural`.
+
+        A form for several numbers has to name the number, which a `msgid` such as "one file" does not.
+        """
+        if self.count == 1 or index != self.of_one:
+            return False
+        return self.is_for_one_alone or placeholders(entry.msgid) == placeholders(entry.msgid_plural)
+
+
+def _plural_forms(source, header, line):
+    found = _PLURAL_FORMS.fullmatch(header or "")
+    try:
+        forms = _Forms(int(found[1]), gettext.c2py(found[2]))
+        if not 0 <= forms.of_one < forms.count:
+            raise ValueError
+    except (TypeError, ValueError, ZeroDivisionError, RecursionError):
+        has = f"has Plural-Forms: {shown(header)}" if header else "has no Plural-Forms"
+        raise UserError(
+            f"{source}, line {line}: an entry with plural forms, and the header {has}. Expected such as "
+            '"Plural-Forms: nplurals=2; plural=(n != 1);\\n" for the target language.'
+        ) from None
+    return forms
+
+
+def _parsed(source):
+    """Returns (polib's POFile, its encoding, whether its lines end with CR LF). Raises `UserError`."""
+    with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UserError(f"{source}: more than {_MOST_BYTES:,} bytes. Divide the file.")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    declared = _CHARSET.search(data)
+    name = declared[1].decode("ascii", "replace") if declared else ""
+    if not declared or name == "CHARSET":
+        found = "has charset=CHARSET, as templates do" if declared else "names no charset"
+        raise UserError(
+            f'{source}: its header {found}. Expected the line "Content-Type: text/plain; charset=UTF-8\\n" in the '
+            'msgstr of its first entry, msgid "".'
+        )
+    try:
+        text = data.decode(name)
+    except LookupError:
+        raise UserError(f"{source}: charset={shown(name)}: unknown. Convert it: msgconv --to-code=UTF-8.") from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{source}, line {line:,}: byte 0x{data[error.start]:02x} is not {name}, the charset of its header. "
+            "Correct the header, or the line."
+        ) from None
+    has_crlf, text = "\r\n" in text, text.replace("\r\n", "\n")
+    for number, line in enumerate(text.split("\n"), 1):
+        if not _LINE.fullmatch(line):
+            raise UserError(
+                f"{source}, line {number:,}: found {shown(line)}. Expected msgid or msgstr and a text in quotes."
+            )
+    try:
+        return polib.pofile(text + "\n", encoding=name), name, has_crlf
+    except (OSError, ValueError, IndexError, AttributeError) as error:  # such as an entry without msgid
+        raise UserError(f"{source}: not a .po file: {shown(str(error))}. Expected msgid and msgstr.") from None

@@ -1,0 +1,116 @@
+"""XLIFF 1.2 (`.xlf`, `.xliff`): `<trans-unit>`s with `<source>` and `<target>`, read by translate-toolkit."""
+
+import copy
+
+from t2t_lite import registry
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.catalogs import Catalog, joined_lines
+from t2t_lite.corpora.tmx import not_xml, xml_parser
+from t2t_lite.errors import UserError, needs, shown
+from t2t_lite.extras.catalogs.po_catalog import UNFINISHED, UNTRANSLATED
+from t2t_lite.extras.catalogs.text_pieces import TextPieces
+
+with needs("translate-toolkit", "catalogs", "an XLIFF file"):
+    from translate.storage.xliff import xlifffile
+
+_STATE = "needs-review-translation"
+_UNFINISHED_STATES = {_STATE, "new", "needs-translation", "needs-adaptation", "needs-l10n", "needs-review-l10n"}
+_UNFINISHED_STATES |= {"needs-review-adaptation"}
+_WITH_TEXT = {"g", "mrk"}  # inline elements whose text is translated; that of others is code
+_MOST_BYTES = 2**28
+
+
+@registry.register_catalog("xlf")
+@registry.register_catalog("xliff")
+class XliffCatalog(Catalog):
+    """An XLIFF file; see `Catalog`. Inline elements such as `<x id="1"/>` stay between their texts."""
+
+    def __init__(self, source, keeps=None):
+        self._store, self._slots = _parsed(source), []  # (unit, target, [(node, "text" or "tail", TextPieces)])
+        for unit in self._store.units:
+            node = unit.source_dom
+            if node is None or not unit.istranslatable() or not "".join(node.itertext()).strip():
+                continue
+            if unit.target_dom is not None and (len(unit.target_dom) or (unit.target_dom.text or "").strip()):
+                continue
+            target = copy.deepcopy(node)
+            target.tail = None
+            target.attrib.clear()
+            target.tag = node.tag.replace("source", "target")
+            texts = [(*where, TextPieces(getattr(*where), keeps)) for where in _texts(target)]
+            self._slots.append((unit, target, texts))
+        self.lines = [piece for *_, texts in self._slots for *_, pieces in texts for piece in pieces.pieces]
+
+    def translated(self, lines):
+        """See `Catalog`."""
+        found, count = iter(lines), 0
+        for unit, target, texts in self._slots:
+            translations = [pieces.joined([next(found) for _ in pieces.pieces]) for *_, pieces in texts]
+            if None in translations:
+                continue
+            count += 1
+            for (node, place, _), translation in zip(texts, translations, strict=True):
+                setattr(node, place, translation)
+            unit.target = "?"  # makes the element, in its place
+            own = unit.target_dom
+            own.text = target.text
+            own.extend(target)
+            own.set("state", _STATE)
+            unit.markapproved(False)
+        return bytes(self._store), count, len(self._slots) - count
+
+    @classmethod
+    def pairs(cls, source, removed):
+        """See `Catalog`. Inline elements are left out."""
+        for unit in _parsed(source).units:
+            inputs, targets = ("" if node is None else _plain(node) for node in (unit.source_dom, unit.target_dom))
+            is_open = unit.target_dom is not None and unit.target_dom.get("state") in _UNFINISHED_STATES
+            if not (inputs and targets):
+                removed[UNTRANSLATED] += 1
+            elif is_open:
+                removed[UNFINISHED] += 1
+            else:
+                yield {"inputs": inputs, "targets": targets}
+
+
+def _texts(element):
+    """Yields (node, "text" or "tail") of the texts within an element that are not codes, in order."""
+    if element.text:
+        yield element, "text"
+    for child in element:
+        if isinstance(child.tag, str) and child.tag.rpartition("}")[2] in _WITH_TEXT:
+            yield from _texts(child)
+        if child.tail:
+            yield child, "tail"
+
+
+def _plain(element):
+    return joined_lines("".join(getattr(*where) for where in _texts(element)))
+
+
+def _parsed(source):
+    """Returns the translate-toolkit's store of a file. Raises `UserError` for another version or what is not XML."""
+    from xml.parsers import expat
+
+    with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UserError(f"{source}: more than {_MOST_BYTES:,} bytes. Expected an XLIFF file. Divide it by its <file>s.")
+    roots = []
+
+    def start(name, attributes):
+        if not roots:
+            roots.append((name.rpartition(":")[2], attributes.get("version", "")))
+
+    try:
+        xml_parser(source, start, None, None).Parse(data, True)
+    except expat.ExpatError as error:
+        raise not_xml(source, error, "an XLIFF file, <xliff>") from None
+    name, version = roots[0]
+    if name != "xliff" or version not in ("1.0", "1.1", "1.2"):
+        found = f"XLIFF {shown(version)}" if name == "xliff" else f"<{name[:40]}>"
+        raise UserError(f"{source}: found {found}. Expected XLIFF 1.2; convert it, or export it as that.")
+    try:
+        return xlifffile.parsestring(data)
+    except Exception as error:  # the toolkit's and lxml's kinds of errors are many
+        raise UserError(f"{source}: not XLIFF 1.2: {shown(str(error))}. Expected <trans-unit> with <source>.") from None

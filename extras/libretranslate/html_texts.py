@@ -1,0 +1,282 @@
+"""The texts of an HTML document that are to be translated; all else comes through to the character."""
+
+import collections
+import html
+import html.parser
+import re
+
+from t2t_lite.extras.serving.refusals import Refusal
+
+# Elements within a sentence; any other one ends it.
+_INLINE = {
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins", "kbd",
+    "label", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
+    "time", "tt", "u", "var", "wbr", "img",
+}  # fmt: skip
+_VOID = {
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+}  # fmt: skip
+# Elements whose end tags HTML lets authors leave out.
+_MAY_STAY_OPEN = {
+    "body", "caption", "colgroup", "dd", "dt", "head", "html", "li", "optgroup", "option", "p", "rb", "rp", "rt",
+    "rtc", "tbody", "td", "tfoot", "th", "thead", "tr",
+}  # fmt: skip
+_NOT_TRANSLATED = {"code", "script", "style", "textarea", "svg", "math"}
+_BLANKS = re.compile(r"[ \t\n\f\r]+")  # HTML's white space; a no-break space is text
+_EDGE = " \t\n\f\r"
+_UNFINISHED = re.compile(r"<(?:[A-Za-z/!?])[^<>]*\Z")
+_Item = collections.namedtuple("_Item", "kind raw text")  # kind: "text", "tag" (inline), "block" or "raw"
+
+
+class HTMLTexts:
+    """Divides a document into texts and tags.
+
+    A piece is the text of a sentence or a paragraph, up to the next tag that ends one, such as `<p>` or `<br>`.
+
+    Args:
+        text: str, the document or a part of one.
+        protects_tags: bool, whether the model leaves tags within a text as they are. Otherwise what stands between
+            two tags is a piece.
+
+    Attributes:
+        text: str, as given.
+        pieces: list of str, the texts to translate, without entities; with tags if `protects_tags`.
+
+    Raises:
+        Refusal: a tag, a comment or an element is not closed.
+    """
+
+    def __init__(self, text, protects_tags):
+        self.text = text
+        self._parts = []  # str, to be kept, or (list of items, index of its piece, whether it has tags)
+        self.pieces = []
+        run = []
+        for item in _items(text):
+            if item.kind in ("text", "tag"):
+                run.append(item)
+            else:
+                self._add(run, protects_tags)
+                self._parts.append(item.raw)
+                run = []
+        self._add(run, protects_tags)
+
+    def with_translations(self, translations):
+        """Returns the document with translations, a list of str, in the place of `pieces`.
+
+        Returns None if a translation has other tags than its piece, or has them in an order in which elements overlap.
+        """
+        parts = []
+        for part in self._parts:
+            if isinstance(part, str):
+                parts.append(part)
+                continue
+            items, at, has_tags = part
+            translation = translations[at]
+            if has_tags:
+                translation = _with_tags(translation, _tags(items))
+                if translation is None:
+                    return None
+            else:
+                translation = html.escape(translation, quote=False)
+            whole = "".join(item.raw for item in items)
+            parts.append(
+                whole[: len(whole) - len(whole.lstrip(_EDGE))] + translation + whole[len(whole.rstrip(_EDGE)) :]
+            )
+        return "".join(parts)
+
+    def _add(self, run, protects_tags):
+        """Adds the items between two ends of sentences."""
+        run = _joined(run)
+        inner = _within(run) if protects_tags else slice(0)
+        tags = _tags(run[inner])
+        is_plain = not any("<" in item.text for item in run)  # otherwise it might look like a tag
+        if tags and is_plain and _is_balanced(tags):
+            self._parts += [item.raw for item in run[: inner.start]]
+            self._add_piece(run[inner], True)
+            self._parts += [item.raw for item in run[inner.stop :]]
+            return
+        for item in run:
+            if _is_text(item):
+                self._add_piece([item], False)
+            else:
+                self._parts.append(item.raw)
+
+    def _add_piece(self, items, has_tags):
+        text = "".join(item.text if item.kind == "text" else item.raw for item in items)
+        self._parts.append((items, len(self.pieces), has_tags))
+        self.pieces.append(_BLANKS.sub(" ", text).strip(" "))
+
+
+def _is_text(item):
+    return item.kind == "text" and bool(item.text.strip())
+
+
+def _within(run):
+    """Returns the slice of items without spaces, single tags and pairs of tags around all of them."""
+    first, last = 0, len(run)
+    while first < last:
+        begin, end = run[first], run[last - 1]
+        if not _is_text(begin) and (begin.kind == "text" or _name(begin.raw) in _VOID):
+            first += 1
+        elif not _is_text(end) and (end.kind == "text" or _name(end.raw) in _VOID):
+            last -= 1
+        elif _are_pair(begin, end) and _is_balanced(_tags(run[first + 1 : last - 1])):
+            first, last = first + 1, last - 1
+        else:
+            break
+    return slice(first, last)
+
+
+def _are_pair(begin, end):
+    tags = _tags([begin, end])
+    is_pair = len(tags) == 2 and tags[1].startswith("</") and not tags[0].startswith("</")
+    return is_pair and _name(tags[0]) == _name(tags[1])
+
+
+def _tags(items):
+    return [item.raw for item in items if item.kind == "tag"]
+
+
+def _joined(items):
+    """Joins texts that follow one another: an entity is an item of its own."""
+    found = []
+    for item in items:
+        if item.kind == "text" and found and found[-1].kind == "text":
+            found[-1] = _Item("text", found[-1].raw + item.raw, found[-1].text + item.text)
+        else:
+            found.append(item)
+    return found
+
+
+def _with_tags(text, tags):
+    """Returns a translation with tags as HTML, or None if they are not `tags` in an order that fits."""
+    parts = re.split("(" + "|".join(map(re.escape, sorted({*tags}, key=len, reverse=True))) + ")", text)
+    found, others = parts[1::2], parts[::2]
+    if sorted(found) != sorted(tags) or not _is_balanced(found) or any("<" in part for part in others):
+        return None
+    return "".join(part if at % 2 else html.escape(part, quote=False) for at, part in enumerate(parts))
+
+
+def _is_balanced(tags):
+    """Returns whether each tag that begins an element has one that ends it, and elements do not overlap."""
+    names = []
+    for tag in tags:
+        if tag.startswith("</"):
+            if not names or names.pop() != _name(tag):
+                return False
+        elif _name(tag) not in _VOID and not tag.endswith("/>"):
+            names.append(_name(tag))
+    return not names
+
+
+def _name(tag):
+    return re.match(r"</?([A-Za-z][^\s/>]*)", tag)[1].lower()
+
+
+def _items(text):
+    """Returns the `_Item`s of a document, whose `raw` parts are together the document."""
+    parser = _Parser(text)
+    parser.feed(text)
+    if unfinished := _UNFINISHED.search(text[parser.end :] if parser.end < len(text) else ""):
+        raise Refusal(f"Invalid request: q: {unfinished[0][:40]} is not closed. Expected >")
+    parser.close()
+    return parser.finished()
+
+
+class _Parser(html.parser.HTMLParser):
+    """Collects items; the positions at which they begin divide the text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=False)
+        self._text, self._lines = text, [0]
+        for match in re.finditer("\n", text):
+            self._lines.append(match.end())
+        self._starts = []  # (position, kind)
+        self._open = []  # names of open elements
+        self._closed_to = None  # length of `_open` at which the element that is not translated ends
+
+    @property
+    def end(self):
+        """The position up to which the text has been parsed."""
+        line, column = self.getpos()
+        return self._lines[line - 1] + column
+
+    def finished(self):
+        """Returns the items. Raises `Refusal` for an element that is not closed."""
+        if left := [name for name in self._open if name not in _MAY_STAY_OPEN]:
+            raise Refusal(f"Invalid request: q: <{left[-1]}> is not closed. Expected </{left[-1]}>")
+        ends = [*(position for position, _ in self._starts[1:]), len(self._text)] if self._starts else []
+        items = []
+        for (start, kind), end in zip(self._starts, ends, strict=True):
+            raw = self._text[start:end]
+            if kind != "raw" and raw.startswith("<!--") and not raw.endswith("-->"):
+                raise Refusal("Invalid request: q: <!-- is not closed. Expected -->")
+            items.append(_Item(kind, raw, html.unescape(raw) if kind == "text" else ""))
+        return items
+
+    def handle_starttag(self, tag, attrs):
+        """See `html.parser`."""
+        attributes = dict(attrs)
+        kind = self._kind("tag" if tag in _INLINE else "block")
+        if tag not in _VOID:
+            is_kept = tag in _NOT_TRANSLATED or attributes.get("translate") == "no"
+            is_kept |= "notranslate" in (attributes.get("class") or "").split()
+            if is_kept and self._closed_to is None:
+                self._closed_to, kind = len(self._open), "raw"
+            self._open.append(tag)
+        self._starts.append((self.end, kind))
+
+    def handle_startendtag(self, tag, attrs):
+        """See `html.parser`."""
+        if tag in _VOID:
+            self._starts.append((self.end, self._kind("tag" if tag in _INLINE else "block")))
+        else:
+            self.handle_starttag(tag, attrs)
+            self._open.pop()
+            if self._closed_to == len(self._open):
+                self._closed_to = None
+
+    def handle_endtag(self, tag):
+        """See `html.parser`."""
+        kind = self._kind("tag" if tag in _INLINE else "block")
+        if tag in self._open:
+            inner = self._open[len(self._open) - self._open[::-1].index(tag) :]
+            if left := [name for name in inner if name not in _MAY_STAY_OPEN]:
+                raise Refusal(f"Invalid request: q: <{left[-1]}> is not closed before </{tag}>")
+            del self._open[len(self._open) - len(inner) - 1 :]
+        elif tag not in _VOID and tag != "p":  # </p> alone is an empty paragraph
+            raise Refusal(f"Invalid request: q: </{tag}> closes nothing. Expected <{tag}> before it")
+        self._starts.append((self.end, kind))
+        if self._closed_to is not None and len(self._open) <= self._closed_to:
+            self._closed_to = None
+
+    def handle_data(self, data):
+        """See `html.parser`."""
+        self._starts.append((self.end, self._kind("text")))
+
+    def handle_entityref(self, name):
+        """See `html.parser`."""
+        self.handle_data(name)
+
+    def handle_charref(self, name):
+        """See `html.parser`."""
+        self.handle_data(name)
+
+    def handle_comment(self, data):
+        """See `html.parser`."""
+        self._starts.append((self.end, self._kind("raw")))
+
+    def handle_decl(self, decl):
+        """See `html.parser`."""
+        self.handle_comment(decl)
+
+    def handle_pi(self, data):
+        """See `html.parser`."""
+        self.handle_comment(data)
+
+    def unknown_decl(self, data):
+        """See `html.parser`."""
+        self.handle_comment(data)
+
+    def _kind(self, kind):
+        return kind if self._closed_to is None else "raw"

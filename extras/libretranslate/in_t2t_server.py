@@ -1,0 +1,49 @@
+"""With --libretranslate=en,de the server also speaks LibreTranslate's API: docs/extras/libretranslate.md."""
+
+import re
+
+from t2t_lite.errors import UserError, needs
+
+_CODE = re.compile(r"[A-Za-z]{2,3}([_-][0-9A-Za-z]{2,8})*")
+
+
+def define_flags(flags):
+    """Declares the flags."""
+    flags.DEFINE_list(
+        "libretranslate",
+        [],
+        "Codes of the model's source and target language, such as en,de: also answer LibreTranslate's paths, such as "
+        "/translate.",
+    )
+
+
+def check(flags):
+    """Raises `UserError` unless the flag has two different languages, or none."""
+    if not (codes := flags.libretranslate):
+        return
+    flag = f"--libretranslate={','.join(codes)}"
+    if len(codes) != 2 or codes[0].lower() == codes[1].lower():
+        raise UserError(f"{flag}: expected the codes of two languages, the source first, such as en,de.")
+    for code in codes:
+        if not _CODE.fullmatch(code) or not name_of(code):
+            raise UserError(f"{flag}: {code[:40]!r} is not a language's code. Expected one such as en or pt-BR.")
+
+
+def name_of(code):
+    """Returns the English name of a language by its code, or None."""
+    with needs("babel", "web", "--libretranslate"):
+        import babel
+    try:
+        return babel.Locale.parse(code.replace("-", "_")).get_display_name("en")
+    except (ValueError, babel.UnknownLocaleError):
+        return None
+
+
+def api(flags, versions, batcher):
+    """Returns the Api, or None without the flag."""
+    if not flags.libretranslate:
+        return None
+    from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi
+
+    source, target = ({"code": code.replace("_", "-"), "name": name_of(code)} for code in flags.libretranslate)
+    return LibreTranslateApi(source, target, versions, batcher, flags.max_batch_size)

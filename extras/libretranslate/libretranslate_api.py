@@ -1,0 +1,170 @@
+"""The paths of LibreTranslate's API, with its names, answers and errors (github.com/LibreTranslate, version 1.7)."""
+
+import functools
+import json
+import os
+import re
+import typing
+import urllib.parse
+
+import numpy as np
+
+from t2t_lite.errors import UserError
+from t2t_lite.extras.libretranslate.html_texts import HTMLTexts
+from t2t_lite.extras.serving.apis import Api
+from t2t_lite.extras.serving.json_tensors import parse_body, to_json
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.extras.serving.served_export import model_errors
+from t2t_lite.runs.locating import find_run
+
+_NAMES = ("q", "source", "target", "format", "alternatives", "api_key")
+_LINE_ENDS = re.compile(r"(\r\n|\n|\r)")
+_FORM = "application/x-www-form-urlencoded"
+
+
+class LibreTranslateApi(Api):
+    """Translates between the two languages of a model.
+
+    Args:
+        source, target: {"code": str, "name": str}, the languages.
+        versions: ModelVersions.
+        batcher: SentenceBatcher.
+        most_texts: int, the most texts of a request.
+    """
+
+    paths: typing.ClassVar[dict[str, str]] = {"/translate": "POST", "/languages": "GET", "/detect": "POST"}
+
+    def __init__(self, source, target, versions, batcher, most_texts):
+        self._source, self._target, self._most_texts = source, target, most_texts
+        self._versions, self._batcher = versions, batcher
+
+    def answer(self, path, body):
+        """See `Api`."""
+        if path == "/languages":
+            code, name = self._source["code"], self._source["name"]
+            languages = [{"code": code, "name": name, "targets": [self._target["code"]]}]
+            return to_json([*languages, {**self._target, "targets": []}])
+        if path == "/detect":
+            raise Refusal(
+                f"/detect: not served, since this server has a single source language, {self._source['code']}. Choose "
+                "it in your program instead of automatic detection.",
+                "UNIMPLEMENTED",
+            )
+        return to_json({"translatedText": self._translated(_fields(body), body.is_abandoned)})
+
+    def error(self, message, code):
+        """See `Api`."""
+        return {"error": message}
+
+    def _translated(self, fields, is_abandoned):
+        for name in fields:
+            if name not in _NAMES:
+                raise Refusal(f"Invalid request: unknown parameter {name[:100]}. Expected {', '.join(_NAMES)}")
+        for name in ("q", "source", "target"):
+            if name not in fields:
+                raise Refusal(f"Invalid request: missing {name} parameter")
+        self._check_languages(fields["source"], fields["target"])
+        kind, texts = fields.get("format", "text"), fields["q"]
+        if kind not in ("text", "html"):
+            raise Refusal(f"{_shown(kind)} format is not supported. Expected text or html")
+        if str(fields.get("alternatives", 0)) != "0":
+            raise Refusal("alternatives: only 0 is supported")
+        are_many = isinstance(texts, list)
+        if not all(isinstance(text, str) for text in (texts if are_many else [texts])):
+            raise Refusal("Invalid request: q parameter: expected a text or a list of texts")
+        answers = self._answers(texts if are_many else [texts], kind, is_abandoned)
+        return answers if are_many else answers[0]
+
+    def _check_languages(self, source, target):
+        for code, served, role in ((source, self._source, "source"), (target, self._target, "target")):
+            if code == "auto" and role == "source":
+                raise Refusal(f"auto: languages are not detected. Expected source {served['code']}")
+            if not isinstance(code, str) or code.replace("_", "-").lower() != served["code"].lower():
+                raise Refusal(f"{_shown(code)} is not supported as {role} language. Expected {served['code']}")
+
+    def _answers(self, texts, kind, is_abandoned):
+        """Returns the translations of texts: lines and pieces of HTML are translated all at once."""
+        version, export = self._versions.find()
+        protects_tags = kind == "html" and self._protects_tags(version)
+        documents = [HTMLTexts(text, protects_tags) if kind == "html" else TextLines(text) for text in texts]
+        pieces = [piece for document in documents for piece in document.pieces]
+        found = iter(self._run(export, pieces, is_abandoned))
+        whole = [document.with_translations([next(found) for _ in document.pieces]) for document in documents]
+        retried = [document for document, text in zip(documents, whole, strict=True) if text is None]
+        # A model may lose or misplace tags; then what stands between them is translated on its own.
+        apart = [HTMLTexts(document.text, False) for document in retried]
+        found = iter(self._run(export, [piece for document in apart for piece in document.pieces], is_abandoned))
+        again = iter([document.with_translations([next(found) for _ in document.pieces]) for document in apart])
+        return [next(again) if text is None else text for text in whole]
+
+    def _run(self, export, texts, is_abandoned):
+        """Returns the translations of texts. Raises `Refusal` if one is too long to be read as a whole."""
+        if not texts:
+            return []
+        if len(texts) > self._most_texts:
+            raise Refusal(f"Invalid request: q has {len(texts)} lines or texts, more than {self._most_texts}")
+        signature = export.signatures.get("serving_default")
+        if signature is None or not signature.is_of_texts:
+            raise Refusal("/translate: the model of this server does not translate", "UNIMPLEMENTED")
+        inputs = {"inputs": np.array([text.encode() for text in texts], object)}
+        with model_errors():
+            outputs = self._batcher.run(signature, inputs, is_abandoned=is_abandoned)
+        for text, is_truncated in zip(texts, outputs["truncated"], strict=True):
+            if is_truncated:
+                raise Refusal(f"Invalid request: q: {_shown(text)} is longer than the model reads. Divide it")
+        return [output.decode("utf-8", "replace") for output in outputs["outputs"]]
+
+    @functools.lru_cache(maxsize=1)  # noqa: B019  (there is one API per process)
+    def _protects_tags(self, version):
+        """Returns whether the model of a version leaves tags as they are."""
+        try:
+            problem = find_run(os.path.join(self._versions.folder, str(version))).problem
+        except UserError:  # not an export of t2t-exporter
+            return False
+        return "tags" in getattr(problem.substitution, "kinds", ())
+
+
+class TextLines:
+    """The lines of a text, which are translated one by one; line ends and spaces around them stay.
+
+    Args:
+        text: str.
+
+    Attributes:
+        pieces: list of str, the lines to translate.
+    """
+
+    def __init__(self, text):
+        self._parts = _LINE_ENDS.split(text)
+        self.pieces = [part.strip() for part in self._parts if part.strip()]
+
+    def with_translations(self, translations):
+        """Returns the text in which translations, a list of str, stand in the place of `pieces`."""
+        found = iter(translations)
+        return "".join(around(part, next(found)) if part.strip() else part for part in self._parts)
+
+
+def around(text, translation):
+    """Returns a translation with the white space that is around a text."""
+    return text[: len(text) - len(text.lstrip())] + translation + text[len(text.rstrip()) :]
+
+
+def _fields(body):
+    """Returns {name: value} of a request's body, which is JSON or a form."""
+    if body.kind != _FORM:
+        return {name: value for name, value in parse_body(body.data).items() if value is not None}
+    try:
+        pairs = urllib.parse.parse_qsl(body.data.decode(), keep_blank_values=True, errors="strict")
+    except ValueError:  # UnicodeDecodeError is one
+        raise Refusal("Invalid request: the form is not UTF-8") from None
+    fields = {}
+    for name, value in pairs:
+        if name in fields and name != "q":
+            raise Refusal(f"Invalid request: {name[:100]} parameter: several values")
+        fields.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
+
+
+def _shown(value):
+    """Returns a value as it stands in a message."""
+    return value[:100] if isinstance(value, str) else json.dumps(value)[:100]

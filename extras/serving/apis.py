@@ -1,0 +1,97 @@
+"""Paths that t2t-server has in addition to TensorFlow Serving's: the base of APIs, and a vocabulary's paths.
+
+An extra adds an API by a module `in_t2t_server.py` with `define_flags(flags)`, with `check(flags)`, which raises
+`UserError`, and with `api(flags, versions, batcher)`, which returns an `Api`, or None if the flags do not ask for one.
+"""
+
+import typing
+
+from t2t_lite.errors import UserError
+from t2t_lite.extras.serving.completions import error_of
+from t2t_lite.extras.serving.json_tensors import parse_body, to_json
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.text.vocabulary import EOS_ID
+
+
+class Body(typing.NamedTuple):
+    """The body of a request.
+
+    Attributes:
+        data: bytes, decompressed.
+        kind: str, its Content-Type in lower case, without parameters.
+        is_abandoned: function that returns whether the client has disconnected.
+    """
+
+    data: bytes
+    kind: str
+    is_abandoned: object
+
+
+class Api:
+    """Answers some paths.
+
+    Attributes:
+        paths: {path: its method}.
+    """
+
+    paths: typing.ClassVar[dict[str, str]]
+
+    def answer(self, path, body):
+        """Returns the JSON answer, bytes, to a request.
+
+        Args:
+            path: str, one of `paths`.
+            body: Body.
+
+        Raises:
+            Refusal: the request cannot be answered.
+        """
+        raise NotImplementedError
+
+    def error(self, message, code):
+        """Returns the JSON object of an error: its message, and the name of a gRPC code."""
+        raise NotImplementedError
+
+
+class TokenizerApi(Api):
+    """The vocabulary of a language model, at vLLM's paths; lm-evaluation-harness encodes texts by them.
+
+    Args:
+        find: function that returns the ServedGenerator.
+    """
+
+    paths: typing.ClassVar[dict[str, str]] = {"/tokenizer_info": "GET", "/tokenize": "POST", "/detokenize": "POST"}
+    # `add_special_tokens` changes nothing, since no ids are added to prompts.
+    _SCHEMAS: typing.ClassVar[dict] = {
+        "/tokenize": {"prompt": str, "add_special_tokens?": bool, "model?": str},
+        "/detokenize": {"tokens": [int], "model?": str},
+    }
+
+    def __init__(self, find):
+        self._find = find
+
+    def answer(self, path, body):
+        """See `Api`. A prompt that is exactly the text of the end of a text, such as </s>, becomes its id."""
+        if path == "/tokenizer_info":
+            texts = self._find().token_texts
+            return to_json({"tokenizer_class": texts.name, "bos_token": None, "eos_token": texts.end})
+        schema, request = self._SCHEMAS[path], parse_body(body.data)
+        names = [name.removesuffix("?") for name in schema]
+        for name in request:
+            if name not in names:
+                raise Refusal(f"{name[:200]}: unknown. Expected {', '.join(names)}.")
+        generator = self._find()
+        try:
+            check_schema(request, schema, path)
+            if path == "/tokenize":
+                prompt = request["prompt"]
+                ids = [EOS_ID] if prompt == generator.token_texts.end else generator.ids_of(prompt)
+                return to_json({"count": len(ids), "max_model_len": generator.longest_prompt, "tokens": ids})
+            return to_json({"prompt": generator.token_texts.joined(generator.ids_of(request["tokens"]))})
+        except UserError as error:
+            raise Refusal(str(error)) from None
+
+    def error(self, message, code):
+        """See `Api`."""
+        return error_of(message, code)

@@ -1,0 +1,134 @@
+"""Reads requests for completions in the JSON of OpenAI's API: docs/extras/serving.md lists their names."""
+
+import dataclasses
+
+from t2t_lite.errors import UserError, nearest
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.settings.ranges import Range, typed_value
+from t2t_lite.settings.search_options import SearchOptions
+
+MOST_LOGPROBS = 20  # as in vLLM; OpenAI's servers have 5
+_SAMPLING = ("temperature", "top_p", "top_k")
+_NUMBERS = (*_SAMPLING, "seed", "no_repeat_ngram_size", "repetition_penalty", "max_tokens")
+_READ = {
+    "model": str, "prompt": str | list, "stream": bool, "stop": str | list, "n": float, "best_of": float, "echo": bool,
+    "logprobs": float, **dict.fromkeys(_NUMBERS, float),
+}  # fmt: skip
+# Parameters that clients send although they have no effect here.
+_UNREAD = {
+    "suffix": str, "logit_bias": dict, "presence_penalty": float, "frequency_penalty": float, "user": str,
+    "stream_options": dict,
+}  # fmt: skip
+# The only supported values of these parameters.
+_NEUTRAL = {"suffix": [""], "logit_bias": [{}], "presence_penalty": [0], "frequency_penalty": [0]}
+NAMES = tuple(_READ | _UNREAD)
+
+
+@dataclasses.dataclass(frozen=True)
+class CompletionRequest:
+    """A request for completions.
+
+    Attributes:
+        prompts: tuple, each a str or a list of int, its ids.
+        is_streamed: bool.
+        max_tokens: int, the most ids of a continuation; 0 only with `has_echo`.
+        options: SearchOptions.
+        count: int, the continuations of each prompt.
+        has_echo: bool, whether a text begins with its prompt.
+        num_logprobs: int, the most probable ids to list for each place of a text, or None for no log-probabilities.
+    """
+
+    prompts: tuple
+    is_streamed: bool
+    max_tokens: int
+    options: SearchOptions
+    count: int = 1
+    has_echo: bool = False
+    num_logprobs: int | None = None
+
+    @property
+    def needs_ids(self):
+        """Whether the ids of a whole prompt are part of the answer, so that a long prompt must not be truncated."""
+        return self.has_echo or self.num_logprobs is not None
+
+    @classmethod
+    def parse(cls, request, defaults, most_tokens, most_texts=1024):
+        """Returns the CompletionRequest of a body.
+
+        The request samples if it has `temperature`, `top_p` or `top_k`, or if the export samples; `temperature` 0 means
+        greedy search.
+
+        Args:
+            request: dict. A null counts as missing.
+            defaults: SearchOptions of the export.
+            most_tokens: int, the largest `max_tokens`.
+            most_texts: int, the most continuations of a request.
+
+        Raises:
+            Refusal: a name is unknown, or a value has the wrong type or is not supported.
+        """
+        given = {name: value for name, value in request.items() if value is not None}
+        try:
+            for name, value in given.items():
+                _check(name, value)
+            is_streamed, has_echo = given.get("stream", False), given.get("echo", False)
+            limits = Range(0 if has_echo else 1, most_tokens)
+            max_tokens = typed_value("max_tokens", given.get("max_tokens", defaults.extra_length), int, limits)
+            prompts = _prompts(given)
+            count = typed_value("n", given.get("n", 1), int, Range(1, 128))
+            num_logprobs = given.get("logprobs")
+            if num_logprobs is not None:
+                num_logprobs = typed_value("logprobs", num_logprobs, int, Range(0, MOST_LOGPROBS))
+            options = _options(given, defaults)
+        except UserError as error:
+            raise Refusal(str(error)) from None
+        if given.get("best_of", count) != count:
+            raise Refusal(f"best_of: only {count}, the value of n, is supported. Remove it.")
+        if len(prompts) * count > most_texts:
+            raise Refusal(f"prompt: {len(prompts)} with n={count} give more than {most_texts} texts. Send fewer.")
+        for name in ("echo", "logprobs"):
+            if is_streamed and given.get(name, False) is not False:
+                raise Refusal(f"{name}: not supported with stream. Remove one of them.")
+        return cls(prompts, is_streamed, max_tokens, options, count, has_echo, num_logprobs)
+
+
+def _check(name, value):
+    """Raises `Refusal` or `UserError` if a name is unknown, or a value has the wrong type or is not supported."""
+    kinds = _READ | _UNREAD
+    if name not in kinds:
+        raise Refusal(f"{name[:200]}: unknown. {nearest(name[:200], _READ) or ''}".rstrip())
+    check_schema(value, kinds[name], name)
+    if name in _NEUTRAL and value not in _NEUTRAL[name]:
+        raise Refusal(f"{name}: only {_NEUTRAL[name][0]!r} is supported. Remove it.")
+
+
+def _prompts(given):
+    """Returns the prompts: OpenAI's API takes a text, a list of texts, a list of ids, or a list of lists of ids."""
+    prompt = given.get("prompt")
+    if isinstance(prompt, str) or _are_ids(prompt, at_least=1):
+        return (prompt,)
+    if not (isinstance(prompt, list) and prompt and (all(map(_are_ids, prompt)) or _are_texts(prompt))):
+        raise Refusal("prompt: expected a text, a list of texts, a list of ids, or a list of lists of ids.")
+    return tuple(prompt)
+
+
+def _are_texts(values):
+    return all(isinstance(value, str) for value in values)
+
+
+def _are_ids(values, at_least=0):
+    is_list = isinstance(values, list) and len(values) >= at_least
+    return is_list and all(isinstance(i, int) for i in values)
+
+
+def _options(given, defaults):
+    search = vars(defaults) | {name: given[name] for name in (*_NUMBERS, "stop") if name in given}
+    search.pop("max_tokens", None)
+    if search["top_k"] == -1:
+        search["top_k"] = 0
+    is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
+    options = SearchOptions(
+        **(search | {"sampling": True})
+    )  # so that values out of range are errors for greedy search, too
+    return dataclasses.replace(options, sampling=not is_greedy)

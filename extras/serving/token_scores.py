@@ -1,0 +1,156 @@
+"""Log-probabilities of the ids of texts, and of the most probable ids in their places, as OpenAI's API shows them."""
+
+import codecs
+import functools
+import itertools
+import threading
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.models.outputs import named_outputs
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+
+
+class TokenScorer:
+    """Scores rows of ids by a language model; thread-safe.
+
+    Args:
+        model: a language model: ({"targets" [B, T]}, training=False) -> logits [B, T, V].
+    """
+
+    def __init__(self, model):
+        self._model, self._functions, self._lock = model, {}, threading.Lock()
+
+    def __call__(self, rows, count, on_progress=None):
+        """Returns a list of `RowScores`.
+
+        Temperature, penalties and banned texts are not applied.
+
+        Args:
+            rows: list of non-empty lists of ids.
+            count: int, the number of most probable ids for each place.
+            on_progress: None, or a function called after each batch of rows.
+        """
+        with self._lock:  # each function is traced once
+            if count not in self._functions:
+                self._functions[count] = GivenTargets(functools.partial(_scores, self._model, count))
+            function = self._functions[count]
+        found = function([[]] * len(rows), rows, on_progress=on_progress)
+        return [RowScores(row[:, 0], row[:, 1 : 1 + count], row[:, 1 + count :].astype(int)) for row in found]
+
+
+class RowScores:
+    """The scores of a row of ids.
+
+    Attributes:
+        log_probs: float32 [length], the log-probability (nats) of each id given those before it.
+        top_log_probs: float32 [length, count], the largest log-probabilities in each place, in descending order.
+        top_ids: int [length, count], their ids; never padding, which no text has.
+    """
+
+    def __init__(self, log_probs, top_log_probs, top_ids):
+        self.log_probs, self.top_log_probs, self.top_ids = log_probs, top_log_probs, top_ids
+
+
+def _scores(model, count, inputs, targets):  # of empty inputs
+    """int32 [B, T] -> float32 [B, T, 1 + 2 count]: of each id, then the largest ones, then their ids.
+
+    An id of up to 2^24, the largest size of a vocabulary, is exact in float32.
+    """
+    logits = tf.cast(named_outputs(model({"targets": targets}, training=False))[0]["targets"], tf.float32)
+    log_probs = logits - tf.reduce_logsumexp(logits, -1, keepdims=True)
+    own = tf.gather(log_probs, targets, axis=2, batch_dims=2)[..., None]
+    is_padding = tf.range(tf.shape(logits)[-1]) == PAD_ID
+    top, ids = tf.math.top_k(tf.where(is_padding, -float("inf"), log_probs), count)
+    return tf.concat([own, top, tf.cast(ids, tf.float32)], -1)
+
+
+class TokenTexts:
+    """The texts of single ids.
+
+    Args:
+        encoder: TextEncoder.
+
+    Attributes:
+        name: str, the encoder's class.
+        end: str, the text of the end of a text, such as </s>.
+    """
+
+    def __init__(self, encoder):
+        self._encoder, self._bytes = encoder, encoder.piece_bytes
+        self.name, self.end = type(encoder).__name__, encoder.pieces([EOS_ID])[0]
+
+    def text(self, i):
+        """Returns the text of an id; bytes that are not a whole character are written as OpenAI does: bytes:\\xc3."""
+        found = self._bytes_of(i)
+        try:
+            return found.decode()
+        except UnicodeDecodeError:
+            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in found)
+
+    def offsets(self, ids, continues, start):
+        """Returns the index of each id's first character in the text of ids.
+
+        Args:
+            ids: list of int.
+            continues: bool, whether other text precedes; otherwise decoding may drop a space at the beginning.
+            start: int, the index of the first one.
+        """
+        decoder, sizes = codecs.getincrementaldecoder("utf-8")("replace"), []  # counts a character at its last byte
+        for at, i in enumerate(ids):
+            sizes.append(len(decoder.decode(self._bytes_of(i))))
+            begins = ids[at - 1] == EOS_ID if at else not continues
+            if begins and i != EOS_ID and self.text(i).startswith(" "):
+                sizes[at] -= not self._encoder.decode([i]).startswith(" ")
+        return list(itertools.accumulate(sizes, initial=start))[: len(ids)]
+
+    def joined(self, ids):
+        """Returns the text of ids, in which ends of texts are visible, unlike in `TextEncoder.decode`."""
+        groups = itertools.groupby(ids, key=lambda i: i == EOS_ID)
+        return "".join(
+            self.end * len([*group]) if is_end else self._encoder.decode([*group]) for is_end, group in groups
+        )
+
+    def logprobs(self, found, count, has_echo):
+        """Returns the value of `logprobs` in an answer.
+
+        The first id of a prompt has no log-probability, as in OpenAI's API.
+
+        Args:
+            found: a text that has `prompt`, a ServedPrompt, `ids` and `scores`, a RowScores of both or None.
+            count: int, the number of most probable ids to list for each place.
+            has_echo: bool, whether the answer begins with the prompt.
+        """
+        row, num_begin = found.prompt.ids + found.ids, found.prompt.num_begin
+        values = _floats(found.scores.log_probs) if row else []
+        top = [self._most_probable(row, at, found.scores, values, count) for at in range(len(row))]
+        row, values, top = [EOS_ID] * num_begin + row, [None] * num_begin + values, [None] * num_begin + top
+        if found.prompt.ids or num_begin:
+            values[0] = top[0] = None
+        first = 0 if has_echo else num_begin + len(found.prompt.ids)
+        return {
+            "tokens": [self.text(i) for i in row[first:]],
+            "token_logprobs": values[first:],
+            "top_logprobs": top[first:],
+            "text_offset": self.offsets(row[first:], first > 0, 0),
+        }
+
+    def _most_probable(self, row, at, scores, values, count):
+        """Returns {text: log-probability} of the most probable ids in a place, and of the one that is there."""
+        found = {}
+        best = zip(scores.top_ids[at, :count].tolist(), _floats(scores.top_log_probs[at, :count]), strict=True)
+        for i, value in [*best, (row[at], values[at])]:
+            found.setdefault(self.text(i), value)  # of ids with the same text the most probable one counts
+        return found
+
+    def _bytes_of(self, i):
+        if i == EOS_ID:
+            return self.end.encode()
+        return self._encoder.pieces([i])[0].encode() if self._bytes is None else self._bytes[i]
+
+
+def _floats(values):
+    """Returns float32 values with only as many digits as distinguish them from their neighbors."""
+    return np.asarray(values).astype(str).astype(float).tolist()

@@ -1,0 +1,64 @@
+"""Fills in the missing translations of files of translators, such as `.po`: see `t2t_lite.corpora.catalogs`."""
+
+import logging
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.catalogs import catalog_of
+from t2t_lite.decoding.command.decode_files import FilePart, searches_many_batches, translate_lines
+from t2t_lite.decoding.search.loops import use_a_thread_per_search
+from t2t_lite.errors import UserError, counted
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def translate_catalog(job, source, output="", reference="", prefixes=""):
+    """Translates the entries of a file that have no translation, and writes the file with all of its entries.
+
+    Args:
+        job: DecodingJob.
+        source: path of a file of a registered kind.
+        output: path to write; it must have the same extension.
+        reference, prefixes: paths of files with a line for each line of text, which are refused.
+
+    Raises:
+        UserError: the file or the output cannot be used, or an option needs lines of text.
+    """
+    _check(job, source, output, {"--decode_reference": reference, "--prefix_file": prefixes})
+    job.check_files({"--decode_to_file": output})
+    substitution = job.runs[0].problem.substitution
+    catalog = catalog_of(source)(source, getattr(substitution, "find", None))
+    part = FilePart(source, catalog.lines)
+    if searches_many_batches(job, len(part.lines)):
+        use_a_thread_per_search()
+
+    def convert(lines):
+        content, count, left = catalog.translated(lines)
+        _LOGGER.info(f"{counted(count, 'translation')} filled in, to be reviewed")
+        if left:
+            _LOGGER.warning(
+                f"{source}: {counted(left, 'translation')} left empty: the model wrote nothing, or other placeholders "
+                "than the text has."
+            )
+        return {output: content}
+
+    translate_lines(job, part, output, convert=convert)
+
+
+def _check(job, source, output, others):
+    ending = plain_text.kind(source)
+    if job.predicts or job.generates:
+        raise UserError(
+            f"--decode_from_file={source}: needs a model that translates; {job.runs[0].checkpoint} does not."
+        )
+    if not output or plain_text.kind(output) != ending:
+        found = f"--decode_to_file={output}: expected" if output else "--decode_to_file is missing. Expected"
+        raise UserError(f"{found} the name of a {ending} file to write, as {source} is one.")
+    settings = job.settings
+    used = [*(flag for flag, path in others.items() if path), *(flag for flag, _ in job.files_beside().values())]
+    used += ["--n_best_format=json"] * (job.n_best_format == "json")
+    used += ["--decode_shards"] * (settings.shards > 1)
+    used += [name for name in ("write_beam_scores", "identity_output") if getattr(settings, name)]
+    used += ["n_best"] * (settings.num_outputs > 1 and not job.mbr)
+    if used:
+        it = "it" if len(used) == 1 else "them"
+        raise UserError(f"{', '.join(used)}: needs lines of text; {source} is a {ending} file. Remove {it}.")
