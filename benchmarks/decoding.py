@@ -241,7 +241,10 @@ def measure(result, flags):
         compare(this, result, flags, f"{size}, batch {batch_size}", folder=folder, batch_size=batch_size, count=count)
     latency = [side for side in flags.sides if side in ("ours", "hf", "ct2")]
     count = pairs[0][1] // 2
-    compare(this, result, flags, f"{size}, one sentence after the other", latency, rounds=2, folder=folder, count=count)
+    if latency:
+        compare(
+            this, result, flags, f"{size}, one sentence after the other", latency, rounds=2, folder=folder, count=count
+        )
     outputs = {name: read_outputs(folder, name) for name in flags.sides}
     first = next(iter(outputs))
     same = {name: [100 * sum(map(str.__eq__, outputs[first], lines)) / pairs[-1][1]] for name, lines in outputs.items()}

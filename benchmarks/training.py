@@ -76,7 +76,8 @@ def measure(result, flags):
     path = os.path.join(flags.bench_dir, f"batches_{batch_size}.npz")
     shapes, tokens = make(path, pattern, batch_size, flags.batches)
     result.notes.append(f"Batches of {shapes} source and target ids, {tokens} target tokens without padding.")
-    compare(sys.modules[__name__], result, flags, f"{size}, float32", path=path, size=size)
+    dtype = "bfloat16; t2t_lite also in float32" if flags.sides[0] == "mixed" else "float32"
+    compare(sys.modules[__name__], result, flags, f"{size}, {dtype}", path=path, size=size)
     if "ours" in flags.sides and not flags.quick:
         seconds = alone(sys.modules[__name__], "ours", path=pattern, size=None)["seconds"]
         result.add(

@@ -28,6 +28,12 @@ _ON_A_CARD = {
     ("training", "base, float32", "torch"): ("gpu", "train base, 782 x 32 tokens, bfloat16", "peer"),
     ("decoding", "base, batch 32", "hf"): ("gpu", "beam 4 of base, batch 32, bfloat16", "peer"),
 }
+# The same work in bfloat16 on a CPU that has instructions for it.
+_BFLOAT16 = "base, bfloat16; t2t_lite also in float32"
+_IN_BFLOAT16 = {
+    ("training", "base, float32", side): ("training_bfloat16", _BFLOAT16, f"{side}_bf16")
+    for side in ("torch", "marian")
+}
 
 
 def with_table(text, results):
@@ -79,8 +85,11 @@ def speed_rows(results):
         on, times = set(), []
         for side, way in sides.items():
             key = benchmark, case, side
-            on_cores, on_card = (newest.get(name, {}) for name in (key, _ON_A_CARD.get(key)))
-            measured = [*sorted(on_cores.items()), *sorted(on_card.items())]
+            on_cores, in_bfloat16, on_card = (
+                newest.get(name, {}) for name in (key, _IN_BFLOAT16.get(key), _ON_A_CARD.get(key))
+            )
+            in_bfloat16 = {f"{hardware}, bfloat16": found for hardware, found in in_bfloat16.items()}
+            measured = [*sorted(on_cores.items()), *sorted(in_bfloat16.items()), *sorted(on_card.items())]
             on |= {_kind(result) for _, (_, result, _) in measured}
             figures = ", ".join(
                 f"{ratio:.2f} ([{hardware}](benchmarks/results/{folder}))" for hardware, (folder, _, ratio) in measured

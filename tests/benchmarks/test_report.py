@@ -65,17 +65,30 @@ def test_readme_s_table_has_those_of_the_newest_results():
     card = {"cpu": "Intel Xeon", "cores": 16, "card": "NVIDIA H100", "driver": "580"}
     gpu = record.Result("gpu", "A", "make", date="2026-01-02", machine=card)
     gpu.add("train base, 782 x 32 tokens, bfloat16", "tokens_per_second", {"ours": [900], "peer": [500]})
-    every = ("new", speed), ("old", slower), ("xeon", other), ("corpus_1", score), ("gpu_2026-01-02", gpu)
+    half = record.Result("training_bfloat16", "A", "make", machine={"cpu": "AMD EPYC", "cores": 2})
+    case = "base, bfloat16; t2t_lite also in float32"
+    half.add(case, "tokens_per_second", {"mixed": [300], "torch_bf16": [150], "marian_bf16": [75]})
+    every = (
+        ("half", half),
+        ("new", speed),
+        ("old", slower),
+        ("xeon", other),
+        ("corpus_1", score),
+        ("gpu_2026-01-02", gpu),
+    )
     found = readme_of([(pathlib.Path(name), one) for name, one in every])
     assert found.startswith("# A\n\n| measured | model | on | result |\n|---|---|---|---|\n| [Corpus]")
     assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores, 1 min | BLEU 12.3; chrF2 4 |\n" in found
     amd, intel = "[AMD EPYC](benchmarks/results/new)", "[Intel Xeon](benchmarks/results/xeon)"
     nvidia = "[NVIDIA H100](benchmarks/results/gpu_2026-01-02)"
-    times = f"1.50 ({amd}), 1.20 ({intel}), 1.80 ({nvidia})"
+    bfloat16 = "[AMD EPYC, bfloat16](benchmarks/results/half)"
+    times = f"1.50 ({amd}), 1.20 ({intel}), 2.00 ({bfloat16}), 1.80 ({nvidia})"
     training = "| speed of training, times that of"
     on = "base | 2 CPU cores, float32; a GPU, bfloat16"
     assert f"{training} PyTorch `nn.Transformer` | {on} | {times} |\n" in found
-    assert f"{training} Hugging Face Marian | base | 2 CPU cores, float32 | 3.00 ({amd}) |\n" in found
+    assert (
+        f"{training} Hugging Face Marian | base | 2 CPU cores, float32 | 3.00 ({amd}), 4.00 ({bfloat16}) |\n" in found
+    )
     assert "old" not in found and "beam 4" not in found and found.endswith(" End.\n")
 
 
