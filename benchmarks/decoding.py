@@ -216,9 +216,7 @@ def ct2_search(folder, side):
 
 def search_of(folder, side):
     """Returns the search function of a side."""
-    return {"hf": hf_search, "ct2": ct2_search, "ct2_async": ct2_search, "ct2_int8": ct2_search}.get(side, our_search)(
-        folder, side
-    )
+    return {"hf": hf_search, "ct2": ct2_search}.get(side.partition("_")[0], our_search)(folder, side)
 
 
 def add_flags(parser):
