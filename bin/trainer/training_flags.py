@@ -63,12 +63,8 @@ def define_flags(flags):
     )
     flags.DEFINE_bool("dbgprofile", False, "The same as --profile.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
-    flags.DEFINE_path(
-        "warm_start_from",
-        None,
-        "Begin a new run with the weights of this checkpoint or output_dir, and without --hparams_set also with its "
-        "settings.",
-    )
+    flags.DEFINE_path("warm_start_from", None, "Begin a new run with the weights of this checkpoint or output_dir, and "
+                      "without --hparams_set also with its settings.")  # fmt: skip
     flags.DEFINE_bool(
         "allow_hparams_change", False, "Continue a run with other hyperparameters; the change is noted in its log."
     )

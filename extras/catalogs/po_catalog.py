@@ -5,9 +5,9 @@ import gettext
 import re
 
 from t2t_lite import registry
-from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.catalogs import Catalog, joined_lines
 from t2t_lite.errors import UserError, needs, shown
+from t2t_lite.extras.catalogs.catalog_files import UNFINISHED, UNTRANSLATED, read_catalog
 from t2t_lite.extras.catalogs.text_pieces import TextPieces, placeholders
 
 with needs("polib", "catalogs", "a .po file"):
@@ -18,8 +18,6 @@ _KEYWORD = r"(?:msgctxt|msgid|msgid_plural|msgstr(?:\[[0-9]+\])?)"
 _KEYWORD = r"(?:msgctxt|msgid|msgid_plural|msgstr(?:\[[0-9]+\])?)"
 _LINE = re.compile(rf'\s*(?:#.*|(?:{_KEYWORD}\s*)?"(?:[^"\\]|\\.)*"|)\s*')
 _PLURAL_FORMS = re.compile(r"\s*nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+);?\s*")
-UNTRANSLATED, UNFINISHED = "entries without a translation", "fuzzy or obsolete entries"
-_MOST_BYTES = 2**28
 
 
 @registry.register_catalog("po")
@@ -138,11 +136,7 @@ def _plural_forms(source, header, line):
 
 def _parsed(source):
     """Returns (polib's POFile, its encoding, whether its lines end with CR LF). Raises `UserError`."""
-    with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise UserError(f"{source}: more than {_MOST_BYTES:,} bytes. Divide the file.")
-    data = data.removeprefix(codecs.BOM_UTF8)
+    data = read_catalog(source, "Divide the file.").removeprefix(codecs.BOM_UTF8)
     declared = _CHARSET.search(data)
     name = declared[1].decode("ascii", "replace") if declared else ""
     if not declared or name == "CHARSET":

@@ -3,11 +3,10 @@
 import copy
 
 from t2t_lite import registry
-from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.catalogs import Catalog, joined_lines
 from t2t_lite.corpora.tmx import not_xml, xml_parser
 from t2t_lite.errors import UserError, needs, shown
-from t2t_lite.extras.catalogs.po_catalog import UNFINISHED, UNTRANSLATED
+from t2t_lite.extras.catalogs.catalog_files import UNFINISHED, UNTRANSLATED, read_catalog
 from t2t_lite.extras.catalogs.text_pieces import TextPieces
 
 with needs("translate-toolkit", "catalogs", "an XLIFF file"):
@@ -17,7 +16,6 @@ _STATE = "needs-review-translation"
 _UNFINISHED_STATES = {_STATE, "new", "needs-translation", "needs-adaptation", "needs-l10n", "needs-review-l10n"}
 _UNFINISHED_STATES |= {"needs-review-adaptation"}
 _WITH_TEXT = {"g", "mrk"}  # inline elements whose text is translated; that of others is code
-_MOST_BYTES = 2**28
 
 
 @registry.register_catalog("xlf")
@@ -92,10 +90,7 @@ def _parsed(source):
     """Returns the translate-toolkit's store of a file. Raises `UserError` for another version or what is not XML."""
     from xml.parsers import expat
 
-    with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise UserError(f"{source}: more than {_MOST_BYTES:,} bytes. Expected an XLIFF file. Divide it by its <file>s.")
+    data = read_catalog(source, "Expected an XLIFF file. Divide it by its <file>s.")
     roots = []
 
     def start(name, attributes):

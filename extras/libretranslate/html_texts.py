@@ -254,29 +254,13 @@ class _Parser(html.parser.HTMLParser):
         """See `html.parser`."""
         self._starts.append((self.end, self._kind("text")))
 
-    def handle_entityref(self, name):
-        """See `html.parser`."""
-        self.handle_data(name)
-
-    def handle_charref(self, name):
-        """See `html.parser`."""
-        self.handle_data(name)
+    handle_entityref = handle_charref = handle_data
 
     def handle_comment(self, data):
         """See `html.parser`."""
         self._starts.append((self.end, self._kind("raw")))
 
-    def handle_decl(self, decl):
-        """See `html.parser`."""
-        self.handle_comment(decl)
-
-    def handle_pi(self, data):
-        """See `html.parser`."""
-        self.handle_comment(data)
-
-    def unknown_decl(self, data):
-        """See `html.parser`."""
-        self.handle_comment(data)
+    handle_decl = handle_pi = unknown_decl = handle_comment
 
     def _kind(self, kind):
         return kind if self._closed_to is None else "raw"

@@ -149,17 +149,13 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns the settings that determine the generated files, as JSON.
-
-        Existing data made with other settings is an error.
-        """
+        """Returns the settings that determine the generated files, as JSON. Existing data must have the same."""
         return {}
 
     def eval_metrics(self) -> list[str]:
         """Returns the names of the metrics that are computed on teacher-forced batches; see `registry.register_metric`.
 
-        By default, they are the metrics that the problem's task defines. If `eval_decode_metric` is not None, outputs
-        are also decoded and scored.
+        By default, the task's metrics. Outputs are also decoded and scored, unless `eval_decode_metric` is None.
         """
         return list(registry.task_of(self).eval_metrics)
 
@@ -231,8 +227,7 @@ class Problem:
     def filepattern(self, data_dir, mode, shard=None):
         """Returns the pattern of a mode's shards: "train", "eval", "infer" (the dev set) or "test".
 
-        An override may name other files. Only the file name may contain wildcards; the folder's name is taken
-        literally.
+        An override may name other files. Wildcards are allowed in the file name, but not in the folder's name.
         """
         tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
         number = "" if shard is None else f"-{shard:05d}"
@@ -312,8 +307,7 @@ class Problem:
     def corrupt(self, batch, seeds):
         """Randomly changes a batch or adds features to it; by default returns it unchanged.
 
-        An override must use only TensorFlow operations without state, such as `tf.random.stateless_uniform` or
-        `tf.bitwise`.
+        An override must use only stateless TensorFlow operations, such as `tf.random.stateless_uniform`.
 
         Args:
             batch: {feature: int32 ids, padded with 0}; the ranks are given in `features`.
@@ -348,8 +342,7 @@ class Problem:
             encoders: {feature: encoder}.
 
         Returns:
-            (left, top, width, height) as fractions of the picture's sides. None if there is no such region, or if the
-            picture already marks it.
+            (left, top, width, height) as fractions of the picture's sides; None without a region to mark.
         """
 
     def overrides(self, method):

@@ -1,4 +1,5 @@
 """`.po` files: what is filled in, stays and is refused; read again by polib, translate-toolkit and gettext."""
+# Nearest tests of: extras/catalogs/catalog_files.py
 
 import collections
 import gettext
@@ -18,7 +19,8 @@ from translate.tools.pocompile import convertmo
 from t2t_lite.corpora.catalogs import catalog_of, is_catalog
 from t2t_lite.corpora.source_files import holds_both, read_corpus
 from t2t_lite.errors import UserError
-from t2t_lite.extras.catalogs.po_catalog import UNFINISHED, UNTRANSLATED, PoCatalog
+from t2t_lite.extras.catalogs.catalog_files import UNFINISHED, UNTRANSLATED
+from t2t_lite.extras.catalogs.po_catalog import PoCatalog
 
 HEADER = """# Translators.
 msgid ""

@@ -1,4 +1,5 @@
 """XLIFF 1.2: what is filled in, what stays, and what is refused; read again by translate-toolkit."""
+# Nearest tests of: extras/catalogs/catalog_files.py
 
 import collections
 
@@ -10,7 +11,7 @@ from translate.storage.xliff import xlifffile
 from t2t_lite.corpora.catalogs import catalog_of
 from t2t_lite.corpora.source_files import read_corpus
 from t2t_lite.errors import UserError
-from t2t_lite.extras.catalogs.po_catalog import UNFINISHED, UNTRANSLATED
+from t2t_lite.extras.catalogs.catalog_files import UNFINISHED, UNTRANSLATED
 from t2t_lite.extras.catalogs.xliff_catalog import XliffCatalog
 
 TEXT = """<?xml version="1.0" encoding="UTF-8"?>

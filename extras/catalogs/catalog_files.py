@@ -1,0 +1,21 @@
+"""What both formats of catalogs share: reading a whole file, and why an entry is not learned from."""
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.errors import UserError
+
+UNTRANSLATED, UNFINISHED = "entries without a translation", "fuzzy or obsolete entries"
+_MOST_BYTES = 2**28
+
+
+def read_catalog(source, advice):
+    """Returns the bytes of a catalog. Raises `UserError`, with advice, if they are more than 256 MiB.
+
+    Args:
+        source: see `plain_text.open_binary`.
+        advice: str, whole sentences.
+    """
+    with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UserError(f"{source}: more than {_MOST_BYTES:,} bytes. {advice}")
+    return data
