@@ -1,9 +1,9 @@
 """Runs benchmarks one after another, and writes their results, the index of results, and README's table.
 
-python -m benchmarks                       # as `make bench`
+python -m benchmarks                       # the same as `make bench`
 python -m benchmarks all                   # also some benchmarks without peers
-python -m benchmarks decoding training     # these: make bench BENCH="decoding training"
-python -m benchmarks --quick               # small sizes, into bench/results: make bench BENCH_FLAGS=--quick
+python -m benchmarks decoding training     # the same as `make bench BENCH="decoding training"`
+python -m benchmarks --quick               # small sizes, into bench/results; `make bench BENCH_FLAGS=--quick`
 
 Flags after the names are passed to each benchmark: `python -m benchmarks.NAME --help` lists its flags. If a benchmark
 fails, the other benchmarks still run, and the exit status is 1.

@@ -141,7 +141,7 @@ def side(name, batch=1, length=None, other=None, rounds=None, lengths=None):
         turns = [{kind: seconds(step) for kind, step in steps.items()} for _ in range(rounds)]
         print(json.dumps({kind: [turn[kind] for turn in turns] for kind in steps}))
     else:
-        make_step(name, 1, 64)()  # so that TensorFlow's and oneDNN's buffers exist
+        make_step(name, 1, 64)()  # allocates TensorFlow's and oneDNN's buffers before the measurement
         step = make_step(name, batch, length)
         resident = peak_mb()
         step(), step()

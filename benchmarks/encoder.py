@@ -18,7 +18,7 @@ from benchmarks.harness.steps import new_step
 from benchmarks.harness.turns import answer_turns
 
 TITLE = "An encoder against Hugging Face's BERT"
-SIDES = {"ours": "t2t_lite", "hf": "BertForMaskedLM", "hf_masked": "its layers and head, masked positions alone"}
+SIDES = {"ours": "t2t_lite", "hf": "BertForMaskedLM", "hf_masked": "BertForMaskedLM at masked positions"}
 NEEDS = {"hf": ["torch", "transformers"], "hf_masked": ["torch", "transformers"]}
 VOCAB, HEAD_SIZE, MASK_RATE, MASK, POSITIONS = 30_522, 64, 0.15, 3, 512
 

@@ -64,8 +64,8 @@ class Card:
         self.flags, self.started = flags, time.monotonic()
         self.page = pages.Page(flags.out)
         self.folder = tempfile.mkdtemp(prefix="t2t_card_")
-        self.number = 0  # processes started so far
-        self.warming = None  # (wave, pairs) that has been started early
+        self.number = 0  # number of processes started so far
+        self.warming = None  # (wave, pairs of processes) that warm up early, or None
         self.has_peer = True
 
     @property
@@ -90,7 +90,7 @@ class Card:
             return 2
         try:
             if "train" in self.flags.sections:
-                self.warming = self.warmed(cases.waves("train", self.flags.cpu)[0])  # while the checks run
+                self.warming = self.warmed(cases.waves("train", self.flags.cpu)[0])  # they warm up while the checks run
             for name in self.flags.sections:
                 self.say(name)
                 if self.left < 20:
@@ -111,7 +111,7 @@ class Card:
 
     def find_card(self):
         """Asks TensorFlow and PyTorch for devices; returns whether there is a GPU or --cpu is set."""
-        pair = self.new_pair(TF_CPP_MIN_LOG_LEVEL="0")  # its log tells why a GPU cannot be used
+        pair = self.new_pair(TF_CPP_MIN_LOG_LEVEL="0")  # its log says why a GPU cannot be used
         for side in pair.values():
             side.ask("hello")
         hellos = {name: side.answer(_WARM) for name, side in pair.items()}
@@ -226,7 +226,7 @@ class Card:
             self.say(f"{case.title}: seconds per turn {json.dumps(medians)}")
 
     def what_fits(self, case, answer):
-        """Returns a note on the size that would fit if a side reported the memory that it needs; otherwise ""."""
+        """Returns a note on the size that would fit, if a side reported how much memory it needs; otherwise ""."""
         if "needs_gb" not in answer:
             return ""
         memory = re.search(r"(\d+) MiB", self.page.result.machine["driver"])
@@ -252,7 +252,7 @@ class Card:
         self.compare("loss_blocks", "benchmarks.card.loss_blocks")
 
     def compare(self, name, module):
-        """Runs a module that compares two ways of one computation; records its answer as a check."""
+        """Runs a module that compares two ways of computing the same result; records its answer as a check."""
         side = self.side(name, module)
         side.ask("compare")
         outcome = side.answer(self.patience(_WARM))

@@ -25,7 +25,7 @@ import time
 
 from benchmarks.harness.command import main
 
-TITLE = "A training killed at random moments against one that was not"
+TITLE = "Training that is killed at random moments against uninterrupted training"
 SIDES = {"whole": "never killed", "killed": "killed and restarted"}
 NEEDS = {}
 EVERY = 10
@@ -91,7 +91,7 @@ class Run:
 
 
 def is_due(run, moment, step, begun, since):
-    """Returns whether to kill the process now, which started at time `since` after `begun` logged events."""
+    """Returns whether to kill the process now. It started at time `since`, when the log had `begun` events."""
     if moment == "in a save":
         return any(number >= step for number in run.unlisted(since))
     new = run.events()[begun:]

@@ -89,7 +89,7 @@ def measure(result, flags):
 
 def side(name, lengths=LENGTHS, rounds=3):
     """Prints CPU seconds and memory by length, with their exponents."""
-    make_step(name, 64)()  # so that TensorFlow's and oneDNN's buffers exist
+    make_step(name, 64)()  # allocates TensorFlow's and oneDNN's buffers before the measurement
     seconds, peaks, begin = {}, {}, peak_mb()
     for length in sorted(lengths):  # because the peak only grows
         step = make_step(name, length)

@@ -60,7 +60,7 @@ def texts_of(sentences, count, seed=1):
     texts = []
     for i in range(count):
         sentence, kind = draw.choice(sentences), draw.random()
-        if i % 1000 == 500 or i in (200, 800):  # so that the warm-up has all kinds
+        if i % 1000 == 500 or i in (200, 800):  # so that the warm-up includes texts of all kinds
             texts.append(LONG[i // 300 % len(LONG)](draw))
         elif kind < 0.05:
             texts.append(draw.choice(HOSTILE)(draw))
@@ -146,7 +146,7 @@ def make(folder, run, text, count):
     translator = Translator.load(run)
     path = export_saved_model(translator, os.path.join(folder, "export"))
     readable = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace").numpy()
-    options = {"max_input_length": 512, "split_sentences": "never"}  # as TensorFlow Serving
+    options = {"max_input_length": 512, "split_sentences": "never"}  # as in the export
     answers = translator.translate([text_bytes.decode() for text_bytes in readable], **options)
     with open(os.path.join(folder, "texts.jsonl"), "w") as file:
         for text_bytes, answer in zip(texts, answers, strict=True):

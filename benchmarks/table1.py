@@ -123,12 +123,12 @@ def chains(kind, num_layers, length, source=0, target=-1):
 
 def longest_path(kind, length):
     """Returns the number of products between the first and the last position, in the direction with more products."""
-    ends = [(0, -1)] + [(-1, 0)] * (kind in ("attention", "restricted"))  # other layers look back only
+    ends = [(0, -1)] + [(-1, 0)] * (kind in ("attention", "restricted"))  # only attention also looks ahead
     return max(chains(kind, layers_between(kind, length, *pair), length, *pair)[1] for pair in ends)
 
 
 def layers_between(kind, length, source=0, target=-1):
-    """Returns the smallest number of layers with which an output depends on an input, by default last on first."""
+    """Returns the smallest number of layers with which one output (by default the last) depends on one input."""
     import tensorflow as tf
 
     for num_layers in range(1, length + 1):

@@ -88,7 +88,7 @@ def measure(result, flags):
 
 
 def _trained(side, seed, steps, folder, flags):
-    """Trains a run and evaluates it at its end, unless this is done; returns its folder."""
+    """Trains a run and evaluates it at its end, unless an earlier call did; returns its folder."""
     system, run, data = SYSTEMS[side], folder / f"{side}-{steps}-{seed}", folder / "data"
     warmup = "learning_rate_warmup_steps=2" if steps < 1000 else "learning_rate_warmup_steps=200"
     hparams = f"{system.hparams},{SHARED},learning_rate_constant={system.rate},{warmup}"

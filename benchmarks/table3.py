@@ -83,7 +83,7 @@ def measure(result, flags):
 
 
 def _trained(name, folder, flags):
-    """Trains and evaluates the run of a row, unless this is done; returns its folder."""
+    """Trains and evaluates the run of a row, unless an earlier call did; returns its folder."""
     steps = 4 if flags.quick else flags.steps
     data, run = folder / "data", folder / f"{name}-{steps}"
     hparams = ",".join(f"{key}={value}" for key, value in {**BASE, **ROWS[name].changes}.items())

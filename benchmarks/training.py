@@ -7,7 +7,7 @@ python -m benchmarks.training --sides=accumulated,replicas --size=small --batche
 
 All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
 same batches, whose padding is masked, with dropout 0.1, label smoothing 0.1, Adam and float32. The update is included.
-Every side runs in a separate process and is warmed up on all batches; a turn is every batch once. `mixed` is `ours`
+Every side runs in a separate process and is warmed up on all batches; a turn runs every batch once. `mixed` is `ours`
 under mixed_bfloat16, `recompute` is `ours` with recompute_grad, `compiled` is `ours` with --xla_compile, and
 `torch_unmasked` is PyTorch without padding masks. `accumulated` computes all batches in one step, one after another;
 `replicas` also computes them in one step, each on a separate logical CPU. Unless --quick is set, a checkpoint of the

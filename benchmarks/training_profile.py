@@ -3,7 +3,7 @@
 python -m benchmarks.training_profile
 python -m benchmarks.training_profile --threads=0 --rounds=6
 
-The paper's base model, as in `training.py` and on the same batch, in float32 and mixed_bfloat16. All matrix products in
+The model is the paper's base, with the batch of `training.py`, in float32 and mixed_bfloat16. All matrix products in
 the step's graph, forward and backward, are also computed in isolation, one at a time, with the same shapes, transposes
 and dtypes. The result is the rate that the machine can reach. `share` is the time of the isolated products divided by
 the time of the step, that is, the part of this rate that the step reaches. Both times are the shortest CPU times over

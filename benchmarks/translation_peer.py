@@ -6,7 +6,7 @@ python benchmarks/translation_peer.py --train=train.en.gz,train.de.gz --vocabula
 M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. The peer has the same pieces, label
 smoothing, Adam and learning rates by step. Its batches have the same number of tokens and are made of examples of
 similar length, shuffled in each pass. The peer decodes with `generate` and a beam of 4. M2M100's length penalty is not
-the same function as t2t_lite's, so alpha should be selected on the dev set for both: with other sentences or another
+the same function as t2t_lite's, so alpha should be selected on the dev set for both. With other sentences or another
 alpha, the same command reuses the trained weights. The script prints the training loss (which includes label smoothing;
 subtract its entropy, 1.224 nats for 8,000 pieces, to compare it with t2t-trainer's objective), target tokens per
 second, the seconds of training, and the loss on --dev.
@@ -32,10 +32,10 @@ def parser():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--train", required=True, help="source,target: two aligned files, plain or gzip")
     flags.add_argument("--vocabulary", required=True, help="the SentencePiece model of t2t-datagen")
-    flags.add_argument("--dev", default="", help="source,target: print the loss on them (nats per token)")
+    flags.add_argument("--dev", default="", help="source,target: files to compute the loss on (nats per token)")
     flags.add_argument("--source", required=True, help="sentences to translate after training")
     flags.add_argument("--output", required=True, help="file for the translations")
-    flags.add_argument("--weights", required=True, help="the trained weights; if the file exists, it is used")
+    flags.add_argument("--weights", required=True, help="file of trained weights; if it exists, it is loaded")
     flags.add_argument("--steps", type=int, default=1200)
     flags.add_argument("--batch_size", type=int, default=4096, help="rows x the longest side, per batch")
     flags.add_argument("--hidden_size", type=int, default=128)
@@ -44,7 +44,7 @@ def parser():
     flags.add_argument("--heads", type=int, default=4)
     flags.add_argument("--dropout", type=float, default=0.3, help="dropout of layer outputs; inside layers it is 0.1")
     flags.add_argument("--warmup_steps", type=int, default=800)
-    flags.add_argument("--decay_steps", type=int, default=0, help="final steps, in which the rate falls to 0")
+    flags.add_argument("--decay_steps", type=int, default=0, help="number of final steps in which the rate falls to 0")
     flags.add_argument("--learning_rate_constant", type=float, default=2.0)
     flags.add_argument("--beam_size", type=int, default=4)
     flags.add_argument("--alpha", type=float, default=0.6, help="generate's length_penalty")

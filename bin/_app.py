@@ -14,7 +14,7 @@ A command is a module like this example; its docstring is the first part of `--h
         require(flags, "output_dir")
 
     def run(flags):                         # the command; returns None or an exit status. Check names and
-                                            # files first, before importing Keras or whatever imports it
+                                            # files first, before importing Keras or modules that import it
         print(flags.export_dir)
 
     main = _app.command("t2t-exporter", define_flags, run, check)
@@ -50,7 +50,7 @@ def define_common_flags(flags):
     flags.DEFINE_string(
         "model",
         None,
-        "Name of the model. Default: the run's model, or the one that the hyperparameter set or the task names.",
+        "Name of the model. Default: the run's model, or the model of the hyperparameter set or the task.",
     )
     flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set, such as transformer_base.")
     flags.DEFINE_string("hparams", "", "Changes to the set: name=value,name=value.")

@@ -6,7 +6,7 @@ from t2t_lite.decoding.command.decode_hparams import EVALUATION_SETTINGS
 from t2t_lite.evaluation.ter_options import TER_OPTIONS, check_ter_options
 from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
-_OF_LANGUAGE = "by the target language, such as zh for Chinese, or else 13a"
+_OF_LANGUAGE = "chosen by the target language, zh for Chinese, or else 13a"
 
 
 def define_settings(flags, settings, prefix="", names=None):
@@ -50,7 +50,7 @@ def define_evaluation_flags(flags):
     flags.DEFINE_integer(
         "eval_timeout_mins",
         240,
-        "Stop waiting after this many minutes without a new checkpoint; 0: do not wait; -1: wait for ever.",
+        "Stop waiting after this many minutes without a new checkpoint; 0: do not wait; -1: wait forever.",
         limits=Range(0, MINUTES.most, also=(-1,)),
     )
     flags.DEFINE_bool(
@@ -61,8 +61,8 @@ def define_evaluation_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        f"name=value,… of {', '.join(EVALUATION_SETTINGS)} for the translations in evaluations. Default: the "
-        "hyperparameters eval_beam_size and eval_alpha.",
+        f"Search settings for the translations in evaluations: name=value,… for {', '.join(EVALUATION_SETTINGS)}. "
+        "Default: the hyperparameters eval_beam_size and eval_alpha.",
     )
     define_tokenization(flags)
     flags.no_effect("eval_run_autoregressive", "every evaluation translates autoregressively anyway", is_bool=True)

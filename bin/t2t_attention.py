@@ -27,8 +27,8 @@ def define_flags(flags):
     flags.DEFINE_string("text", None, "The sentence.")
     flags.DEFINE_string("target", None, "A translation of --text. Default: the model's own translation.")
     flags.DEFINE_enum("kind", None, ["encoder", "decoder", "memory"], "Self-attention of the encoder or "
-                      "decoder, or the decoder's attention to the encoder's output. Default: the first that the model "
-                      "has.")  # fmt: skip
+                      "decoder, or the decoder's attention to the encoder's output. Default: the first of these "
+                      "that the model has.")  # fmt: skip
     flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid", "map"], "lines: lines between two columns of "
                       "tokens; heat_map: a matrix for each head; grid: a small matrix for each head of every layer; "
                       "map: an image for each head, for up to 1,100 tokens, without their names.")  # fmt: skip

@@ -1,9 +1,9 @@
 """Averages checkpoints, as the paper does for its results (section 6.1).
 
 For each checkpoint in --model_dir from the n-th on, in the order of steps, the command averages that checkpoint and the
-n - 1 before it, and writes the mean to --output_dir as model.ckpt-<step>. t2t-decoder and t2t-exporter accept that
-folder in place of the run's. The paper averages the last 5 checkpoints of the base model and the last 20 of the big
-one. All averages in a folder are made of the same number of checkpoints, n.
+n - 1 checkpoints before it, and writes the mean to --output_dir as model.ckpt-<step>. t2t-decoder and t2t-exporter
+accept that folder in place of the run's folder. The paper averages the last 5 checkpoints of the base model and the
+last 20 of the big model. All averages in a folder are of the same number of checkpoints, n.
 """
 
 import collections
@@ -52,7 +52,7 @@ def run(flags):
     check_places(flags.output_dir, [_AVERAGES])
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
-        if window and checkpoint.seconds < window[-1].seconds - 1:  # copying takes up to one second
+        if window and checkpoint.seconds < window[-1].seconds - 1:  # tolerates a second between copied files
             _LOGGER.warning(
                 f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If {flags.model_dir} holds "
                 "checkpoints of two runs, set --min_steps so that they are not averaged together."
@@ -63,9 +63,7 @@ def run(flags):
             continue
         deleted = [item.step for item in window if not files.exists(item.path + ".index")]
         if deleted:  # the trainer deleted a checkpoint while this command waited
-            _LOGGER.warning(
-                f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]} meanwhile."
-            )
+            _LOGGER.warning(f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]}.")
             continue
         averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
         with contextlib.nullcontext() if num_written else restored_on_failure(flags.output_dir):

@@ -30,9 +30,9 @@ def modes():
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("translation", None, "File of translations; - is standard input.")
-    define_score_flags(flags, "by the language code at the end of the reference's name, as in test.zh, or else 13a")
+    define_score_flags(flags, "chosen by the reference's extension, zh for test.zh, or else 13a")
     flags.DEFINE_enum(
-        "bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's two lines to print."
+        "bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's two BLEU scores to print."
     )
     flags.DEFINE_path(
         "baseline", None, "Another translation of the same text, to test whether the difference is significant."

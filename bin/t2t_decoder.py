@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_integer("worker_gpu", 1, "Number of GPUs that share the input; 1 falls back to the CPU.", limits=GPUS)
+    flags.DEFINE_integer("worker_gpu", 1, "Number of GPUs that share the input; 1: GPU, or else CPU.", limits=GPUS)
     flags.DEFINE_integer("logical_cpus", 0, "Number of CPU replicas that share the input, instead of GPUs; 0: off.",
                          limits=LOGICAL_CPUS)  # fmt: skip
     _trained.define_flags(flags)
@@ -42,17 +42,17 @@ def define_flags(flags):
     )
     define_tokenization(flags)
     flags.DEFINE_string("decode_hparams", "", HELP)
-    flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "Type of computations. bfloat16 has 8 significant bits "
+    flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "Type of computations; bfloat16 has 8 significant bits "
                       "and is faster on CPUs with AVX512-BF16 or AMX; other CPUs use float32 instead. Default: as the "
                       "model was trained.")  # fmt: skip
-    flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
+    flags.DEFINE_bool("decode_interactive", False, "Translate lines as they are typed; q quits.")
     flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "What to do with a line that is too long "
                       "for the model: split it at ends of sentences, truncate it, or refuse it. Default for "
                       "translation: split, but truncate if max_input_size is set. For other tasks see "
                       "docs/decoding.md.")  # fmt: skip
     flags.DEFINE_enum("split_sentences", None, SPLIT_SENTENCES, "Whether to translate the sentences of a line one by "
                       "one. Default: auto, which splits lines if the model was trained on single sentences, because "
-                      "such a model translates only the first of several; never with "
+                      "such a model translates only a line's first sentence; never with "
                       "--long_input=truncate or refuse.")  # fmt: skip
     flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "What to do with a line that cannot be translated "
                       "(invalid UTF-8, or too long with --long_input=refuse): stop, or skip the line and leave its "
@@ -95,7 +95,7 @@ def check(flags):
     asked = flag_checks.asked(flags)
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
         _app.require_files(flags, *(name for name in flag_checks.INPUTS if flags[name].value != "-"))
-    # For records, --decode_to_file is a folder that is created, with files whose names end in .decodes.
+    # For records, the files' names begin with --decode_to_file, and a missing folder is created.
     outputs = ["decode_to_file"] * (asked.mode != "records") + [*flag_checks.LINE_FILES]
     _app.require_folders(flags, *outputs, "features_file")
     _app.refuse_packed(flags, *outputs)

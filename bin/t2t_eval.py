@@ -1,8 +1,8 @@
 """Evaluates every checkpoint of a run, even while the trainer is still running.
 
     t2t-eval --output_dir=train --data_dir=data                       # waits up to four hours for a new checkpoint
-    t2t-eval --output_dir=train --data_dir=data --eval_timeout_mins=0 # only the existing checkpoints t2t-eval
-    --output_dir=train --data_dir=data --eval_use_test_set
+    t2t-eval --output_dir=train --data_dir=data --eval_timeout_mins=0 # evaluates only the existing checkpoints
+    t2t-eval --output_dir=train --data_dir=data --eval_use_test_set   # evaluates the test records
 
 The command prints one line per checkpoint to standard output, and writes the metrics for TensorBoard (eval/,
 eval_test/) and to eval.log. A later t2t-eval skips the checkpoints in eval.log. The model is read from the run's
@@ -34,7 +34,7 @@ def define_flags(flags):
     define_settings(flags, EvaluationSettings, names=("eval_steps", "eval_stride"))
     define_evaluation_flags(flags)
     flags.DEFINE_integer(
-        "worker_gpu", 1, "Number of GPUs; 0 evaluates on the CPU, such as while a trainer uses the GPU.", limits=GPUS
+        "worker_gpu", 1, "Number of GPUs; 0 evaluates on the CPU, e.g. while a trainer uses the GPU.", limits=GPUS
     )
     for name in _TRAINING:
         flags.no_effect(name, "this is a training setting")

@@ -1,8 +1,8 @@
 """Trains a model and evaluates it every --local_eval_frequency steps.
 
 Running the same command again continues from the last checkpoint in --output_dir; --train_steps counts from the start
-of the run. A run remembers its problem, model and hyperparameters, so these flags can be omitted when it is continued.
-Different values are an error. If --hparams_set is given again, the run keeps the values stored when it began. A run
+of the run. A run remembers its problem, model and hyperparameters, so these flags can be omitted when it is continued;
+other values are an error. If --hparams_set is given again, the run keeps the values stored when it began. A run
 also remembers flags such as --train_steps, --keep_checkpoint_max or --best_checkpoint_metric, but these may be changed.
 
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.

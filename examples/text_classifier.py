@@ -4,7 +4,7 @@
 
 "The old dog is seen by a girl." and "The old dog sees a girl." have opposite answers and nearly the same words. The
 answer depends on the positions of the nouns and on whether the verb is passive, so a bag of words is no better than
-chance. The sentences are generated here; those of the test never occur in training. Takes about 20 seconds.
+chance. The sentences are generated here; test sentences never occur in training. Takes about 20 seconds.
 """
 
 import random

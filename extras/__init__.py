@@ -1,5 +1,5 @@
-"""Extras: a folder for each optional feature, found here as a user's `--t2t_usr_dir` is where that says.
+"""Extras: one folder for each optional feature.
 
-Nothing else lists them: what the modules of a folder register belongs to t2t_lite, its `t2t_<name>.py` are commands.
-The core imports none, so that a folder may be taken out.
+t2t_lite finds the folders by listing this package. What their modules register can be used by name in every command,
+and each `t2t_<name>.py` is a command. The core does not import any extra, so any folder can be deleted.
 """

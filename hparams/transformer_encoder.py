@@ -16,7 +16,7 @@ def _changed(hparams, **changes):
 
 @register_hparams(model="transformer_encoder")
 def bert_base():
-    """BERT base: 12 layers of 768, post-norm, 512 positions; 256 rows of 512 ids per step, on all replicas."""
+    """BERT base: 12 layers of 768, post-norm, 512 positions; 256 rows of 512 ids per step over all replicas."""
     return _changed(
         HParams(),
         hidden_size=768,
@@ -56,7 +56,7 @@ def bert_large():
 
 @register_hparams(model="transformer_encoder")
 def roberta_base():
-    """RoBERTa base: BERT's sizes with one segment and more and larger batches (8,000 rows of 512 ids per step)."""
+    """RoBERTa base: BERT's sizes, one segment, longer training with larger batches (8,000 rows of 512 ids)."""
     hparams = _changed(
         bert_base(),
         norm_epsilon=1e-5,

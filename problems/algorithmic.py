@@ -43,7 +43,7 @@ class AlgorithmicProblem(Problem):
         return inputs, self.targets_of(inputs)
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": ids} ending in 1; each split has its own random generator."""
+        """Yields {"inputs": ids, "targets": ids} ending in id 1; each split has its own random generator."""
         is_train = dataset_split == DatasetSplit.TRAIN
         longest, size = (self.train_length, self.train_size) if is_train else (self.dev_length, self.dev_size)
         generator = random.Random(f"{self.random_seed} {dataset_split}")

@@ -22,7 +22,7 @@ from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FEW_LABELS = 10  # up to this number of different labels, a file may be small, so no warning is logged
+_FEW_LABELS = 10  # no warning is logged for at most this many labels, since the file may just be small
 
 
 @registry.register_problem
@@ -92,7 +92,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
 
 @registry.register_problem
 class ClassifyPairOwn(ClassifyOwn):
-    """The problem of classifying the user's own text pairs, given to `configure`; in a row, both texts end in 1."""
+    """The problem of classifying the user's own text pairs, given to `configure`; both texts of a row end in id 1."""
 
     columns = ("label", "first", "second")
     num_texts = 2
@@ -162,7 +162,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
 
 @registry.register_problem
 class RegressPairOwn(RegressOwn):
-    """The problem of predicting a number for each of the user's own text pairs; in a row, both texts end in 1."""
+    """The problem of predicting a number for each of the user's own text pairs; both texts of a row end in id 1."""
 
     columns = ("number", "first", "second")
     num_texts = 2

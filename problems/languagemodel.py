@@ -168,7 +168,7 @@ class LanguagemodelWikitext103Characters(PublishedText):
 
 @register_problem
 class LanguagemodelWikitext103L4k(LanguagemodelWikitext103, ChoppedTextProblem):
-    """Like `languagemodel_wikitext103`, but in rows of 4,096 words; each line ends in 1."""
+    """Like `languagemodel_wikitext103`, but in rows of 4,096 words; each line ends in id 1."""
 
     sequence_length = 4096
 
@@ -242,7 +242,7 @@ for _name, _length in (
     ("Enwik8L1k", 2**10),
     ("Enwik8L512", 2**9),
 ):
-    _doc = f"As `enwik8_l65k`, in rows of {_length:,}."
+    _doc = f"Like `enwik8_l65k`, but in rows of {_length:,} bytes."
     _made = type(_name, (Enwik8L65k,), {"__module__": __name__, "__doc__": _doc, "sequence_length": _length})
     globals()[_name] = register_problem(_made)  # the class can be imported by name, as in tensor2tensor
 

@@ -5,7 +5,7 @@
 The files, the rows and the vocabulary are as in `languagemodel_own`. Masks are sampled whenever a batch is read, so
 that each epoch has different masks (RoBERTa's dynamic masking).
 
-`next_sentence_own` (BERT) and `sentence_order_own` (ALBERT) also predict the relation of the two texts in a row. For
+`next_sentence_own` (BERT) and `sentence_order_own` (ALBERT) also predict the relation of a row's two texts. For
 these two problems, a line of a file is a sentence, or any part of a text that should not be split. A blank line ends a
 document. A record has a row of two texts, `targets`, and an alternative row, `other`; one of these rows is sampled
 whenever a batch is read. The feature `sentence` is 1 if the original row was sampled and 2 if the alternative row was
@@ -124,7 +124,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         "documents of at least two sentences, with one sentence per line and a blank line between documents"
     )
     record_features = ("targets", "other")
-    keeps_pieces = True  # most original rows are full, so a longer segmentation would reveal alternative rows
+    keeps_pieces = True  # most original rows are full, so rows that BPE-dropout lengthens would look different
     rows_are_windows = False
 
     def prepare_generation(self, data_dir, tmp_dir):
@@ -217,14 +217,14 @@ class NextSentenceOwn(_SentencePretrainingOwn):
 
 def _records(encoder, length, others, samples):
     """Returns {"targets", "other"} for every row; drops a single remaining sentence at the end of a document."""
-    # sentences are split at `longest` ids, so that any two of them fit into a row
+    # Sentences are split at `longest` ids, so that any two of them fit into a row.
     documents, longest, records = [], length // 2 - 1, []
     for sample in samples:
         if sample["begins"] or not documents:
             documents.append([])
         ids = encoder.encode(" " + sample["targets"])  # the space encodes the sentence as if it were inside a text
         documents[-1] += [ids[at : at + longest] for at in range(0, len(ids), longest)]
-    documents = [document for document in documents if document]  # some texts have no ids
+    documents = [document for document in documents if document]  # drops documents without ids
     for number, document in enumerate(documents):
         draw = random.Random(repr(document))
         for place, room in _places(document, length - 2, draw):

@@ -21,7 +21,7 @@ _MOST_LABELS = 10_000  # largest number of labels; a file with more labels proba
 
 
 def _learned_with(name, meaning):
-    """Returns a property that reads a setting for learning a vocabulary; its default is that of `Text2TextProblem`."""
+    """Returns a property that reads a setting for learning a vocabulary, with `Text2TextProblem`'s default."""
 
     def value(problem):
         configured = (problem._config or {}).get(name)
@@ -39,14 +39,14 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     usual_vocab_sizes = "1000 to 50000"
     vocab_size_is_approximate = False
-    vocab_size_is_limit = False  # the requested size is used, because the data folder stores it
+    vocab_size_is_limit = False  # the vocabulary has the requested size, which the data folder stores
 
     @property
     def expected_lines(self):
         """A description of what a file must contain, for messages."""
         return f"lines of {'<TAB>'.join(self.columns)}"
 
-    # The request.
+    # Checks of the settings that the user requests.
 
     def check_settings(self, values, paths):
         """See `OwnProblem.check_settings`; also finds or checks the settings of the vocabulary."""
@@ -64,7 +64,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         """Raises `UserError` if a setting for tables applies to none of the files `paths`."""
         is_json = [kind(path) in JSON_LINES for path in paths]
         if values["fields"] and not any(is_json):
-            raise UserError("--fields: is only for .jsonl files, but there are none. Remove the flag.")
+            raise UserError("--fields: applies only to .jsonl files, but none are given. Remove the flag.")
         for name in ("header", "separator"):
             if values[name] is not None and all(is_json):
                 raise UserError(
@@ -73,11 +73,11 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                 )
 
     def with_defaults(self, values):
-        """Returns the keys that have defaults, except those for learning a vocabulary if one is given."""
+        """Returns the keys that have defaults; keys for learning a vocabulary have none if a vocabulary is given."""
         return self.settings.keys() - ({*VOCABULARY} if values.get("vocab_from") else {})
 
     def fits(self, key, value):
-        """Returns whether a setting's value fits this problem; an existing vocabulary must fit its features."""
+        """Returns whether a value fits this problem; an existing vocabulary must fit the problem's text features."""
         return key != "vocab_from" or not value or {*value} == {*self.text_features}
 
     def _find_vocabulary(self, values):
@@ -291,6 +291,6 @@ def _problem_name(flag, folder):
     if names:
         raise UserError(f"{flag}: contains the data of {', '.join(names)}. Expected a .model file in the folder.")
     raise UserError(
-        f"{flag}: contains neither data of t2t-datagen nor a run of t2t-trainer. Expected such a folder, or a .model "
-        "file."
+        f"{flag}: contains neither data of t2t-datagen nor a run of t2t-trainer. Expected a folder with either, or "
+        "a .model file."
     )

@@ -66,7 +66,7 @@ class OwnProblem(Problem):
         """The name of the file in the data folder that stores the configuration."""
         return f"{self.name}.json"
 
-    # The request.
+    # Methods that read and check the user's request.
 
     @property
     def flags(self):
@@ -181,7 +181,7 @@ class OwnProblem(Problem):
             value = config.get(key)
             if not (setting.is_kept(value) and self.fits(key, value)):
                 raise UserError(
-                    f"{path}: {key!r} is missing or not of the right type: {shown(value)}. Copy the file again, or run "
+                    f"{path}: {key!r} is missing or has the wrong type: {shown(value)}. Copy the file again, or run "
                     "t2t-datagen."
                 )
         return config

@@ -158,13 +158,13 @@ declare_settings(
     ),
     OwnSetting(
         "dev_files", **_FILES,
-        meaning="Likewise, for evaluation during training; for translate_own, --held_out is an alternative.",
+        meaning="Like --train_files, but for evaluation during training; for translate_own, see also --held_out.",
     ),
-    OwnSetting("test_files", **_FILES, meaning="Likewise, for the final evaluation; optional."),
+    OwnSetting("test_files", **_FILES, meaning="Like --train_files, but for the final evaluation; optional."),
     OwnSetting(
         "vocab_size", int, 32000, ranges.VOCAB_SIZE, is_required=True,
-        meaning="Number of pieces in the vocabulary (translate_own: the shared vocabulary). Default: the corpus "
-        "determines it, about one piece for every four distinct words, at most 32000.",
+        meaning="Number of pieces in the vocabulary (translate_own: the shared vocabulary). Default: about one "
+        "piece for every four distinct words of the corpus, at most 32000.",
     ),
     OwnSetting(
         "vocab_type", str, None, Choices(VOCAB_TYPES),
@@ -204,7 +204,7 @@ declare_settings(
     OwnSetting(
         "columns", list, None, fixed=True, is_newer=True,
         meaning="Columns of tables to read, by number from 1 or by name in the first line, such as label,text or "
-        "inputs,targets. Default: all columns, if the table has no other columns.",
+        "inputs,targets. By default, a table must have exactly the required columns, in order.",
     ),
     OwnSetting(
         "header", bool, None, fixed=True, is_newer=True,
@@ -214,7 +214,7 @@ declare_settings(
     OwnSetting(
         "fields", list, None, fixed=True, is_newer=True,
         meaning="Fields of JSON lines (.jsonl) to read, such as en,de, or translation.en,translation.de for fields of "
-        "an inner object. Default: --columns if they are names, or else the languages, or else label,text and so on.",
+        "an inner object. Default: --columns if given as names, or the languages, or names such as label,text.",
     ),
     OwnSetting(
         "separator", str, None, Choices(tuple(ranges.SEPARATORS)), fixed=True, is_newer=True,
@@ -230,11 +230,11 @@ declare_settings(
 declare_settings(
     OwnSetting(
         "mask_rate", float, 0.15, ranges.MASK_RATE, fixed=True, is_required=True,
-        meaning="masked_lm_own, next_sentence_own, sentence_order_own: share of the ids to predict. Default: 0.15.",
+        meaning="masked_lm_own, next_sentence_own, sentence_order_own: share of ids that are predicted. Default: 0.15.",
     ),
     OwnSetting(
         "mask_unit", str, "word", Choices(ranges.MASK_UNITS), fixed=True, is_required=True,
-        meaning="For the same problems as --mask_rate: the unit that is masked as a whole; phrase needs --phrase_file. "
+        meaning="For problems with --mask_rate: the unit that is masked as a whole; phrase needs --phrase_file. "
         "Default: word.",
     ),
     OwnSetting(

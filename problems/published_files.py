@@ -25,7 +25,7 @@ class PublishedFiles:
         url: str, URL of the archive.
         text_files: {split: name or pattern of the files in the archive}.
         further_files: {url: file name} of additional files to download.
-        train_shards: int.
+        train_shards: int, the number of training shards.
     """
 
     is_generate_per_split = True

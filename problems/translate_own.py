@@ -65,7 +65,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         chooses_columns = values["columns"] or values["header"] is not None
         given = "--columns, --header" if chooses_columns else "--separator" if values["separator"] else None
         if given and not {*map(kind, paths)}.intersection(TABLES):
-            raise UserError(f"{given}: only for .tsv, .csv and .jsonl files, but there are none. Remove these flags.")
+            raise UserError(f"{given}: only for .tsv, .csv and .jsonl files, but none are given. Remove these flags.")
         super()._check_tables(values, paths)
 
     def check_settings(self, values, paths):
@@ -100,7 +100,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             ending: str, extension of these files: ".model" or ".subwords".
 
         Raises:
-            UserError: the files are not such vocabularies, or the languages are not two.
+            UserError: the files are not such vocabularies, or there are not two languages.
         """
         is_shared = vocabularies["inputs"] == vocabularies["targets"]
         sources = {side: os.path.join(folder, f"{'inputs' if is_shared else side}{ending}") for side in vocabularies}
@@ -119,7 +119,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for key in config.keys() - {*self.settings, "skip_bad_lines"}:
             if config[key]:
                 raise UserError(
-                    f"{path}: {key}={shown(config[key])}: unknown setting. Expected the extra or the later version of "
+                    f"{path}: {key}={shown(config[key])}: unknown setting. Install the extra or the later version of "
                     "t2t_lite that wrote this folder."
                 )
         return config
@@ -279,7 +279,7 @@ def _check_weights(words, num_corpora):
 
 
 def _repeated(pairs, weight, purpose):
-    """Yields each pair `weight` times; for a fraction, the pair's hash decides."""
+    """Yields each pair `weight` times; the pair's hash decides about a fractional part."""
     times = int(weight)
     below = (weight - times) * 2**64
     for pair in pairs:
@@ -313,7 +313,7 @@ def group_files(split, paths):
 
 
 def check_sides(files, languages):
-    """Raises `UserError` if both files of a corpus are the same, or if the extensions have the languages in reverse.
+    """Raises `UserError` if both files of a corpus are the same, or if the extensions are in reverse order.
 
     Args:
         files: {split: list of paths}.
@@ -338,7 +338,7 @@ def warn_of_other_languages(files, languages):
     """Warns if the extension of a file is a third language; for the arguments, see `check_sides`."""
     for split, paths in files.items():
         for group in group_files(split, paths):
-            for path, language in zip(group, languages, strict=False):  # a table is a corpus by itself
+            for path, language in zip(group, languages, strict=False):  # a table has no second path
                 end = kind(path)[1:]
                 if is_language(end) and end not in _words(language):
                     flag = f"--{FLAGS[split]}"

@@ -44,7 +44,7 @@ class CorporaProblem(TranslateProblem):
     Attributes:
         language_pair: ("en", the other language).
         train_corpora: names of rows in `corpora.tsv`, in the order in which they are read.
-        dev_corpora: likewise.
+        dev_corpora: names of rows in `corpora.tsv` for the dev set.
         test_corpora: names of rows in `corpora.tsv` for the test set; empty if the problem has no test set.
         differs_from_tensor2tensor: differences from tensor2tensor's problem with this name, logged by generation.
     """
@@ -124,7 +124,7 @@ def _register(names, vocabularies, **settings):
 # WMT14, 4.5 million pairs, as in the Transformer paper (section 5.1); also under tensor2tensor's names.
 _register("translate_ende_wmt", "37k", **_WMT14_ENDE)
 _register("translate_ende_wmt", "32k 8k _characters", differs_from_tensor2tensor=_OTHER_NEWS_COMMENTARY, **_WMT14_ENDE)
-# ParaCrawl release 4, by itself and with WMT14's corpora; both use the vocabulary of translate_ende_wmt32k.
+# ParaCrawl release 4, alone and with WMT14's corpora; both problems use the vocabulary of translate_ende_wmt32k.
 _PARACRAWL = {"use_vocab_from_other_problem": registry.problem("translate_ende_wmt32k"), "test_corpora": "newstest2014"}
 _register("translate_ende_pc", "32k", train_corpora="paracrawl_4", **_PARACRAWL)
 _register(

@@ -1,4 +1,4 @@
-"""t2t_lite: the Transformer of "Attention Is All You Need" on current TensorFlow and Keras, in tensor2tensor's manner.
+"""t2t_lite: the Transformer of "Attention Is All You Need" on current TensorFlow and Keras, modeled on tensor2tensor.
 
 Importing this package is fast, because sub-packages are imported on first use.
 """

@@ -68,7 +68,7 @@ LOG_FIELDS = ("time", "event", "step", "seconds", "split", "checkpoint_time", "s
 
 
 def is_loss(name):
-    """Returns whether a metric is a part of every evaluation, which is built in and not registered."""
+    """Returns whether a metric is a loss or derived from one; evaluations compute these without registration."""
     return name in ("loss", "perplexity") or name.startswith(
         ("loss_", "cost_", "nats_per_", "perplexity_per_", "bits_per_")
     )
@@ -120,7 +120,7 @@ register_model = Registries.models.register
 register_ranged_hparams = Registries.ranged_hparams.register
 register_score = Registries.scores.register  # for attention layers: a `t2t_lite.layers.AttentionScore`
 register_pattern = Registries.patterns.register  # for attention layers: a `t2t_lite.layers.Pattern`
-register_feed_forward = Registries.feed_forwards.register  # a layer with the call of `t2t_lite.layers.FeedForward`
+register_feed_forward = Registries.feed_forwards.register  # a layer called like `t2t_lite.layers.FeedForward`
 register_family = Registries.families.register  # a function that returns a `t2t_lite.extras.hugging_face.family.Family`
 register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.extras.hugging_face.published_vocabulary`
 # additional files in a Hugging Face folder: see `t2t_lite.extras.hugging_face.encoders`
@@ -164,7 +164,7 @@ def register_metric(
     float, or a float and a dict of further fields for the log.
 
     Args:
-        name_or_function: the name; by default that of the function.
+        name_or_function: the name; default: the function's name.
         of: "logits", "answers", "texts" or "ids".
         feature: for "logits", the feature whose logits and labels the function receives.
         lower_is_better: bool.
@@ -191,7 +191,7 @@ def register_hparams(name_or_function=None, *, model=None):
     """Decorator for a function that returns a set of hyperparameters, usable bare, empty or with a name.
 
     Args:
-        name_or_function: the name; by default that of the function.
+        name_or_function: the name; default: the function's name.
         model: str, name of the model for which the set is intended, so that `--model` can be omitted. If None, it is
             the model whose hyperparameters the set has, or else the model for the problem's task.
     """

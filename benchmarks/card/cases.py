@@ -56,8 +56,8 @@ class Translating:
     """Beam search with 4 beams on equally long sources; outputs always reach the length limit, for equal work.
 
     Attributes:
-        model: of `SIZES`.
-        batch: int, sentences.
+        model: str, a key of `SIZES`.
+        batch: int, number of sentences.
         dtype: dtype of weights and activations.
         length, new: int, number of ids of a source and of an output.
         vocab_size: int.
@@ -141,7 +141,7 @@ def waves(section, is_toy=False):
 
 
 def random_ids(case, *shape):
-    """Returns random ids, int64 [*shape, length], the same for all sides; each row ends in 1."""
+    """Returns random ids, int64 [*shape, length], the same for all sides; each row ends in id 1."""
     import numpy as np
 
     ids = np.random.default_rng(0).integers(2, case.vocab_size, (*shape, case.length))

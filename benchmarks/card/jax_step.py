@@ -96,7 +96,7 @@ class Work:
 
 
 class Side:
-    """The requests that this process answers; it has one case at a time."""
+    """Handles the requests to this process, with one case at a time."""
 
     work, earlier = None, 0
 

@@ -150,7 +150,7 @@ class TrainingWork:
 
 
 class SearchWork:
-    """Translates a batch of sources, or continues a batch of prompts, with a model of random weights.
+    """Translates a batch of sources, or continues a batch of prompts, with a model that has random weights.
 
     Args:
         case: cases.Translating or cases.Generating.
@@ -199,7 +199,7 @@ class SearchWork:
 
 
 def new_model(case):
-    """Creates a model of random weights in the case's dtype, for searches."""
+    """Creates a model with random weights in the case's dtype, for searches."""
     import tensorflow as tf
 
     from t2t_lite.models.transformer import Transformer
@@ -222,7 +222,7 @@ def new_model(case):
 
 
 class Ours:
-    """The requests that this process answers; it has one case at a time."""
+    """Handles the requests to this process, with one case at a time."""
 
     work, placed = None, None
 

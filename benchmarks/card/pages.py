@@ -121,7 +121,7 @@ class Page:
                 continue
             rows = [f"| `{name[:90]}` | {ms:.3f} | {times:g} |" for name, ms, times in profile["kernels"][:_KERNELS]]
             copies = ", ".join(f"{name} {count:g}" for name, count in profile["copies"].items()) or "none"
-            head = f"{profile['milliseconds']:.2f} ms per step, a kernel runs in {profile['busy']:.1%} of it."
+            head = f"{profile['milliseconds']:.2f} ms per step; kernels run in {profile['busy']:.1%} of this time."
             if gaps := profile.get("gaps"):
                 longest = ", ".join(f"{name}: {ms:.2f} ms" for name, ms, _ in gaps[:3])
                 head += f" {profile['launches']:,} launches; the longest gaps per step: {longest}."
@@ -138,7 +138,7 @@ class Page:
                 ", ".join(f"`{name}` {count}" for name, count in profile[what].items()) or "none"
                 for what in ("host", "crossings")
             )
-            yield f"{title[0].upper()}{title[1:]}. Operations on the host: {host}. Tensors that cross: {crossings}."
+            yield f"{title[0].upper()}{title[1:]}. Operations on the host: {host}. Tensors copied: {crossings}."
 
 
 def two_checks(answer):

@@ -103,7 +103,7 @@ class TrainingWork:
 
 
 class SearchWork:
-    """Translates a batch of sources, or continues a batch of prompts, with a model of random weights.
+    """Translates a batch of sources, or continues a batch of prompts, with a model that has random weights.
 
     Args:
         case: cases.Translating or cases.Generating.
@@ -144,7 +144,7 @@ class SearchWork:
 
 
 class Peer:
-    """The requests that this process answers; it has one case at a time."""
+    """Handles the requests to this process, with one case at a time."""
 
     work = None
 
@@ -178,7 +178,7 @@ class Peer:
         _synchronize()
         self.work, seconds = work, time.perf_counter() - started
         if is_card:
-            torch.cuda.reset_peak_memory_stats()  # compiling may have needed more
+            torch.cuda.reset_peak_memory_stats()  # compilation may have needed more memory
         return {"ready_seconds": round(seconds, 2), **figures}
 
     def turn(self):

@@ -17,8 +17,8 @@ def kernels(work, steps):
         steps: int, the number of steps in the work.
 
     Returns:
-        dict with "busy": share of the time in which a kernel ran; "milliseconds": duration of a step, from its first
-        kernel to the next step's; "kernels": list of [name, milliseconds per step, times per step], longest first;
+        dict with "busy": share of the time in which a kernel ran; "milliseconds": from a step's first kernel to the
+        next step's first kernel; "kernels": list of [name, milliseconds per step, times per step], longest first;
         "launches": kernels per step; "gaps": list of [kernels before and after a gap, milliseconds per step, times per
         step]; "copies": {name of a copy: times per step}. The lists are empty if the profiler saw no device.
     """

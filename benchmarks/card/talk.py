@@ -31,7 +31,7 @@ class Side:
 
     def ask(self, do, **arguments):
         """Sends a request without waiting for the answer."""
-        with contextlib.suppress(BrokenPipeError):  # then `answer` reports the error
+        with contextlib.suppress(BrokenPipeError):  # if the process has ended, `answer` reports it
             self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
             self._process.stdin.flush()
 

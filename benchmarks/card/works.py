@@ -17,7 +17,7 @@ from benchmarks.card.cases import Training
 from benchmarks.card.ours import card, features_of, hparams_of, new_step
 from benchmarks.card.talk import answer
 
-_TOLERANCE = 1e-3  # of float32 logits without TF32, compared with the CPU's
+_TOLERANCE = 1e-3  # largest difference of float32 logits, without TF32, from the CPU's
 
 
 def case_of(is_toy, dtype="float32"):
@@ -170,7 +170,7 @@ def _differences(folders):
 
 
 def run(is_toy=False):
-    """Trains with the commands, with and without interruption and deterministic operations, and exports.
+    """Trains with the commands, with and without interruption, with and without determinism, and exports.
 
     The answer has two checks, "resumed" and "export".
     """

@@ -28,7 +28,7 @@ from t2t_lite.errors import UserError
 
 
 def name_of(module):
-    """Returns a benchmark's name, which is that of its file."""
+    """Returns a benchmark's name: the name of its file."""
     return pathlib.Path(module.__file__).stem
 
 
@@ -58,7 +58,7 @@ def parser_of(module):
     parser.add_argument(
         "--bench_dir", type=os.path.abspath, default="bench", help="folder for data and models that benchmarks share"
     )
-    parser.add_argument("--side", help=argparse.SUPPRESS)  # one process of the benchmark
+    parser.add_argument("--side", help=argparse.SUPPRESS)  # set only in the processes of sides
     parser.add_argument("--settings", type=json.loads, default={}, help=argparse.SUPPRESS)
     if hasattr(module, "add_flags"):
         module.add_flags(parser)

@@ -51,9 +51,9 @@ class Crossing(typing.NamedTuple):
 
 
 def on_card():
-    """Returns the context in which to create variables of the GPU, for which the second logical CPU, "CPU:1", stands.
+    """Returns the context in which to create the GPU's variables.
 
-    The graph must be traced outside this context. The device "CPU:0" stands for the host.
+    The graph must be traced outside this context. The logical CPU "CPU:1" stands for the GPU, and "CPU:0" for the host.
     """
     return tf.device("CPU:1")
 
@@ -89,7 +89,7 @@ def _place(graph, locations, results, path, library, operations, crossings):
 
     for op in ops:
         device, (_, inputs, outputs) = devices[op.name], _kernel(op)
-        if op.type == "Identity" and not op.device:  # TensorFlow removes such operations
+        if op.type == "Identity" and not op.device:  # TensorFlow removes identities
             source, tensor = op.inputs[0].ref(), op.outputs[0].ref()
             same[tensor], memory[tensor] = same.get(source, source), memory[source]
             continue

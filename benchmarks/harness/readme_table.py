@@ -18,7 +18,7 @@ SPEED_ROWS = (
         "CTranslate2",
     ),
 )
-# Synthetic sentences, which README describes with the quickstart, and a small treebank, which docs/results.md has.
+# Results that the table omits: those of the quickstart, which README describes, and of a small treebank.
 _NOT_SHOWN = {"phrasebook", "parsing_gum"}
 _HEAD = "| measured | model | on | result |"
 _SIGNATURE = re.compile(r" `(nrefs:[^`]*)`")
@@ -58,7 +58,7 @@ def with_table(text, results):
 
 
 def quality_rows(results):
-    """Returns one row for the newest result with a score of each name."""
+    """Returns the rows of scores: for each benchmark with a score, one row for its newest result."""
     rows, names = [], set()
     for path, result in results:
         if result.quality and result.name not in {*names, *_NOT_SHOWN}:

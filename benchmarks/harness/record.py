@@ -134,8 +134,8 @@ class Result:
         Args:
             case: str, what was measured, such as "batch 32".
             figure: str, a key of `FIGURES`.
-            sides: {side: list of floats, one per turn}. Ratios are of the first side to each other side, over turns
-                that both have.
+            sides: {side: list of floats, one per turn}. Ratios divide the first side by each other side, for the
+                turns that both have.
         """
         if figure not in FIGURES:
             raise ValueError(f"{figure!r} is not in FIGURES")
@@ -158,7 +158,7 @@ class Result:
         """Adds a figure that is recorded over steps or requests.
 
         The points are stored, with the slope (per unit of x) of the least-squares line through their second half, and
-        `later`, the rise of this line over the half as a share of the half's median.
+        `later`, the rise of this line over that half, divided by the half's median.
 
         Args:
             case: str.

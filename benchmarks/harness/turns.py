@@ -60,7 +60,7 @@ def answer_turns(work, unit="tokens"):
 
     Args:
         work: function without arguments that returns the number of processed units, or a dict of figures.
-        unit: str, for which "<unit>_per_second" is in `record.FIGURES`.
+        unit: str, the unit of the number; "<unit>_per_second" must be in `record.FIGURES`.
     """
     print(json.dumps({"warm": True}), flush=True)
     for _ in sys.stdin:
@@ -95,7 +95,7 @@ def resident_mb(pid="self"):
 def peak_mb(pid="self"):
     """Returns the peak resident memory of a process, in MB.
 
-    getrusage's figure is not used, because a process inherits the peak of its parent there.
+    getrusage's figure is not used, because it also includes the peak of the parent process.
     """
     return _status(pid, "VmHWM")
 

@@ -18,7 +18,7 @@ def widened(model, factor, num_heads, num_layers, vocab_size):
     Args:
         model: Transformer, pre-norm, tied embeddings, one vocabulary, sinusoids, no attention biases.
         factor: int.
-        num_heads: int, a multiple of the number of heads of `model` that divides `factor` times that number.
+        num_heads: int, a multiple of `model.num_heads` and a divisor of `factor * model.num_heads`.
         num_layers: int, number of encoder layers and of decoder layers, at least as in `model`.
         vocab_size: int, at least as in `model`.
     """
@@ -105,7 +105,7 @@ def _fill_norm(wide, narrow, factor, scale=1.0):
 
 
 def _improbable(matrix, count):
-    """Returns rows like those of rare ids, but further out in their common direction."""
+    """Returns embedding rows for `count` ids: near the mean of rare ids' rows, but four times as long."""
     rare = matrix[-len(matrix) // 8 :]
     noise = np.random.default_rng(1).normal(scale=0.01, size=(count, matrix.shape[1]))
     return (4 * rare.mean(0) + noise).astype("float32")

@@ -16,7 +16,7 @@ from t2t_lite.errors import UserError
 
 _SIZES = {"train": 40_000, "dev": 200, "test": 1_000}  # lines
 VOCAB_SIZE = 4_000
-PROBED = 200  # number of steps from whose time the steps of a run are computed
+PROBED = 200  # number of steps that are timed to find how many steps a run can take
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Shares of the lines with one, two … five sentences.
 _SHARES = (0.3, 0.3, 0.2, 0.12, 0.08)
@@ -81,7 +81,7 @@ def data_dir(folder):
 
 
 def trained_run(folder, steps, norm="pre"):
-    """Trains a small model (3 + 3 layers of hidden size 128), unless this is done; returns the run's folder."""
+    """Trains a small model (3 + 3 layers of hidden size 128), unless an earlier call did; returns the run's folder."""
     path = os.path.join(folder, f"run-{norm}-{steps}")
     once(
         path, "t2t-trainer", "--problem=translate_own", f"--data_dir={data_dir(folder)}", f"--output_dir={path}",
@@ -91,14 +91,14 @@ def trained_run(folder, steps, norm="pre"):
 
 
 def logged(run, event, log="train.log"):
-    """Returns the lines, dicts, of a run's log with an event such as "evaluation"."""
+    """Returns the lines of a run's log, as dicts, that have an event such as "evaluation"."""
     from t2t_lite.runs.log import read_lines  # not at the top, because it imports TensorFlow
 
     return [line for line in read_lines(os.path.join(run, log)) if line["event"] == event]
 
 
 def add_training_flags(parser, minutes=None):
-    """Adds the flags of benchmarks that train many models; given a default `minutes`, also those of `steps_within`."""
+    """Adds the flags of benchmarks that train many models; given `minutes`, also the flags for `steps_within`."""
     if minutes is not None:
         parser.add_argument("--minutes", type=float, default=minutes, help="training time per run")
         parser.add_argument("--steps", type=_numbers, help="instead of --minutes: one number, or one per side")
@@ -132,8 +132,8 @@ def _numbers(text):
 def steps_within(flags, runs, trained, kind):
     """Returns {kind: number of steps that runs can take in --minutes}, or --steps, or 4 with --quick.
 
-    The number is at least `PROBED`. The time of a step is that of the fastest part of a short run, because other load
-    on the machine only makes parts slower.
+    The number is at least `PROBED`. The time of a step is measured in the fastest part of a short run, because other
+    load on the machine only makes parts slower.
 
     Args:
         flags: the command line's flags.

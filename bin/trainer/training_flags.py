@@ -24,16 +24,16 @@ _OF_COMMAND = ("export_saved_model", *_THREADS)
 # {schedule: description}; the names are tensor2tensor's (utils/trainer_lib.py).
 TRAINING_SCHEDULES = {
     "continuous_train_and_eval": "train, and evaluate at every checkpoint",
-    "train_and_evaluate": "the same",
+    "train_and_evaluate": "another name of continuous_train_and_eval",
     "train": "train without evaluating",
     "train_eval_and_decode": "train, evaluate, and translate the whole dev set into decode/",
     "test": "one training step and one evaluation batch",
 }
 EVALUATING_SCHEDULES = {
     "evaluate": "evaluate the newest checkpoint once",
-    "evaluate_on_train_data": "the same, on the first training shard",
+    "evaluate_on_train_data": "evaluate the newest checkpoint once, on the first training shard",
     "continuous_eval": "evaluate each checkpoint as it appears, as t2t-eval does",
-    "continuous_eval_on_train_data": "the same, on the first training shard",
+    "continuous_eval_on_train_data": "evaluate each checkpoint as it appears, on the first training shard",
 }
 _EACH = "for c in {output_dir}/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${{c%.index}} {files}; done"
 _DEV = "t2t-trainer --schedule=train_eval_and_decode translates the dev set at each evaluation; for any text: "
@@ -45,8 +45,8 @@ _ELSEWHERE = {
     "continuous_decode_on_eval_data": _DEV + _EACH.replace("{files}", _FILES),
     "continuous_decode_on_train_data": _EACH.replace("{files}", _FILES),
     "continuous_decode_from_file": _EACH.replace("{files}", _FILES),
-    "run_std_server": "nothing: parameter servers are not used. Start the same t2t-trainer on each machine, with the "
-    "TF_CONFIG that t2t-make-tf-configs prints for it",
+    "run_std_server": "the same t2t-trainer command on each machine, with the TF_CONFIG that t2t-make-tf-configs "
+    "prints for it; there are no parameter servers",
 }
 
 
@@ -63,8 +63,8 @@ def define_flags(flags):
     )
     flags.DEFINE_bool("dbgprofile", False, "The same as --profile.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
-    flags.DEFINE_path("warm_start_from", None, "Begin a new run with the weights of this checkpoint or output_dir, and "
-                      "without --hparams_set also with its settings.")  # fmt: skip
+    flags.DEFINE_path("warm_start_from", None, "Begin a new run with the weights of this checkpoint or output_dir and, "
+                      "unless --hparams_set is given, also with its settings.")  # fmt: skip
     flags.DEFINE_bool(
         "allow_hparams_change", False, "Continue a run with other hyperparameters; the change is noted in its log."
     )

@@ -88,7 +88,7 @@ def train(flags):
 
 
 def evaluate_run(flags):
-    """Evaluates checkpoints as --schedule says, and prints the metrics."""
+    """Evaluates the checkpoints that --schedule selects, and prints the metrics."""
     evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data="on_train_data" in flags.schedule)
 
 

@@ -91,7 +91,7 @@ def check_run(flags):
     earlier = directory.check_place(flags.output_dir)
     settings, name = _begins_as(flags, earlier)
     if not name:
-        raise UserError("missing --problem: --output_dir does not hold an earlier run that names one.")
+        raise UserError("missing --problem: --output_dir does not hold an earlier run, which would name it.")
     problem, model = registry.problem(name), flags.model or settings.get("model")
     of_run = {"problem": name}
     if model:  # otherwise the set or the task determines the model, which needs Keras
@@ -112,7 +112,7 @@ def check_run(flags):
 def prepare_data(flags, trainer):
     """Generates the data if --generate_data is set.
 
-    Before that, all names are checked, and whether the model can be exported.
+    Before that, it checks all names, and checks that the model can be exported.
     """
     from t2t_lite import registry
     from t2t_lite.data.named_problems import generate_problems, select_problems

@@ -1,7 +1,7 @@
 """Your own classifier, trained by the commands: is the agent of a sentence a person or an animal?
 
 It needs only the problem, the model with its own cost, the set and the metric below. The folder is a `--t2t_usr_dir`;
-as extras/agent_classifier/agent_classifier.py, its code would be an extra:
+copied to extras/agent_classifier/agent_classifier.py, its code would be an extra:
 
     t2t-datagen --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --hparams_set=agent_classifier_tiny \
@@ -77,7 +77,7 @@ def agent_classifier_tiny():
 
 @registry.register_model
 class AgentClassifier(keras.Model):
-    """Encoder layers and attention pooling; the entropy of the attention is a cost, so it focuses on few words."""
+    """Encoder layers and attention pooling; a cost on the attention's entropy makes it focus on few words."""
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):

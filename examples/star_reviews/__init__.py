@@ -77,7 +77,7 @@ class StarsTask(EncoderTask):
 
     @staticmethod
     def as_line(answer):
-        """Returns a line of t2t-decoder."""
+        """Returns a line of t2t-decoder's output."""
         return f"{answer.stars:.2f}"
 
     def outputs(self, scores):
@@ -85,7 +85,7 @@ class StarsTask(EncoderTask):
         return {"stars": scores}
 
     def card(self):
-        """Returns rows of an export's model card, and its outputs."""
+        """Returns the rows of an export's model card, and its description of the outputs."""
         return {"stars": f"1 to {STARS}"}, "`stars` float32 [batch]"
 
 
@@ -104,7 +104,7 @@ class StarReviews(Text2ClassProblem):
         return [str(1 + stars) for stars in range(STARS)]
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields reviews with their stars, from 0."""
+        """Yields reviews with the index of their class, which is the number of stars minus 1."""
         draw = random.Random(1)
         for _ in range(1000):
             words = draw.choices([*WORDS], k=draw.randint(3, 9))

@@ -1,5 +1,5 @@
-"""--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs with values in these ranges,
-in --output_dir/trial-0 and so on, and then the best run again with other seeds. It needs the extra [tune].
+"""--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs with values from the ranges
+NAME, in --output_dir/trial-0 and so on, and then the best run again with other seeds. It needs the extra [tune].
 """
 
 import os
@@ -18,10 +18,10 @@ _FLAGS = (
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_string(
-        "hparams_range", None, "Search in these registered ranges with Optuna, see docs/extras/autotune.md."
+        "hparams_range", None, "Name of the ranges in which Optuna searches, see docs/extras/autotune.md."
     )
-    flags.DEFINE_string("autotune_objective", None, "Metric of a search. Default: --best_checkpoint_metric.")
-    flags.DEFINE_bool("autotune_maximize", None, "Whether larger values are better. Default: the metric's direction.")
+    flags.DEFINE_string("autotune_objective", None, "Metric to optimize. Default: --best_checkpoint_metric.")
+    flags.DEFINE_bool("autotune_maximize", None, "Whether a larger metric is better. Default: the metric's direction.")
     flags.DEFINE_integer("autotune_max_trials", 10, "Number of trials of a search.", limits=Range(1, 100_000))
     flags.DEFINE_integer(
         "autotune_parallel_trials", 1, "Number of trials trained at the same time.", limits=Range(1, 256)

@@ -8,8 +8,8 @@ from t2t_lite.registry import register_ranged_hparams
 from t2t_lite.settings.ranges import Choices, Range
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-# Prefixes of hyperparameters that change how a run is measured: with another seed or evaluation, a run may only seem
-# better.
+# Prefixes of hyperparameters that change how a run is measured. With another seed or evaluation, a run may seem better
+# without being better.
 _MEASURE = ("random_seed", "eval_")
 
 
@@ -18,7 +18,7 @@ class HParamRange:
     """The values that one hyperparameter may have in a search.
 
     Attributes:
-        name: str.
+        name: str, the hyperparameter.
         kind: str, "float", "int", "discrete" or "categorical".
         least, most: the inclusive bounds of a float or an int.
         points: tuple, the values of a "discrete" or "categorical" hyperparameter.
@@ -81,7 +81,7 @@ class RangedHParams:
             name: str, the hyperparameter.
             feasible_points: list of the possible values.
             scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None.
-            length: None.
+            length: None, as for `set_categorical`.
 
         Raises:
             UserError: the list is empty, a length is given, or the scale is unknown.
@@ -99,7 +99,7 @@ class RangedHParams:
             name: str, the hyperparameter.
             min_val, max_val: numbers, the inclusive bounds.
             scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None, which means linear.
-            length: None.
+            length: None, as for `set_categorical`.
 
         Raises:
             UserError: the range is empty, or a bound is not a finite number or, on a logarithmic scale, not positive.
@@ -114,7 +114,7 @@ class RangedHParams:
         """Checks the ranges against the declared hyperparameters of a set.
 
         Args:
-            hparams: HParams, including those of the model.
+            hparams: HParams, including the hyperparameters of the model.
             where: str, the beginning of messages, such as "--hparams_range=my_range".
 
         Raises:
@@ -178,9 +178,9 @@ def _check_values(found, declared):
             declared.typed(point)
         return
     if found.kind == "float" and declared.kind is int:
-        raise UserError(f"{found.name}: is a whole number. Expected set_int or set_discrete.")
+        raise UserError(f"{found.name}: its values are whole numbers. Expected set_int or set_discrete.")
     if declared.kind not in (int, float) or isinstance(declared.limits, Choices):
-        raise UserError(f"{found.name}: is not a number. Expected set_categorical.")
+        raise UserError(f"{found.name}: its values are not numbers. Expected set_categorical.")
     if isinstance(declared.limits, Range):  # special values outside of the range cannot be bounds
         declared = dataclasses.replace(declared, limits=dataclasses.replace(declared.limits, also=()))
     declared.typed(found.least)

@@ -1,4 +1,4 @@
-"""Searches for hyperparameters: trains the trials of a study, retrains the winner with other seeds, and reports."""
+"""Searches for hyperparameters: trains trials, retrains the winner with other seeds, and reports the results."""
 
 import dataclasses
 import logging
@@ -15,7 +15,7 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # failures in a row; after so many, hyperparameters are hardly the cause
+_MOST_FAILURES = 5  # number of failures in a row after which hyperparameters are an unlikely cause
 REPORT = "tuning.json"
 
 
@@ -60,19 +60,19 @@ class Search:
             failures = failures + 1 if result.state == "failed" else 0
             if failures == _MOST_FAILURES:
                 raise Failure(
-                    f"{self.output_dir}: {failures} trials in a row have failed, the last trial with: {result.reason} "
+                    f"{self.output_dir}: {failures} trials in a row have failed. The last error: {result.reason} "
                     "To continue with the next trial, run the same command again."
                 )
 
     def train_winner(self, trial, count):
-        """Trains the hyperparameters of a trial with other seeds, in `<output_dir>/<trial>-seeds`.
+        """Trains runs with a trial's hyperparameters and other seeds, in `<output_dir>/<trial>-seeds`.
 
         Args:
             trial: Trial.
             count: int, the number of seeds, at least 2.
 
         Returns:
-            dict, the result of `repeated_seeds.summarize`, or None after a signal.
+            dict, the result of `repeated_seeds.summarize`, or None if a signal stopped the runs.
 
         Raises:
             UserError: another process is training these seeds.
@@ -83,7 +83,7 @@ class Search:
             return train_seeds(seeds, folder, lambda path, seed: self.train(path, trial.hparams, seed, None))
 
     def _train_trial(self, trial, max_trials):
-        """Trains a trial, and returns the trial in its final state, or None after a signal."""
+        """Trains a trial, and returns the trial in its final state, or None if a signal stopped it."""
         folder, pruned = self.study.folder_of(trial), []
         _LOGGER.info(f"{trial.name} of {max_trials}: {describe(trial.hparams)}")
 
@@ -106,7 +106,7 @@ class Search:
 
 
 def ranked(trials, objective):
-    """Returns the complete trials, best first. Ties are broken by the lower loss, then by the lower number.
+    """Returns the complete trials, best first. Ties are broken by the lower loss, then by the lower trial number.
 
     Args:
         trials: list of Trial.

@@ -45,7 +45,7 @@ def search_hparams(flags):
     trials = study.trials()
     print("\n".join(search.trials_table(trials, objective)))
     if running := [trial.name for trial in trials if trial.state == "running"]:
-        print(f"{', '.join(running)}: trained by other processes, the last of which will choose the best trial")
+        print(f"{', '.join(running)}: still being trained. The last process will choose the best trial")
         return 0
     order = search.ranked(trials, objective)
     command = search.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
@@ -73,7 +73,7 @@ def _checked(flags):
     where, ranges = f"--hparams_range={flags.hparams_range}", RangedHParams()
     registry.ranged_hparams(flags.hparams_range)(ranges)
     if both := parse_assignments(flags.hparams, "--hparams").keys() & ranges.ranges.keys():
-        raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Remove it.")
+        raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Remove it from --hparams.")
     base = make_trainer(flags, flags.output_dir, flags.random_seed)
     ranges.check(base.hparams, where)
     check_meaning(ranges.ranges, registry.model(base.model), where)

@@ -47,7 +47,7 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     Args:
         problem: Problem.
         hparams: HParams.
-        name: str, the name of a metric here or in tensor2tensor, such as metrics-<problem>/neg_log_perplexity. If None,
+        name: str, our or tensor2tensor's name of a metric, such as metrics-<problem>/neg_log_perplexity. If None,
             `best_metric` is used.
         maximize: bool, the direction that the user expects, or None for the direction of the metric.
         best_metric: str, the metric by which a run keeps its best model, or None for the default metric.
@@ -123,8 +123,8 @@ class Study:
     """The trials of one search, which several processes may share.
 
     Values are sampled by Optuna's TPE with a seed that depends only on `seed` and the trial's number, so that a stopped
-    search continues as if uninterrupted. A trial is pruned by the median rule, if its best value is worse than the
-    median of the complete trials' values at the same step.
+    search continues as if uninterrupted. The median rule prunes a trial if its best value is worse than the median of
+    the complete trials' values at the same step.
 
     Args:
         output_dir: str, a local folder, in which trials are written to `trial-<n>`.
@@ -225,7 +225,7 @@ class Study:
         return self._read(self._storage.get_trial(self._id_of(number)))
 
     def _end(self, number, value, facts):
-        """Ends a trial with its value, or None if pruned, records facts, and returns the trial."""
+        """Records a trial's value (None for a pruned trial) and facts, ends the trial, and returns it."""
         for name, fact in facts.items():
             self._storage.set_trial_user_attr(self._id_of(number), name, fact)
         self._study.tell(number, value, self._optuna.trial.TrialState.PRUNED if value is None else None)

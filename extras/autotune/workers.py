@@ -79,7 +79,7 @@ def run_alone(command):
     with _passing_signals_on(workers) as stopped:
         workers.append(worker := subprocess.Popen(command, start_new_session=True))
         _wait(workers, stopped)
-    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as shells report signals
+    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # 128 + signal, as in shells
 
 
 @contextlib.contextmanager
@@ -102,7 +102,7 @@ def _say_that_it_stops():
 
 
 def _wait(workers, stopped):
-    """Waits for all workers, passes on the first signal (the event `stopped`), and returns whether there was one."""
+    """Waits for all workers, stops them when the event `stopped` is set, and returns whether it was set."""
     was_stopped = False
     while any(worker.poll() is None for worker in workers):
         if stopped.is_set() and not was_stopped:

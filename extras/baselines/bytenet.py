@@ -95,10 +95,10 @@ class ByteNet(EncoderDecoder):
     """ByteNet: an encoder and a decoder of dilated convolutions, with the decoder on top of the encoder.
 
     The decoder has no attention: it reads the previous target and the encoder's output at its own position. Targets may
-    be longer than inputs, so the encoder also computes half as many additional positions, where it only reads
-    neighbours. Past these positions the decoder reads zeros. All convolutions read zeros before the beginning and past
-    the end. In tensor2tensor, which also rounds both widths up to a multiple of 50, the result depends on the padding
-    of a batch.
+    be longer than inputs, so the encoder computes additional positions, half as many as there are inputs, which only
+    read their neighbours. Past these positions the decoder reads zeros. All convolutions read zeros before the start
+    and past the end. In tensor2tensor, which also pads inputs and targets to a multiple of 50 positions, the result
+    depends on the padding of a batch.
 
     `hidden_size` is the size of embeddings and convolutions, `num_layers` the number of convolutions per block,
     `num_blocks` the number of blocks in the encoder and in the decoder, and `dropout` the dropout rate for the output

@@ -82,11 +82,11 @@ class TapeStep(Layer):
 @register_model("neural_gpu")
 @keras.saving.register_keras_serializable("baselines")
 class NeuralGPU(EncoderDecoder):
-    """The Neural GPU: convolutional GRUs that change a tape of embedded inputs, in as many steps as it is long.
+    """The Neural GPU: convolutional GRUs that change a tape of embedded inputs, with one step per input.
 
     The final cell at a position predicts the target at this position, independently of the other targets. An output is
     therefore at most as long as its input: past the tape, the logits predict EOS (id 1). Each row has its own number of
-    steps, and convolutions read zeros past its end; in tensor2tensor they read the padding, which depends on the batch.
+    steps, and convolutions read zeros past the row's end; in tensor2tensor they read the batch's padding.
 
     Each step drops different cells of the tape (section 3). With one dropout mask for all steps, the remaining cells
     would be scaled up in every step and grow exponentially. `hidden_size` is the size of a cell, and `num_layers` the
@@ -250,7 +250,7 @@ class ExtendedNeuralGPU(NeuralGPU):
     def init_cache(self, memory, max_length, beam_size=1):
         """Like `EncoderDecoder.init_cache`; both tapes have room for `max_length` positions after the inputs.
 
-        The room is a separate tensor, so that its size is static even if the inputs' length is not.
+        These positions are a separate tensor, so that its size is static even if the inputs' length is not.
         """
         cache = super().init_cache(memory, max_length, beam_size)
         batch, beams, _, size = shape_of(cache["beams"][0])
@@ -262,7 +262,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         return memory["hidden"], ops.zeros_like(memory["hidden"])
 
     def step(self, x, state, memory, position):
-        """Maps x [B, K, hidden] and two tapes with their room to (outputs [B, K, hidden], the tapes after the step)."""
+        """Maps x [B, K, hidden] and the two tapes to (outputs [B, K, hidden], the tapes after the step)."""
         tape, written = (ops.concatenate(parts, axis=2) for parts in state)
         batch, beams, width, size = shape_of(tape)
         at, position = ops.arange(width, dtype="int32"), ops.cast(position, "int32")

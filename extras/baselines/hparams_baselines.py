@@ -56,7 +56,7 @@ def conv_seq2seq_base():
 
 @register_hparams(model="conv_seq2seq")
 def conv_seq2seq_tiny():
-    """ConvS2S of size 128 for CPUs, with 4 encoder and 3 decoder layers, the numbers of the authors' IWSLT'14 model."""
+    """ConvS2S of size 128 for CPUs, with 4 encoder and 3 decoder layers like the authors' IWSLT'14 model."""
     return conv_seq2seq_base().parse(
         "hidden_size=128,num_encoder_layers=4,num_decoder_layers=3,batch_size=2048,max_position=512,"
         "learning_rate_constant=2e-3,learning_rate_warmup_steps=200"
@@ -65,7 +65,7 @@ def conv_seq2seq_tiny():
 
 @register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu():
-    """The Extended Neural GPU with two GRUs of size 256 per step (this package's choice), else like `neural_gpu`."""
+    """Like `neural_gpu`, but an Extended Neural GPU with two GRUs of size 256 per step (this package's choice)."""
     return neural_gpu().parse("num_hidden_layers=2")
 
 

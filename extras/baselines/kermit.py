@@ -54,7 +54,7 @@ class Kermit(TransformerModel):
     HPARAMS: ClassVar = {
         "slot_order": setting(
             "binary_tree", choices=SLOT_ORDERS,
-            meaning="Which missing id of a slot to predict: binary_tree prefers the middle one, uniform any.",
+            meaning="Missing id of a slot to predict: binary_tree prefers the middle id, uniform has no preference.",
         ),
         "slot_temperature": setting(
             1.0, 0.001, 1000, meaning="Temperature of binary_tree: small values nearly always choose the middle id."
@@ -89,7 +89,7 @@ class Kermit(TransformerModel):
 
     @property
     def needed_features(self):
-        """{feature: rank} of the features that a call reads; the targets, which belong to slots, are not needed."""
+        """{feature: rank} of the features that a call reads. A call does not read the targets."""
         return {"inputs": 2, "canvas": 2}
 
     def build(self, input_shape=None):
@@ -158,7 +158,7 @@ class Kermit(TransformerModel):
         """Translates in passes that insert the best id into every slot, until no slot lacks an id.
 
         If an output would exceed its limit, the rightmost new ids are dropped. A row without room for any new id is
-        finished without an end.
+        finished without EOS.
 
         Args:
             inputs: int ids [B, S], padded with 0.
@@ -167,7 +167,8 @@ class Kermit(TransformerModel):
 
         Returns:
             (ids int32 [B, 1, T], with 1 at the end; scores float32 [B, 1], the sum of the log-probabilities (nats) of
-            ids when they were inserted, and of the last pass's "nothing"s; ended bool [B, 1]; passes int32 [B]).
+            ids when they were inserted, and of "nothing" for all slots in the last pass; ended bool [B, 1]; passes
+            int32 [B]).
         """
         inputs, limit = ops.convert_to_tensor(inputs), ops.cast(limit, "int32")
         width = ops.maximum(ops.max(limit), 1)
@@ -183,7 +184,7 @@ class Kermit(TransformerModel):
             outputs = self({"inputs": inputs, "canvas": shown}, training=False)
             logits = outputs["targets"] if self.has_costs else outputs
             log_probs = ops.log_softmax(logits)
-            best, chosen = (function(log_probs[..., 1:], axis=-1) for function in (ops.max, ops.argmax))  # no padding
+            best, chosen = (function(log_probs[..., 1:], axis=-1) for function in (ops.max, ops.argmax))  # never id 0
             is_slot = is_token(shown) & ops.expand_dims(is_open, 1)
             lacks = is_slot & (chosen + 1 != EOS_ID)
             room = ops.expand_dims(limit - _lengths(shown), 1)

@@ -43,7 +43,7 @@ class LSTMStack(Layer):
         return outputs, states
 
     def step(self, x, states):
-        """Returns each layer's next state, given x [N, size] and the states; the stack's output is the sum of the h."""
+        """Returns each layer's next state, given x [N, size] and the states; the stack's output is the sum of all h."""
         following = []
         for layer, state in zip(self.layers, states, strict=True):
             h, state = layer.cell(x, state)
@@ -183,7 +183,7 @@ class LSTMLanguageModel(SequenceModel):
         return stack(self.embedding(row[:, :-1]), training=training)[0][-1]
 
     def encode(self, inputs, training=None, return_hidden_states=False):
-        """Encodes texts, ids int [B, S] padded with 0, each after an id 1.
+        """Encodes texts, ids int [B, S] padded with 0, and puts an id 1 before each text.
 
         The result is {"hidden": [B, 1 + S, 2 · hidden], "mask": bool [B, 1 + S]}; with `return_hidden_states` it also
         has "states", the list that `LayerMix` reads. With the head "lm", the result is the initial state for decoding.
@@ -233,6 +233,6 @@ def _after_end(ids):
 
 
 def _reversed(x, lengths):
-    """Reverses the first `lengths` [B] positions of each row of x [B, T, …]; other positions stay."""
+    """Reverses the first `lengths` [B] positions of each row of x [B, T, …]; other positions are unchanged."""
     at, lengths = ops.arange(ops.shape(x)[1], dtype="int32"), ops.expand_dims(lengths, 1)
     return take_positions(x, ops.where(at < lengths, lengths - 1 - at, at))

@@ -81,7 +81,7 @@ def parse_options(runner, text):
     options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
     unknown = [name for name in options if name not in options_of_beam]
     if unknown:
-        _LOGGER.info(f"passed to {options['runner']}, although unknown to Beam's Python package: {', '.join(unknown)}")
+        _LOGGER.info(f"Beam's Python package does not know {', '.join(unknown)}; passed on to {options['runner']}")
     return options
 
 
@@ -105,7 +105,7 @@ def _call(task):
 
 
 def _run(options, sources):
-    """Runs tasks on all workers; `sources(beam)` is a list of transforms that yield the tasks."""
+    """Runs tasks on all workers; `sources(beam)` returns a list of transforms that yield the tasks."""
     beam = import_beam()
     words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
     beam_options = beam.options.pipeline_options.PipelineOptions(words)

@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_string("runner", None, "Use Apache Beam: DirectRunner, FlinkRunner, SparkRunner or DataflowRunner.")
-    flags.DEFINE_string("beam_pipeline_options", "", "Beam's options: name=value,name=value; a switch is only a name.")
+    flags.DEFINE_string("beam_pipeline_options", "", "Beam's options: name=value,name=value; a name alone means true.")
 
 
 def check(flags):

@@ -1,5 +1,5 @@
-"""Files of translators: gettext's `.po` and XLIFF 1.2, which t2t-decoder fills in, and which translate_own learns from.
+"""Translators' catalogs, gettext's `.po` and XLIFF 1.2: t2t-decoder fills them in, and translate_own learns from them.
 
-Entries without a translation get one, marked as fuzzy, so that a translator reviews it. All others stay.
+Entries without a translation get one, marked as fuzzy so that a translator reviews it. All other entries are kept.
 Needs: pip install 't2t_lite[catalogs]' (polib, translate-toolkit).
 """

@@ -1,4 +1,4 @@
-"""What both formats of catalogs share: reading a whole file, and why an entry is not learned from."""
+"""Reads files for both formats of catalogs, and names the reasons why entries are not used for training."""
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError
@@ -8,11 +8,11 @@ _MOST_BYTES = 2**28
 
 
 def read_catalog(source, advice):
-    """Returns the bytes of a catalog. Raises `UserError`, with advice, if they are more than 256 MiB.
+    """Returns the bytes of a catalog. Raises `UserError` if the file is larger than 256 MiB.
 
     Args:
         source: see `plain_text.open_binary`.
-        advice: str, whole sentences.
+        advice: str, sentences that tell the user what to do with a larger file.
     """
     with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
         data = file.read(_MOST_BYTES + 1)

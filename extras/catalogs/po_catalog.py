@@ -1,4 +1,4 @@
-"""gettext's catalogs (`.po`): `msgid` and `msgstr`, with plural forms; read and written by polib."""
+"""Reads and fills in gettext's catalogs (`.po`) with polib: `msgid` and `msgstr`, also with plural forms."""
 
 import codecs
 import gettext
@@ -24,8 +24,9 @@ _PLURAL_FORMS = re.compile(r"\s*nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+
 class PoCatalog(Catalog):
     """A `.po` file; see `Catalog`.
 
-    The form for one thing gets the translation of `msgid`, all others that of `msgid_plural`; it gets the latter, too,
-    where other numbers share it and `msgid` lacks a placeholder. Only empty forms are filled in.
+    The form for the number 1 gets the translation of `msgid`, and all other forms get the translation of
+    `msgid_plural`. If the form for 1 is also used for other numbers and `msgid` lacks a placeholder, it gets the
+    translation of `msgid_plural`, too. Only empty forms are filled in.
 
     Attributes:
         encoding: str, the charset of the header.
@@ -33,7 +34,7 @@ class PoCatalog(Catalog):
 
     def __init__(self, source, keeps=None):
         self._file, self.encoding, self._has_crlf = _parsed(source)
-        self._slots = []  # (entry, index of its form or None, TextPieces)
+        self._slots = []  # (entry, index of the plural form or None, TextPieces)
         forms = None
         for entry in self._file:
             if entry.obsolete or not entry.msgid:
@@ -96,13 +97,13 @@ class _Forms:
     """The plural forms of a language.
 
     Args:
-        count: int.
+        count: int, the number of forms.
         form_of: function of a number that returns the index of its form.
 
     Attributes:
-        count: int.
+        count: int, the number of forms.
         of_one: int, the index of the form for 1.
-        is_for_one_alone: bool, whether no other number has this form, unlike 21 in Russian.
+        is_for_one_alone: bool, whether this form is used only for 1. In Russian, it is also used for 21.
     """
 
     def __init__(self, count, form_of):
@@ -110,9 +111,9 @@ class _Forms:
         self.is_for_one_alone = not any(form_of(number) == self.of_one for number in (0, *range(2, 1000)))
 
     def takes_singular(self, index, entry):
-        """Returns whether a form of an entry is that of its `msgid`, not of its `msgid_plural`.
+        """Returns whether a form of an entry translates its `msgid`, and not its `msgid_plural`.
 
-        A form for several numbers has to name the number, which a `msgid` such as "one file" does not.
+        A form for several numbers must contain the number, which is missing in a `msgid` such as "one file".
         """
         if self.count == 1 or index != self.of_one:
             return False
@@ -128,7 +129,7 @@ def _plural_forms(source, header, line):
     except (TypeError, ValueError, ZeroDivisionError, RecursionError):
         has = f"has Plural-Forms: {shown(header)}" if header else "has no Plural-Forms"
         raise UserError(
-            f"{source}, line {line}: an entry with plural forms, and the header {has}. Expected such as "
+            f"{source}, line {line}: an entry has plural forms, but the header {has}. Expected a line like "
             '"Plural-Forms: nplurals=2; plural=(n != 1);\\n" for the target language.'
         ) from None
     return forms
@@ -140,26 +141,26 @@ def _parsed(source):
     declared = _CHARSET.search(data)
     name = declared[1].decode("ascii", "replace") if declared else ""
     if not declared or name == "CHARSET":
-        found = "has charset=CHARSET, as templates do" if declared else "names no charset"
+        found = "has charset=CHARSET, as templates do" if declared else "does not name a charset"
         raise UserError(
-            f'{source}: its header {found}. Expected the line "Content-Type: text/plain; charset=UTF-8\\n" in the '
-            'msgstr of its first entry, msgid "".'
+            f'{source}: the header {found}. Expected the line "Content-Type: text/plain; charset=UTF-8\\n" in the '
+            'msgstr of the first entry, msgid "".'
         )
     try:
         text = data.decode(name)
     except LookupError:
-        raise UserError(f"{source}: charset={shown(name)}: unknown. Convert it: msgconv --to-code=UTF-8.") from None
+        raise UserError(f"{source}: unknown charset {shown(name)}. Convert the file: msgconv -t UTF-8.") from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{source}, line {line:,}: byte 0x{data[error.start]:02x} is not {name}, the charset of its header. "
-            "Correct the header, or the line."
+            f"{source}, line {line:,}: byte 0x{data[error.start]:02x} is not {name}, the charset in the header. "
+            "Correct the header or the line."
         ) from None
     has_crlf, text = "\r\n" in text, text.replace("\r\n", "\n")
     for number, line in enumerate(text.split("\n"), 1):
         if not _LINE.fullmatch(line):
             raise UserError(
-                f"{source}, line {number:,}: found {shown(line)}. Expected msgid or msgstr and a text in quotes."
+                f"{source}, line {number:,}: found {shown(line)}. Expected msgid or msgstr, then a text in quotes."
             )
     try:
         return polib.pofile(text + "\n", encoding=name), name, has_crlf

@@ -1,9 +1,9 @@
-"""Divides the text of an entry into pieces to translate and what has to stay: line ends, placeholders, tags."""
+"""Divides the text of an entry into pieces to translate and parts to keep: line ends, placeholders and tags."""
 
 import collections
 import re
 
-# printf's (also with positions, %1$s, and names, %(name)s), braces, tags and entities of markup.
+# Placeholders of printf, also with a position (%1$s) or a name (%(name)s); braces; and tags and entities of markup.
 PLACEHOLDERS = re.compile(
     r"%%|%(?:[0-9]+\$|\([0-9A-Za-z_.]+\))?[-+0#']*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*))?(?:hh?|ll?|[jztLq])?[@a-zA-Z]\b"
     r"|%(?:[0-9]+\$)?@|[%$#]?\{[^{}]*\}|</?[A-Za-z][^<>]*>|&#?[0-9A-Za-z]+;"
@@ -12,14 +12,14 @@ _FIXED = re.compile(rf"[\r\n\t]+|{PLACEHOLDERS.pattern}")
 
 
 class TextPieces:
-    """The pieces of a text.
+    """A text divided into pieces to translate and parts to keep.
 
     Args:
         text: str.
-        keeps: see `Catalog`; placeholders in these parts stay within their piece.
+        keeps: see `Catalog`. Placeholders inside the parts that `keeps` returns do not divide the text.
 
     Attributes:
-        pieces: list of str, one line each, with letters.
+        pieces: list of str, the pieces to translate. Each piece is on a single line and contains letters.
     """
 
     def __init__(self, text, keeps=None):
@@ -34,10 +34,10 @@ class TextPieces:
         self.pieces = [part.strip() for part in self._parts[::2] if _has_letters(part)]
 
     def joined(self, translations):
-        """Returns the translation of the text, or None if a piece has none or the placeholders would differ.
+        """Returns the translation of the text, or None if a translation is blank or the placeholders would differ.
 
         Args:
-            translations: list of str, one for each of the pieces.
+            translations: list of str, one per piece.
         """
         found, parts = iter(translations), []
         for at, part in enumerate(self._parts):
@@ -53,7 +53,7 @@ class TextPieces:
 
 
 def _has_letters(text):
-    # A model that protects placeholders gets those with a text around them.
+    # A part that contains only placeholders is not translated, even if the model can keep placeholders.
     return any(map(str.isalpha, PLACEHOLDERS.sub("", text)))
 
 

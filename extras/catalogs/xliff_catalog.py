@@ -1,4 +1,4 @@
-"""XLIFF 1.2 (`.xlf`, `.xliff`): `<trans-unit>`s with `<source>` and `<target>`, read by translate-toolkit."""
+"""Reads and fills in XLIFF 1.2 (`.xlf`, `.xliff`) with translate-toolkit: `<source>` and `<target>`."""
 
 import copy
 
@@ -15,13 +15,13 @@ with needs("translate-toolkit", "catalogs", "an XLIFF file"):
 _STATE = "needs-review-translation"
 _UNFINISHED_STATES = {_STATE, "new", "needs-translation", "needs-adaptation", "needs-l10n", "needs-review-l10n"}
 _UNFINISHED_STATES |= {"needs-review-adaptation"}
-_WITH_TEXT = {"g", "mrk"}  # inline elements whose text is translated; that of others is code
+_WITH_TEXT = {"g", "mrk"}  # inline elements whose text is translated; the text of other elements is code
 
 
 @registry.register_catalog("xlf")
 @registry.register_catalog("xliff")
 class XliffCatalog(Catalog):
-    """An XLIFF file; see `Catalog`. Inline elements such as `<x id="1"/>` stay between their texts."""
+    """An XLIFF file; see `Catalog`. Inline elements such as `<x id="1"/>` keep their places between the texts."""
 
     def __init__(self, source, keeps=None):
         self._store, self._slots = _parsed(source), []  # (unit, target, [(node, "text" or "tail", TextPieces)])
@@ -49,7 +49,7 @@ class XliffCatalog(Catalog):
             count += 1
             for (node, place, _), translation in zip(texts, translations, strict=True):
                 setattr(node, place, translation)
-            unit.target = "?"  # makes the element, in its place
+            unit.target = "?"  # creates <target> in the right place
             own = unit.target_dom
             own.text = target.text
             own.extend(target)
@@ -72,7 +72,7 @@ class XliffCatalog(Catalog):
 
 
 def _texts(element):
-    """Yields (node, "text" or "tail") of the texts within an element that are not codes, in order."""
+    """Yields (node, "text" or "tail") for each text in an element, except code, in the order of the document."""
     if element.text:
         yield element, "text"
     for child in element:
@@ -87,10 +87,10 @@ def _plain(element):
 
 
 def _parsed(source):
-    """Returns the translate-toolkit's store of a file. Raises `UserError` for another version or what is not XML."""
+    """Returns translate-toolkit's store of a file. Raises `UserError` unless the file is XLIFF 1.0 to 1.2."""
     from xml.parsers import expat
 
-    data = read_catalog(source, "Expected an XLIFF file. Divide it by its <file>s.")
+    data = read_catalog(source, "Divide it into several files, each with some of its <file> elements.")
     roots = []
 
     def start(name, attributes):
@@ -104,8 +104,8 @@ def _parsed(source):
     name, version = roots[0]
     if name != "xliff" or version not in ("1.0", "1.1", "1.2"):
         found = f"XLIFF {shown(version)}" if name == "xliff" else f"<{name[:40]}>"
-        raise UserError(f"{source}: found {found}. Expected XLIFF 1.2; convert it, or export it as that.")
+        raise UserError(f"{source}: found {found}. Expected XLIFF 1.2. Convert the file, or export it as XLIFF 1.2.")
     try:
         return xlifffile.parsestring(data)
-    except Exception as error:  # the toolkit's and lxml's kinds of errors are many
+    except Exception as error:  # translate-toolkit and lxml raise many kinds of errors
         raise UserError(f"{source}: not XLIFF 1.2: {shown(str(error))}. Expected <trans-unit> with <source>.") from None

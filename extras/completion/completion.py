@@ -63,7 +63,7 @@ def script(shell, tables):
         "hparams_set": registry.list_hparams(),
         "hparams_range": registry.list_ranged_hparams(),
     }
-    head = f"# Completion of t2t_lite {t2t_lite.__version__}'s commands, {_INSTALL[shell]}"
+    head = f"# Completes the commands of t2t_lite {t2t_lite.__version__}. To install it, add {_INSTALL[shell]}"
     return "\n".join([head, *{"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](tables, names)])
 
 
@@ -73,7 +73,7 @@ def _bash(tables, names):
     for command, flags in tables.items():
         words = (word for flag in flags for word in (_switch_words(flag) or [f"--{flag.name}="]))
         yield f"    {command}) echo {shlex.quote(' '.join(words))} ;;"
-    yield "    esac\n}\n# Prints path, paths, any, or words and the list of words; or nothing.\n_t2t_lite_values() {"
+    yield "    esac\n}\n# Prints the kind of value: path, paths, any, or words and the words.\n_t2t_lite_values() {"
     where = {}
     for command, flags in tables.items():
         for flag in flags:

@@ -20,7 +20,7 @@ PAD, EOS = "<pad>", "</s>"
 _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
 _EITHER = (False, True)
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
-# Rows of the sinusoid table, enough for the longest input (1024) and its longest output (50 more).
+# Number of rows in the sinusoid table, enough for the longest input (1024) and its longest output (50 more).
 _SINUSOIDS = 2048
 
 

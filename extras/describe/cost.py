@@ -8,10 +8,10 @@ import keras
 from t2t_lite.layers import Dropout, LayerNormalization, MultiHeadAttention, Residual
 from t2t_lite.models.fine_tuning import parameters, parts_of
 
-SENTENCE = 25  # tokens per side if a length must be assumed; attention is then 1 % of the operations
-# Attributes of Keras' dense, convolutional and recurrent layers with the matrices that multiply each position.
+SENTENCE = 25  # assumed number of tokens per side; attention is then 1 % of the operations
+# Attributes of Keras' dense, convolutional and recurrent layers that hold the matrices applied to each position.
 _MATRICES = ("kernel", "recurrent_kernel", "depthwise_kernel", "pointwise_kernel")
-SCALARS = 3  # all-reduced with the gradients: the objective, the loss in nats, and whether a machine stops
+SCALARS = 3  # number of values all-reduced with the gradients: objective, loss in nats, whether a machine stops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Flops:
 
 
 def assumed_lengths(model, hparams):
-    """Returns {feature: tokens per row}: `SENTENCE` tokens with two stacks, otherwise a segment or the longest text."""
+    """Returns {feature: tokens per row}: `SENTENCE` for several features, otherwise the maximum length."""
     longest = hparams.get("segment_length") or min(hparams.max_length or hparams.batch_size, hparams.batch_size)
     features = model.stacks() or [feature for feature, rank in model.needed_features.items() if rank == 2]
     return dict.fromkeys(features, SENTENCE if len(features) > 1 else longest)
@@ -51,7 +51,7 @@ def forward_flops(model, lengths, rows=1):
     Otherwise the operations of the layers are added up: see `counted_flops`.
 
     Args:
-        model: SequenceModel, with or without values.
+        model: SequenceModel; only the shapes of its weights matter.
         lengths: {feature: int}, tokens per row.
         rows: int, rows per batch.
 
@@ -73,15 +73,15 @@ def counted_flops(model, lengths, rows=1):
     attention patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k +
     1 vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended
     to, and their keys and values are projected; Transformer-XL's distance matrix is applied to each distance once for
-    all rows. Look-ups (0), additions, softmax, normalization, dropout (a few per cent) and weights of user-defined
-    layers without `flops` are not counted.
+    all rows. Look-ups cost no operations. Additions, softmax, normalization, dropout (a few per cent) and weights of
+    user-defined layers without `flops` are not counted.
 
     In a model without `stacks`, each layer is assumed to run once over the positions of one feature: "inputs" if the
     layer's name begins with "encoder", otherwise "targets" (or the model's only feature). Models whose layers run
     differently define a method `flops`.
 
     Args:
-        model: SequenceModel, with or without values.
+        model: SequenceModel; only the shapes of its weights matter.
         lengths: {feature: int}, tokens per row.
         rows: int, rows per batch.
 
@@ -109,12 +109,12 @@ def counted_flops(model, lengths, rows=1):
 
 
 def layer_flops(layer, length, without=()):
-    """Counts the matrix products of one position in one pass through a layer; for a model's method `flops`.
+    """Counts the matrix products of one position in one pass through a layer, as the method `flops` of a model needs.
 
     Args:
         layer: a Keras layer, counted with the layers inside.
         length: int, positions per row.
-        without: layers inside that are not counted.
+        without: iterable of the layers inside that are not counted.
 
     Returns:
         int.
@@ -124,12 +124,12 @@ def layer_flops(layer, length, without=()):
 
 
 def _block_flops(layer, length, memory_length, context, rows, only_frozen=False):
-    """Returns a layer's operations (per position on its own side, per position of the encoder's output).
+    """Returns a layer's operations, as a pair: per position on its own side, per position of the encoder's output.
 
     With `only_frozen`, only products with frozen kernels are counted.
     """
     cross, own, memory = _cross_attention(layer), 0, 0
-    times = {}  # {layer: how often it is applied per position, if not once}
+    times = {}  # {layer: number of applications per position}, for layers that are not applied once
     for part in layer._flatten_layers():
         if isinstance(part, MultiHeadAttention) and part is not cross:
             if context:
@@ -204,7 +204,7 @@ def _saved_flops(model, lengths, rows):
 def training_memory(model, hparams, lengths):
     """Estimates the memory of one training step on one replica, with `batch_size` tokens per side.
 
-    The estimate adds up everything that is alive at some moment, without the allocator's overhead and the memory of the
+    The estimate adds up all tensors that exist at some moment, without the allocator's overhead and the memory of the
     program itself (some hundreds of MB). Measured peaks of a step on a CPU, minus the memory before the model was
     built, are 4.77 GB for base_v1 with 4,000 tokens and a vocabulary of 37,000 (estimate: 4.47 GB), and 3.88 GB for
     base with sentences of 50 tokens and 8,000 ids (estimate: 3.51 GB). Accumulated batches are assumed to be computed
@@ -216,9 +216,9 @@ def training_memory(model, hparams, lengths):
                 ema_decay
     activations all values that the backward pass needs (a: 4 bytes in float32, 2 in half precision; a dropout mask:
                 1 byte):
-                  attention, per query: a · 2 h (d_k + d_v), with the positions of keys and values; and for each head
-                    and visible position 4 for the softmax, a for the weights after dropout or in half precision, the
-                    mask; per position of a memory: a · h (d_k + d_v), 4 d, and a · 2 d, the state and its projections
+                  attention, per query: a · 2 h (d_k + d_v) for the query, key, value and output; for each head and
+                    visible position, 4 for the softmax, a for the weights after dropout or in half precision, and the
+                    mask; per position of a memory: a · h (d_k + d_v) for keys and values, (4 + 2 a) d for the state
                   feed-forward, per position: a · d_ff; 4 times that for gelu, swish and swiglu; once more with dropout,
                     and the mask
                   residual connection, per position: (4 + a) d for its normalization, and the mask
@@ -228,7 +228,7 @@ def training_memory(model, hparams, lengths):
     logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 
     Args:
-        model: SequenceModel with `stacks`, with or without values.
+        model: SequenceModel with `stacks`; only the shapes of its weights matter.
         hparams: HParams: hidden_size, batch_size, optimizer, ema_decay, gradient_accumulation_steps, recompute_grad.
         lengths: {feature: int}, tokens per row, to which the size of attention weights is proportional.
 
@@ -293,7 +293,7 @@ def _optimizer_memory(model, hparams):
     weights = sum(map(math.prod, shapes))
     if hparams.optimizer == "adafactor":
         factored = [s for s in shapes if hparams.optimizer_adafactor_factored and len(s) > 1]
-        kept = sum(math.prod(s) // s[-1] + math.prod(s) // s[-2] for s in factored)  # rows, columns
+        kept = sum(math.prod(s) // s[-1] + math.prod(s) // s[-2] for s in factored)  # row and column statistics
         kept += weights - sum(map(math.prod, factored))
         kept += weights * (hparams.optimizer_adafactor_beta1 > 0)
     else:

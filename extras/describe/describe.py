@@ -60,9 +60,9 @@ class Description:
         flops: Flops of a forward pass; None if the model is not a `SequenceModel`.
         memory: dict of bytes, see `training_memory`; None if the model is not a `SequenceModel` or has no `stacks`.
         hparams: HParams.
-        hparams_set: str, "" if the set is not known.
+        hparams_set: str, name of the hparams set; "" if not known.
         train_steps: int.
-        replicas: int, over all machines.
+        replicas: int, number of replicas on all machines.
         gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
     """
 
@@ -98,11 +98,11 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
     """Describes a model and its training.
 
     Args:
-        model: keras.Model, built, with or without values: see `shapes_only`.
+        model: keras.Model, built; only the shapes of its weights matter, see `shapes_only`.
         hparams: HParams that the model was made from.
         hparams_set: str, name of the hparams set, to compare with the paper's own estimate; "" if not known.
         train_steps: int.
-        replicas: int, over all machines.
+        replicas: int, number of replicas on all machines.
         gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
 
     Returns:
@@ -186,7 +186,7 @@ def _parts_text(d):
 
 def _cost_text(d):
     if d.flops is None:
-        return ["FLOPs and memory: counted for a SequenceModel"]
+        return ["FLOPs and memory: not counted, because the model is not a SequenceModel"]
     batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
     features = d.flops.per_token
     sides = [_SIDES.get(feature, f"{feature} ") for feature in features] if len(features) > 1 else [""]
@@ -236,7 +236,7 @@ def _paper_pairs(d):
 def _memory_pairs(d, tokens):
     """Returns rows with the memory of a training step."""
     if d.memory is None:
-        return [("memory: estimated for a model whose stacks() returns its layers", "")]
+        return [("memory: not estimated, because stacks() of the model does not return its layers", "")]
     return [
         (f"memory per replica, estimated, {tokens}", ""),
         *((f"  {name}", _size(size)) for name, size in d.memory.items()),

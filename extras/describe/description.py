@@ -57,7 +57,7 @@ def describe_run(
     features = {"features": run_problem.features} if run_problem else {}
     hparams = run_problem.model_hparams(hparams.of_model(registry.model(model))) if run_problem else hparams
     shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
-    both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
+    both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} target ids" if target_vocab_size else "")
     text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, gpu_memory).text()
     encoders = _encoders(run_problem, earlier and output_dir) or _encoders(run_problem, data_dir)
     return (

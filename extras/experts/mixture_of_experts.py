@@ -46,8 +46,8 @@ class MixtureOfExperts(Layer):
             initialized with zeros, so that at first only noise chooses the experts.
 
     Raises:
-        ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or as for
-            `FeedForward`.
+        ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or an argument
+            is invalid for `FeedForward`.
 
     Example:
         >>> layer = MixtureOfExperts(filter_size=16, num_experts=4, k=2)

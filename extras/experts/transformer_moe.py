@@ -15,8 +15,8 @@ from t2t_lite.registry import register_model
 class TransformerMoe(Transformer):
     """A `Transformer` in which some or all feed-forward networks are mixtures of experts (Shazeer et al. 2017).
 
-    The class exists for tensor2tensor's name; with the argument `feed_forward`, any model of Transformer layers can
-    have experts.
+    The class exists only so that tensor2tensor's name can be used: with the argument `feed_forward`, any model of
+    Transformer layers can have experts.
 
     Args:
         vocab_size: int, number of ids of the inputs, and of the targets if they share the vocabulary.

@@ -1,4 +1,4 @@
-"""Declares BERT's relatives by their differences: ALBERT, DistilBERT, ELECTRA, ERNIE 2.0 and XLM-RoBERTa."""
+"""Declares BERT's relatives by what differs from BERT: ALBERT, DistilBERT, ELECTRA, ERNIE 2.0 and XLM-RoBERTa."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The family of Blenderbot, a pre-norm Marian with a stored position table, which can represent any of our tables.
+"""The family of Blenderbot, a pre-norm Marian that stores its position table, so that it can represent all of ours.
 
 Blenderbot's epsilon is always 1e-5. A pre-norm Transformer reads the hidden states only through normalizations. If the
 hidden states are multiplied by c,
@@ -7,7 +7,7 @@ hidden states are multiplied by c,
 
 Therefore all weights whose outputs are added to the hidden states (embeddings, positions, outputs of sub-layers) are
 stored multiplied by c = √(1e-5 / epsilon). The outputs of the last normalization are divided by c, because the softmax
-multiplies them by the embeddings. The result equals that of our model with its own epsilon.
+multiplies them by the embeddings. The outputs equal those of our model with its own epsilon.
 """
 
 from t2t_lite import registry

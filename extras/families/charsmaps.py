@@ -14,7 +14,7 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import train_bpe
 
-_SIZE = 4  # bytes of a unit
+_SIZE = 4  # bytes per unit of the trie
 _LABELS = np.arange(256, dtype=np.uint32)
 _CHUNK = 2**12  # number of trie nodes that are processed together
 _MOST_KEYS, _LONGEST_KEY = 2**22, 2**10  # limits; nmt_nfkc has 220,000 keys, of at most 16 bytes

@@ -2,8 +2,8 @@
 
 For ALBERT and XLNet, Transformers replaces quotation marks, strips accents and lowercases letters before it runs
 SentencePiece. Here this clean-up is part of the SentencePiece model's rules, so that exported graphs also do the
-clean-up. XLM-RoBERTa's file lacks the tokens <pad> and <mask> of the model, and its ids differ, because fairseq puts
-four other tokens first.
+clean-up. XLM-RoBERTa's file lacks the tokens <pad> and <mask> of the model, and its ids differ from the model's,
+because fairseq puts four other tokens first.
 """
 
 import base64
@@ -94,21 +94,21 @@ class Unigram(NamedTuple):
             model = completed(files.read_bytes(path), path)
             if (
                 tokenizer is not None and tokenizer["model"]["type"] == Unigram.type
-            ):  # Transformers only reads tokenizer.json
+            ):  # of the two files, Transformers reads only tokenizer.json
                 _check_same(model, path, tokenizer, os.path.join(folder, "tokenizer.json"))
         pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
         added = [
             facts["content"] for facts in settings[published_encoder.KEY].values() if facts["content"] not in pieces
         ]
         if added:
-            raise UserError(f"{path}: the added token {shown(added[0])} is not a piece. Expected only pieces.")
+            raise UserError(f"{path}: the added token {shown(added[0])} is not a piece. Expected only known tokens.")
         model, ids = adopted(model, path, settings.get("do_lower_case"), settings.get("keep_accents", False))
         ours = os.path.join(work_dir, os.path.basename(path).replace(".json", ".model"))
         files.write_bytes(ours, model)
         encoder = SentencePieceEncoder(ours)
         vocabulary = family_of(encoder.pieces(range(encoder.vocab_size))).published(encoder)._replace(ids=ids)
         if vocabulary.reads_two_ends and not settings.get("add_prefix_space", True):
-            raise UserError(f"{path}: add_prefix_space=False. Expected true, because texts get a leading space here.")
+            raise UserError(f"{path}: add_prefix_space=false. Expected true, because texts get a leading space here.")
         return vocabulary
 
     def published(self, encoder):
@@ -162,7 +162,7 @@ def _models(folder):
 
 
 def family_of(pieces):
-    """Returns the Unigram whose first token is among the pieces; the default is ALBERT's."""
+    """Returns the Unigram whose first token is among the pieces, or ALBERT's if there is none."""
     families = (XLNET, ALBERT, XLM_ROBERTA)  # in this order, because <s> may occur in each of these vocabularies
     return next((family for family in families if family.first in pieces), ALBERT)
 
@@ -215,7 +215,7 @@ def adopted(model, path, lower, keep_accents):
 
     Args:
         model: bytes of the published model.
-        path: str, its name, for errors.
+        path: str, path of the file, for error messages.
         lower, keep_accents: bool, the tokenizer's `do_lower_case` and `keep_accents`. If `lower` is None, the family's
             default is used.
 
@@ -244,7 +244,7 @@ def of_tokenizer_json(tokenizer, path):
 
     Args:
         tokenizer: dict, the contents of the file.
-        path: str, its name, for errors.
+        path: str, path of the file, for error messages.
 
     Raises:
         UserError: the file is incomplete or invalid.
@@ -296,7 +296,7 @@ def published(encoder):
     missing = [token for token in family.special if token not in pieces]
     if missing or proto.trainer_spec.model_type != proto.trainer_spec.UNIGRAM or pieces[EOS_ID] != family.end:
         raise UserError(
-            f"{encoder.path}: {f'no {missing[0]}' if missing else f'not {family.name} vocabulary'}. Expected an "
+            f"{encoder.path}: {f'lacks {missing[0]}' if missing else f'is not {family.name} vocabulary'}. Expected an "
             "imported SentencePiece vocabulary, WordPiece or byte-level BPE."
         )
     first, last = (

@@ -121,8 +121,8 @@ def heads(masked_ids, classes, sentences=None):
     Args:
         masked_ids: names of the dense layer, the normalization and the bias of the head that predicts masked ids.
         classes: names of the two dense layers of the classification head.
-        sentences: names of the two dense layers of the next-sentence head. If None, the family has no class for both
-            heads.
+        sentences: names of the two dense layers of the next-sentence head. If None, the family has no class with this
+            head.
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
     of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))

@@ -1,9 +1,9 @@
 """Imports and exports encoders (BERT, its relatives and XLNet) as Hugging Face folders.
 
-A folder may also hold files of other packages, such as those of sentence-transformers. Each kind of files is a class
-without arguments, registered with `@registry.register_folder_part("name")`. Its method `read(folder, family,
-vocabulary, most)` returns {argument of our model: value}. Its method `written(family, predictor)` returns an object
-with the attributes `title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
+A folder may also hold files of other packages, such as those of sentence-transformers. Each kind of file has a class,
+which is registered with `@registry.register_folder_part("name")`. Its method `read(folder, family, vocabulary, most)`
+returns {argument of our model: value}. Its method `written(family, predictor)` returns an object with the attributes
+`title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
 """
 
 import logging
@@ -60,7 +60,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
     with vocabulary_of(path) as vocabulary:
         _check_vocabulary(path, config, vocabulary)
         if vocabulary.reads_two_ends and head == "span":
-            _LOGGER.warning(f"{path}: RoBERTa has two end tokens between question and context; here it has one.")
+            _LOGGER.warning(f"{path}: RoBERTa has two end tokens between question and context, but here only one.")
         problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
         settings = registry.problem(problem).settings
         arguments |= {
@@ -139,7 +139,7 @@ def _check_vocabulary(folder, config, vocabulary):
 
 
 def _first_position(folder, family, config):
-    """Returns how many rows at the start of the position table are unused; raises `UserError` if none is used."""
+    """Returns the number of unused rows at the start of the position table. Raises `UserError` if it is too short."""
     first, count = family.first_position(config["pad_token_id"]), config["max_position_embeddings"]
     expected = f"more than {first + 1}"
     check(f"{folder}/config.json", "max_position_embeddings", count, count > first + 1, expected)
@@ -154,9 +154,9 @@ def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
         tasks = [task for task in map(registry.task, registry.list_tasks()) if task.head == head]
         possible = [name for task in tasks for name in task.problems if not reads_two_ends or "pair" not in name]
     if not possible:
-        raise UserError(f"{path}: no task for the model's {head} head: the extra that has the task is not installed.")
+        raise UserError(f"{path}: no installed extra has a task for the model's {head} head.")
     if requested and requested not in possible:
-        why = "; RoBERTa has two end tokens between the texts of a pair, here there is one" if reads_two_ends else ""
+        why = "; for pairs, RoBERTa needs two end tokens between the texts, not one" if reads_two_ends else ""
         raise UserError(f"--problem={requested}: does not fit the model {path}. Expected {' or '.join(possible)}{why}.")
     return requested or possible[0]
 
@@ -167,7 +167,7 @@ def remembered_values(head, labels, longest, settings):
     Args:
         head: str, the head of our model, or None.
         labels: list of str, the classes or tags.
-        longest: int, the most ids of a row.
+        longest: int, the maximum number of ids in a row.
         settings: {name: Setting} of the problem.
     """
     values = {

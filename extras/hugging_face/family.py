@@ -19,7 +19,7 @@ from t2t_lite.models.arguments import model_settings, to_hparam
 from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
 
-NEEDED, OPTIONAL = object(), object()  # stand in place of a default
+NEEDED, OPTIONAL = object(), object()  # values of `Field.usual` for a field without a default
 # Upper limits, far beyond any Transformer. The exact sizes are checked against the shapes of the weights.
 _MOST = {
     "vocab_size": 2**24, "max_position": 2**20, "hidden_size": 2**16, "filter_size": 2**18, "num_heads": 2**12,
@@ -32,7 +32,7 @@ class Field(NamedTuple):
     """A field of `config.json`.
 
     Attributes:
-        name: str.
+        name: str, the name of the field.
         argument: str, the argument of our model's constructor that the field sets, or "".
         kind: type of the value, or a union of a type with None. If None, the type is not checked.
         usual: the default value, or a function that computes the default from the previous fields and also replaces
@@ -157,7 +157,7 @@ class Family(NamedTuple):
             layer.
         vocabularies: (tuple of the kinds of TextEncoders that a foreign folder can hold, the name of these kinds in
             messages). A kind is a class, or the name of a registered vocabulary.
-        complete: function of (path, dict of all fields) that checks combinations of fields, and may change some.
+        complete: function of (path, dict of all fields) that checks combinations of fields, and may change fields.
         is_transposed: bool, whether foreign dense kernels are [outputs, inputs].
         prefix: str, prefix of the names of the body's weights. The files of a model without a head lack this prefix.
         unused: tuple of str, suffixes of the names of weights that are not read, because they are computed at load time
@@ -215,7 +215,7 @@ class Family(NamedTuple):
     def arguments(self, config):
         """Returns {argument of our model's constructor: value} for a result of `read`."""
         fields = [f for f in reversed(self.fields) if f.argument and f.is_read and f.name in config]
-        return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # the first field wins
+        return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # an argument's first field wins
 
     def strange_encoders(self, model, encoders):
         """Returns the TextEncoders of a model's texts that the family's folder cannot hold.
@@ -234,7 +234,7 @@ class Family(NamedTuple):
         Args:
             config: dict, the arguments of our model's constructor.
             class_name: str, the name of the foreign class.
-            facts: {name: value}, further fields.
+            facts: {name: value}, additional fields.
         """
         facts = {"architectures": [class_name], "model_type": self.model_type, **facts}
         fields = [field for field in self.fields if field.is_written or field.name in facts]
@@ -280,7 +280,7 @@ def family_of(model, encoders=None):
 
     Args:
         model: Keras model.
-        encoders: {"inputs": TextEncoder, "targets": TextEncoder} or None; they decide if several families match.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder} or None; needed if several families match.
     """
     found = [family for family in families() if family.model is type(model) and family.matches(model.config)]
     if encoders:

@@ -32,7 +32,7 @@ def export_hugging_face(
 
     A post-norm Transformer becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with
     Marian's tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With
-    a length penalty, this requires `early_stopping="never"`, because `generate` stops by an estimate by default. Two
+    a length penalty, this requires `early_stopping="never"`, because by default `generate` stops by a heuristic. Two
     things differ from our search. In Transformers, a text that begins with `>>` and has a later `<<` is read as a
     language code, and an output is limited to 512 ids, instead of the input's length + 50. A language model becomes a
     GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see `t2t_lite.extras.hugging_face.language_models`). An encoder becomes
@@ -70,11 +70,11 @@ def export_hugging_face(
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
-    """Imports a Marian, a GPT, a BERT or a relative, an XLNet, or a Blenderbot from `export_hugging_face`, as a run.
+    """Imports a model as a run: Marian, GPT, BERT or a relative, XLNet, or a Blenderbot from `export_hugging_face`.
 
     GPT and GPT-2 become language models (see `language_models` in this folder). BERT, its relatives and XLNet become
     encoders (see `encoders`). The rest of this docstring is about Marian and Blenderbot, which become Transformers.
-    Other Blenderbots than those written by `export_hugging_face` cannot be imported.
+    Blenderbots that `export_hugging_face` did not write cannot be imported.
 
     The run can be used for decoding, export and fine-tuning (`--warm_start_from`). A search with `ends="top"` finds the
     same ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
@@ -88,7 +88,7 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         languages: (language of the inputs, language of the targets), such as ("en", "de"). The default is taken from
             the tokenizer's configuration.
         problem: str, the problem of the run. An encoder of text pairs needs "classify_pair_own" or "regress_pair_own".
-            "" is the default of the model's head.
+            "" is the default problem of the model's head.
 
     Returns:
         The path of the new checkpoint, without suffix.
@@ -109,9 +109,9 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected {expected}.")
     family = registry.family(kind)
     if languages and family.model is not Transformer:
-        raise UserError(f"--languages: only for translation models. Remove it for model_type {kind}.")
+        raise UserError(f"--languages applies only to translation models. Remove the flag for model_type {kind}.")
     if problem and not issubclass(family.model, EncoderModel):
-        raise UserError(f"--problem: only for encoders. Remove it for model_type {kind}.")
+        raise UserError(f"--problem applies only to encoders. Remove the flag for model_type {kind}.")
     config = family.read(config_path, document)
     if family.model is TransformerLM:
         return language_models.import_language_model(family, path, config, output_dir)

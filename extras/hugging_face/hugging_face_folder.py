@@ -21,7 +21,7 @@ from t2t_lite.files import folders
 
 _NAMES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 _WHOLE, _INDEX, _TORCH = _NAMES
-_OLD = {".gamma": ".weight", ".beta": ".bias"}  # TensorFlow's names
+_OLD = {".gamma": ".weight", ".beta": ".bias"}  # {TensorFlow's suffix: PyTorch's}, for files converted from TensorFlow
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": ml_dtypes.bfloat16, "I64": "<i8", "I32": "<i4"}
 
 
@@ -116,7 +116,7 @@ class HuggingFaceWeights:
             actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
             expected = " x ".join(map(str, shape))
             raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, according to config.json.")
-        # Transformers excludes an id with -inf; here -100 is used.
+        # Transformers excludes an id by a bias of -inf, so this bias may contain -inf.
         checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
         if not np.isfinite(checked).all():
             raise UserError(
@@ -126,7 +126,7 @@ class HuggingFaceWeights:
         return tensor
 
     def take_any(self, names, shape):
-        """Returns a tensor like `take`, by the first of its possible names that exists; tied tensors have several."""
+        """Like `take`, but tries several names in turn, because a tied tensor may have any of them."""
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def drop_rows(self, name, count):
@@ -269,7 +269,7 @@ def read_tensors(data, path):
 
 
 def _array(facts):
-    """Returns a tensor as an array, and releases the bytes if they are converted."""
+    """Returns a tensor as an array, and releases its bytes if they were converted."""
     if facts["dtype"] not in _DTYPES:
         raise ValueError(f"the type {facts['dtype']} is not supported, expected one of {', '.join(_DTYPES)}")
     array = np.frombuffer(facts.pop("data"), _DTYPES[facts["dtype"]]).reshape(facts["shape"])

@@ -21,9 +21,9 @@ from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# Rows of the position table, which is computed at load time: enough for the longest input (1024) and 50 more.
+# Number of rows in the position table that is computed at load time: the longest input (1024) and 50 more.
 _POSITIONS = 2048
-SINUSOIDS = 1024  # rows of the position table that relatives store: the maximum input length in pieces
+SINUSOIDS = 1024  # number of rows in the position table that related families store: the maximum input length
 
 
 def fields(*more):

@@ -2,7 +2,7 @@
 
 Marian segments text with `source.spm` or `target.spm`, and takes the ids of the pieces from `vocab.json`; a piece
 missing from that file is unknown. Our ids are those of the SentencePiece model, so the model is rewritten: padding is
-0, end of sentence 1 and unknown 2, and the pieces of the list follow.
+0, end of sentence 1 and unknown 2, and all other pieces follow.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncode
 # A language code at the beginning of a text, as in multilingual models. It must be a single piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
 _BLANK = "\u2581"
-_LONGEST_PIECE = 512  # characters per piece; SentencePiece learns far shorter ones, and cannot load 100,000
+_LONGEST_PIECE = 512  # characters; SentencePiece learns far shorter pieces, and cannot load a piece of 100,000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ def renumbered(model, ids, special, size, path, with_others):
     for i, name in listed:
         if name in text_pieces:
             listed_pieces.append((make(name, text_pieces[name].score, text_pieces[name].type), i))
-        elif LANGUAGE_CODE.fullmatch(name):  # for the beginning of a text, where SentencePiece adds a space
+        elif LANGUAGE_CODE.fullmatch(name):  # follows the space that SentencePiece adds to a text
             listed_pieces.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
         else:
             has_others = True

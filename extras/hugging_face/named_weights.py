@@ -3,7 +3,7 @@
 A table is {path of a layer or a weight in our model: its foreign name}. A `*` in the path and the name stands for the
 number of a layer. Layers joined by `+` are one foreign layer with concatenated outputs. Entries that our model lacks
 are skipped. Foreign tensors order the rows of token ids differently: `published_ids` lists the foreign id for each of
-our ids, or -1 for an id that only we have.
+our ids, or -1 for an id that only our model has.
 """
 
 from typing import NamedTuple
@@ -127,7 +127,7 @@ def state(parts, published_ids=(), change=None):
 
 
 def fill(parts, take, published_ids=(), num_ids=None, change=None):
-    """Sets our weights from foreign tensors; the rows of ids that only we have become zero.
+    """Sets our weights from foreign tensors; the rows of ids that only our model has become zero.
 
     Args:
         parts: iterable of WeightPart.

@@ -58,7 +58,7 @@ class Published(NamedTuple):
 
     Attributes:
         path: str, path of our main vocabulary file.
-        ids: list with the published id for each of our ids, or -1 for an id that only we have.
+        ids: list with the published id for each of our ids, or -1 for an id that only our model has.
         special_ids: {token: our id}.
         contents: {name of a published file: bytes}.
         tokenizer: {name: value} for `tokenizer_config.json`; empty for the vocabularies of RoBERTa and GPT-2.
@@ -98,7 +98,7 @@ class Published(NamedTuple):
         count = sum(theirs >= 0 for theirs in self.ids)
         check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {self.path} or more")
         if size > count:
-            _LOGGER.warning(f"{path}: vocab_size={size:,}, but only {count:,} tokens. Further ids are dropped.")
+            _LOGGER.warning(f"{path}: vocab_size={size:,}, but only {count:,} tokens. The other ids are dropped.")
 
 
 def published(encoder):
@@ -114,9 +114,10 @@ def _others():
 
 @contextlib.contextmanager
 def vocabulary_of(folder):
-    """Context manager that converts a folder's vocabulary and yields its Published; our file exists inside the block.
+    """Context manager that converts a folder's vocabulary and yields its Published.
 
-    Transformers 5 writes only `tokenizer.json` instead of the other files.
+    Our vocabulary file exists only inside the block. Transformers 5 writes only `tokenizer.json` instead of the other
+    files.
 
     Args:
         folder: str.
@@ -165,7 +166,7 @@ def _read_folder(folder, work_dir):
             raise UserError(f"{tokenizer_path}: the vocabulary's type is {kind}. Expected {kinds}.")
         contents = _contents(tokenizer["model"], tokenizer_path)
     if kind == "BPE" and settings.get("add_prefix_space"):
-        raise UserError(f"{config}: add_prefix_space=True. Expected false, because texts get no leading space here.")
+        raise UserError(f"{config}: add_prefix_space=true. Expected false, because texts get no leading space here.")
     for name, content in zip(_FILES[kind], contents, strict=True):
         files.write_bytes(os.path.join(work_dir, name), content)
     files.write_bytes(os.path.join(work_dir, _CONFIG), json.dumps(settings).encode())

@@ -248,15 +248,15 @@ def translation_tensors(family, model):
 
 
 def conversion(family, model):
-    """Returns how weights of a Transformer differ in a family's model.
+    """Returns how a family's weights differ from the corresponding weights of a Transformer.
 
     Args:
         family: Family.
         model: Transformer.
 
     Returns:
-        (int array, for each of the foreign hidden features the index of ours; function of a WeightPart that returns
-        the factor of the foreign weight).
+        (int array, the index of our hidden feature for each foreign hidden feature; function of a WeightPart that
+        returns the ratio of the foreign weight to ours).
     """
     scale = stream_scale(model.config["norm_epsilon"])
     order = np.arange(model.config["hidden_size"]) if _position_names(family) else _hidden_order(model.config)
@@ -273,7 +273,7 @@ def _logits_bias(model):
 
 
 def _hidden_order(config):
-    """Returns the index of our hidden feature for each of Marian's, int [hidden]."""
+    """Returns the index of our hidden feature for each hidden feature of Marian, int [hidden]."""
     size = config["hidden_size"]
     return np.r_[0:size:2, 1:size:2] if config["position_layout"] == "interleaved" else np.arange(size)
 
@@ -285,7 +285,7 @@ def _position_names(family):
 
 
 def without_positions(family):
-    """Returns the part {path: name} of a family's weights that are not tables of positions."""
+    """Returns the entries {path: name} of a family's `weights` that are not position tables."""
     return {path: name for path, name in family.weights.items() if not path.endswith("_position")}
 
 
@@ -295,7 +295,7 @@ def stream_scale(epsilon):
 
 
 def _factor(model, part, scale):
-    """Returns the factor by which a foreign weight differs from ours."""
+    """Returns the ratio of a foreign weight to ours."""
     if part.weights[0][0] is model.decoder_norm:
         return 1 / scale
     return scale if part.is_added else np.float32(1)

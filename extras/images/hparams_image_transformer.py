@@ -23,7 +23,7 @@ def _images(number, height=32):
 
 
 def _base(**changes):
-    """Returns the values that all of tensor2tensor's sets share, with changes, and adds names that `HParams` lacks."""
+    """Returns the values that all of tensor2tensor's sets share, updated with `changes`, which may be new names."""
     hparams = _changed(
         HParams(),
         hidden_size=512,

@@ -1,4 +1,4 @@
-"""The problem `image_own`: generates and completes images like the user's own PNGs, which have the same size.
+"""The problem `image_own`: generates and completes images like the user's own PNGs, all of the same size.
 
     t2t-datagen --problem=image_own --train_files=train --dev_files=dev --data_dir=D
 
@@ -81,7 +81,7 @@ class ImageEncoder(TextEncoder):
         if height % rows or width * channels % columns:
             raise UserError(
                 f"image_blocks=({rows}, {columns}): does not divide an image of {height} rows and {width} x {channels} "
-                "columns. Expected a divisor of the rows and one of the columns."
+                "columns. Expected a divisor of the rows and a divisor of the columns."
             )
         places = places.reshape(height // rows, rows, width * channels // columns, columns)
         return places.swapaxes(1, 2).reshape(-1)
@@ -92,7 +92,7 @@ class ImageEncoder(TextEncoder):
         return int(np.prod(self.size))
 
     def encode(self, text):
-        """Returns a list with one id: that of the class named `text`, or of the unknown class if the text is blank."""
+        """Returns [id of the class named `text`], or [id of the unknown class] if `text` is blank."""
         label = text.strip()
         if label and label not in self.class_labels:
             known = f"one of {', '.join(self.class_labels)}, or a blank line" if self.class_labels else "a blank line"
@@ -105,14 +105,14 @@ class ImageEncoder(TextEncoder):
         return ids[self._order[: len(ids)]].tolist()
 
     def decode_image(self, ids):
-        """Returns the image of ids, uint8 [height, width, channels]; class ids are skipped, missing pixels black."""
+        """Converts ids to an image, uint8 [height, width, channels], without class ids; missing pixels are black."""
         pixels = [(i - self._first) % _VALUES for i in ids if i >= self._first][: self.length]
         image = np.zeros(self.length, np.uint8)
         image[self._order[: len(pixels)]] = pixels
         return image.reshape(self.size)
 
     def count_pixels(self, ids):
-        """Returns how many of the ids are pixel values, of which each pixel has one per channel."""
+        """Returns how many of the ids are pixel values; each pixel has one value per channel."""
         return sum(i >= self._first for i in ids)
 
     def _piece(self, i):
@@ -121,7 +121,7 @@ class ImageEncoder(TextEncoder):
         return str((i - self._first) % _VALUES)
 
     def tf_encode(self, strings):
-        """Encodes class names in a graph, string [batch] -> int32 ragged [batch, 1]; unknown names get one id."""
+        """Encodes class names in a graph, string [batch] -> int32 ragged [batch, 1]; all unknown names get id 2."""
         import tensorflow as tf
 
         found = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
@@ -151,7 +151,7 @@ class ImageProblem(Problem):
         image_blocks: (rows, columns) of the blocks into which pixels are grouped, as the attention `local_2d` needs;
             each channel of a pixel counts as a column. If None, pixels are ordered by rows.
         sample_bits: the number of bits that the samples of 16-bit PNGs use, such as 12. None means 16 bits; a PNG that
-            seems to use fewer bits is then an error.
+            seems to use fewer bits then raises an error.
         unknown_class_rate: share of the training images whose class is hidden, so that the model can also complete
             images of an unknown class.
     """

@@ -44,7 +44,7 @@ class LocalOneDimension(Pattern):
         return [block_part(size, length, [1, 0], lambda i, j, end: j <= i, [Strides(-size)])]
 
     def positions(self, at, count):
-        """Returns the positions that one decoding step reads: the last ones, up to the length of two blocks."""
+        """Returns the positions that one decoding step reads: the most recent ones, at most two blocks."""
         return last_positions(2 * self.block_length, at, count)
 
     def seen(self, keys):
@@ -64,7 +64,7 @@ class LocalTwoDimensions(Pattern):
     Args:
         block_height, block_width: int, cells per block.
         image_width: int, cells per row of the image, a multiple of block_width.
-        blocks_above, blocks_beside: int.
+        blocks_above, blocks_beside: int, numbers of visible blocks, see above.
     """
 
     HPARAMS: ClassVar = {
@@ -80,7 +80,7 @@ class LocalTwoDimensions(Pattern):
         ),
         "blocks_above": setting(
             1, 0, 64, argument="self_attention.blocks_above", fixed=True,
-            meaning="Number of rows of blocks above a block that local_2d sees.",
+            meaning="Number of rows of blocks that local_2d sees above a block.",
         ),
         "blocks_beside": setting(
             1, 0, 64, argument="self_attention.blocks_beside", fixed=True,

@@ -26,8 +26,8 @@ def read_png(path, sample_bits=None):
     Args:
         path: str.
         sample_bits: int, the number of bits that the samples of a 16-bit PNG use, see `find_sample_bits`. The samples
-            are scaled to 8 bits and rounded. None means 16 bits; an image that seems to use fewer bits is then an
-            error.
+            are scaled to 8 bits and rounded. None means 16 bits; an image that seems to use fewer bits then
+            raises an error.
 
     Raises:
         UserError: the file is missing, truncated, not a PNG, animated or transparent, or its samples do not fit into
@@ -296,7 +296,7 @@ def read_idx_pairs(images, labels):
     pixels, numbers = read_idx(images, 3), read_idx(labels, 1)
     if len(pixels) != len(numbers):
         raise UserError(
-            f"{images} has {len(pixels):,} images, but {labels} has {len(numbers):,} labels. Expected as many labels."
+            f"{images} has {len(pixels):,} images, but {labels} has {len(numbers):,} labels. Expected equal numbers."
         )
     for image, number in zip(pixels, numbers.tolist(), strict=True):
         yield image[..., None], number

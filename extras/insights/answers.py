@@ -46,8 +46,7 @@ class Answers:
         return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
 
     def patterns(self, request):
-        """Draws the attention pattern: which of "length" positions see each other. By default, "length" is the length
-        of the training examples.
+        """Draws the attention pattern for "length" positions, by default the length of the training examples.
 
         Returns:
             {"length": int, "picture": {"name", "type", "data" in base64}}.
@@ -57,7 +56,7 @@ class Answers:
         return {"length": length, "picture": picture_file("patterns", draw_patterns(self.answerer.model, length))}
 
     def prepared(self, text):
-        """Returns a text as it is after the problem's preprocessing."""
+        """Returns a text after the problem's preprocessing."""
         return self.answerer.problem.encoded_text(text) if self.answerer.problem else text
 
 

@@ -104,7 +104,8 @@ class Generations(TextAnswers):
         longest = self.answerer.max_length
         if longest is not None and len(prompt) >= longest:
             raise UserError(
-                f"{where}: {len(prompt):,} ids. The model reads {longest:,}, including the continuation. Shorten it."
+                f"{where}: {len(prompt):,} ids. The model reads at most {longest:,}, including the continuation. "
+                "Shorten the prompt."
             )
         return prompt
 

@@ -15,7 +15,7 @@ MOST_GIVEN = 4096  # maximum number of ids of a file, which are scored in one ba
 
 
 def endings_read(problem):
-    """Returns the file name endings that a problem, or None, can read, list of str."""
+    """Returns a list of the file name endings that a problem can read, [] if the problem is None."""
     return [] if problem is None else sorted(problem.readers)
 
 
@@ -79,7 +79,7 @@ def write_files(problem, encoders, ending, given, ids):
     """
     types = types_written(problem)
     if ending not in types:
-        raise UserError(f"ending={ending[:80]!r}: cannot be written. Expected one of {', '.join(types) or 'none'}.")
+        raise UserError(f"ending={ending[:80]!r}: cannot be written. Possible endings: {', '.join(types) or 'none'}.")
     found = problem.writers[ending](f"output.{ending}", [(given, [ids])], encoders)
     return [
         {"name": os.path.basename(path), "type": types[ending], "data": base64.b64encode(content).decode()}

@@ -25,7 +25,7 @@ from t2t_lite.visualization.sentence_attention import attending_features, text_f
 _MOST_EXAMPLES = 100  # maximum number of dev records that are tried to find an example
 _LENGTHS = range(4, 31)  # numbers of ids for an example, which should be neither trivial nor slow
 _MOST_WORDS = 5  # maximum number of words in an example prompt
-_MOST_FOLDERS = 3  # parent folders to try above those of train/avg/model.ckpt-9 or export/1/variables/variables
+_MOST_FOLDERS = 3  # parents of a checkpoint's folder to search for `data`, enough for export/1/variables/variables
 # {answerer: class of its answers}. The `calls` of a class are the names of the methods that answer requests.
 _ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
@@ -192,7 +192,7 @@ def _has_vocabulary(answerer, folder):
 
 
 def _text(answerer, example):
-    """Returns an example's text, its first words as a prompt, or "" if encoding would change the text."""
+    """Returns an example's input text, or a prompt from its targets, or "" if the text is not suitable."""
     if "inputs" not in example:
         words = answerer.encoders["targets"].decode(example["targets"]).split()
         return " ".join(words[1 : 1 + _MOST_WORDS])  # the first word may be incomplete

@@ -49,7 +49,7 @@ class TextAnswers(Answers):
         raise NotImplementedError
 
     def scored(self, request, target):
-        """Returns (source ids, target ids) to score a target, a text or ids, for a request. Raises `UserError`."""
+        """Returns (source ids, target ids) for scoring the target of a request, text or ids. Raises `UserError`."""
         raise NotImplementedError
 
     def given(self, request):
@@ -128,7 +128,7 @@ class TextAnswers(Answers):
         return request, self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
 
     def prefix_of(self, prefix, source, options):
-        """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for the prefix."""
+        """Returns the ids of a prefix (text or ids). Raises `UserError` if the output has no room for the prefix."""
         longest = self.answerer.searcher.longest_output(len(source), options)
         return prefix_ids(self.answerer.encoders["targets"], prefix, longest) if prefix else []
 
@@ -138,7 +138,7 @@ class TextAnswers(Answers):
         return problem.encoded_target(target, request["text"]) if problem and "text" in request else target
 
     def text_or_ids(self, request, name):
-        """Returns a field of a request, a text, a list of ids or None. Raises `UserError` for invalid ids."""
+        """Returns a field of a request: a text, a list of ids, or None. Raises `UserError` for invalid ids."""
         value = request.get(name)
         if isinstance(value, list):
             size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and value[-1:] == [EOS_ID]

@@ -63,10 +63,10 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     """Yields paragraphs about a problem's data; the last paragraph is the path of the histogram.
 
     Args:
-        problem: Problem; with `_rev` and `_copy`, inputs and targets are as a model sees them.
+        problem: Problem. Inputs and targets are shown as a model sees them, after `_rev` and `_copy`.
         data_dir: str.
         hparams: HParams that determine the batches.
-        set_name: str, the name of the hyperparameters in the text.
+        set_name: str, what the text calls the hyperparameters.
         sample_size: int, number of examples in the sample.
 
     Raises:

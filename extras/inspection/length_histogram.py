@@ -19,7 +19,7 @@ def write_histogram(path, lengths, max_length, title):
     Args:
         path: path of the picture, on any file system that `tf.io.gfile` supports.
         lengths: {name of a side: {number of ids with EOS: number of examples}}.
-        max_length: int, marked by a line if the axis reaches it, otherwise only written in the picture.
+        max_length: int, marked by a line if the axis reaches it, otherwise only mentioned in the picture.
         title: str.
     """
     end = max(_reach(of_side) for of_side in lengths.values())

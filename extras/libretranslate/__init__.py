@@ -1,6 +1,6 @@
-"""LibreTranslate's API on t2t-server: Weblate, OmegaT and plug-ins of browsers translate by a model of your own.
+"""LibreTranslate's API for t2t-server: lets Weblate, OmegaT and browser extensions translate with your own model.
 
-They need an address alone. Texts and web pages are translated; tags come through. The languages are those that a flag
-names. Uses t2t_lite.extras.serving, whose server answers.
+These programs only need the server's address. The server translates texts and web pages, and keeps HTML tags. The flag
+--libretranslate names the two languages. Uses t2t_lite.extras.serving.
 Needs: pip install 't2t_lite[web]'.
 """

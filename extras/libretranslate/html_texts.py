@@ -1,4 +1,4 @@
-"""The texts of an HTML document that are to be translated; all else comes through to the character."""
+"""Finds the texts to translate in an HTML document, and replaces only these texts by translations."""
 
 import collections
 import html
@@ -7,7 +7,7 @@ import re
 
 from t2t_lite.extras.serving.refusals import Refusal
 
-# Elements within a sentence; any other one ends it.
+# Elements that can occur within a sentence. All other elements end the sentence.
 _INLINE = {
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins", "kbd",
     "label", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
@@ -16,7 +16,7 @@ _INLINE = {
 _VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
-# Elements whose end tags HTML lets authors leave out.
+# Elements whose end tags are optional in HTML.
 _MAY_STAY_OPEN = {
     "body", "caption", "colgroup", "dd", "dt", "head", "html", "li", "optgroup", "option", "p", "rb", "rp", "rt",
     "rtc", "tbody", "td", "tfoot", "th", "thead", "tr",
@@ -31,16 +31,16 @@ _Item = collections.namedtuple("_Item", "kind raw text")  # kind: "text", "tag" 
 class HTMLTexts:
     """Divides a document into texts and tags.
 
-    A piece is the text of a sentence or a paragraph, up to the next tag that ends one, such as `<p>` or `<br>`.
+    Elements such as `<p>` or `<br>` divide the document into sentences or paragraphs, each of which is a piece.
 
     Args:
-        text: str, the document or a part of one.
-        protects_tags: bool, whether the model leaves tags within a text as they are. Otherwise what stands between
-            two tags is a piece.
+        text: str, a document or a part of a document.
+        protects_tags: bool, whether the model copies tags in a text unchanged. Otherwise, every tag divides the
+            document.
 
     Attributes:
-        text: str, as given.
-        pieces: list of str, the texts to translate, without entities; with tags if `protects_tags`.
+        text: str, the argument `text`.
+        pieces: list of str, the texts to translate. Entities are decoded. Tags occur only with `protects_tags`.
 
     Raises:
         Refusal: a tag, a comment or an element is not closed.
@@ -48,7 +48,7 @@ class HTMLTexts:
 
     def __init__(self, text, protects_tags):
         self.text = text
-        self._parts = []  # str, to be kept, or (list of items, index of its piece, whether it has tags)
+        self._parts = []  # unchanged str, or (list of items, index of the piece, whether the piece has tags)
         self.pieces = []
         run = []
         for item in _items(text):
@@ -61,9 +61,9 @@ class HTMLTexts:
         self._add(run, protects_tags)
 
     def with_translations(self, translations):
-        """Returns the document with translations, a list of str, in the place of `pieces`.
+        """Returns the document with `pieces` replaced by their translations, a list of str.
 
-        Returns None if a translation has other tags than its piece, or has them in an order in which elements overlap.
+        Returns None if the tags of a translation differ from those of its piece, or its elements overlap.
         """
         parts = []
         for part in self._parts:
@@ -85,11 +85,11 @@ class HTMLTexts:
         return "".join(parts)
 
     def _add(self, run, protects_tags):
-        """Adds the items between two ends of sentences."""
+        """Adds the items of one sentence or paragraph."""
         run = _joined(run)
         inner = _within(run) if protects_tags else slice(0)
         tags = _tags(run[inner])
-        is_plain = not any("<" in item.text for item in run)  # otherwise it might look like a tag
+        is_plain = not any("<" in item.text for item in run)  # a literal < could be mistaken for a tag
         if tags and is_plain and _is_balanced(tags):
             self._parts += [item.raw for item in run[: inner.start]]
             self._add_piece(run[inner], True)
@@ -112,7 +112,7 @@ def _is_text(item):
 
 
 def _within(run):
-    """Returns the slice of items without spaces, single tags and pairs of tags around all of them."""
+    """Returns the slice of items that leaves out spaces, single tags and pairs of tags around the whole sentence."""
     first, last = 0, len(run)
     while first < last:
         begin, end = run[first], run[last - 1]
@@ -138,7 +138,7 @@ def _tags(items):
 
 
 def _joined(items):
-    """Joins texts that follow one another: an entity is an item of its own."""
+    """Joins adjacent texts, which the parser divides at entities."""
     found = []
     for item in items:
         if item.kind == "text" and found and found[-1].kind == "text":
@@ -149,7 +149,7 @@ def _joined(items):
 
 
 def _with_tags(text, tags):
-    """Returns a translation with tags as HTML, or None if they are not `tags` in an order that fits."""
+    """Returns a translation as HTML, or None if its tags are not a permutation of `tags`, or its elements overlap."""
     parts = re.split("(" + "|".join(map(re.escape, sorted({*tags}, key=len, reverse=True))) + ")", text)
     found, others = parts[1::2], parts[::2]
     if sorted(found) != sorted(tags) or not _is_balanced(found) or any("<" in part for part in others):
@@ -158,7 +158,7 @@ def _with_tags(text, tags):
 
 
 def _is_balanced(tags):
-    """Returns whether each tag that begins an element has one that ends it, and elements do not overlap."""
+    """Returns whether each start tag has an end tag, and elements do not overlap."""
     names = []
     for tag in tags:
         if tag.startswith("</"):
@@ -174,7 +174,7 @@ def _name(tag):
 
 
 def _items(text):
-    """Returns the `_Item`s of a document, whose `raw` parts are together the document."""
+    """Returns the `_Item`s of a document, which is the concatenation of their `raw` texts."""
     parser = _Parser(text)
     parser.feed(text)
     if unfinished := _UNFINISHED.search(text[parser.end :] if parser.end < len(text) else ""):
@@ -184,16 +184,16 @@ def _items(text):
 
 
 class _Parser(html.parser.HTMLParser):
-    """Collects items; the positions at which they begin divide the text."""
+    """Collects the start positions and kinds of the items into which a document is divided."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=False)
         self._text, self._lines = text, [0]
         for match in re.finditer("\n", text):
             self._lines.append(match.end())
-        self._starts = []  # (position, kind)
+        self._starts = []  # (start position, kind) of each item
         self._open = []  # names of open elements
-        self._closed_to = None  # length of `_open` at which the element that is not translated ends
+        self._closed_to = None  # number of open elements at which an untranslated element ends
 
     @property
     def end(self):
@@ -202,7 +202,7 @@ class _Parser(html.parser.HTMLParser):
         return self._lines[line - 1] + column
 
     def finished(self):
-        """Returns the items. Raises `Refusal` for an element that is not closed."""
+        """Returns the items. Raises `Refusal` if an element is not closed."""
         if left := [name for name in self._open if name not in _MAY_STAY_OPEN]:
             raise Refusal(f"Invalid request: q: <{left[-1]}> is not closed. Expected </{left[-1]}>")
         ends = [*(position for position, _ in self._starts[1:]), len(self._text)] if self._starts else []
@@ -244,8 +244,8 @@ class _Parser(html.parser.HTMLParser):
             if left := [name for name in inner if name not in _MAY_STAY_OPEN]:
                 raise Refusal(f"Invalid request: q: <{left[-1]}> is not closed before </{tag}>")
             del self._open[len(self._open) - len(inner) - 1 :]
-        elif tag not in _VOID and tag != "p":  # </p> alone is an empty paragraph
-            raise Refusal(f"Invalid request: q: </{tag}> closes nothing. Expected <{tag}> before it")
+        elif tag not in _VOID and tag != "p":  # </p> without <p> is an empty paragraph
+            raise Refusal(f"Invalid request: q: </{tag}> has no start tag. Expected <{tag}> before it")
         self._starts.append((self.end, kind))
         if self._closed_to is not None and len(self._open) <= self._closed_to:
             self._closed_to = None

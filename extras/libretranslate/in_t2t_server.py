@@ -1,4 +1,4 @@
-"""With --libretranslate=en,de the server also speaks LibreTranslate's API: docs/extras/libretranslate.md."""
+"""With --libretranslate=en,de, the server also offers LibreTranslate's API: docs/extras/libretranslate.md."""
 
 import re
 
@@ -12,13 +12,13 @@ def define_flags(flags):
     flags.DEFINE_list(
         "libretranslate",
         [],
-        "Codes of the model's source and target language, such as en,de: also answer LibreTranslate's paths, such as "
-        "/translate.",
+        "Codes of the model's source and target language, such as en,de, for which the server also offers "
+        "LibreTranslate's API.",
     )
 
 
 def check(flags):
-    """Raises `UserError` unless the flag has two different languages, or none."""
+    """Raises `UserError` unless the flag is empty or has the codes of two different languages."""
     if not (codes := flags.libretranslate):
         return
     flag = f"--libretranslate={','.join(codes)}"
@@ -26,11 +26,11 @@ def check(flags):
         raise UserError(f"{flag}: expected the codes of two languages, the source first, such as en,de.")
     for code in codes:
         if not _CODE.fullmatch(code) or not name_of(code):
-            raise UserError(f"{flag}: {code[:40]!r} is not a language's code. Expected one such as en or pt-BR.")
+            raise UserError(f"{flag}: {code[:40]!r} is not a language code. Expected a code such as en or pt-BR.")
 
 
 def name_of(code):
-    """Returns the English name of a language by its code, or None."""
+    """Returns the English name of the language with a code, or None for an unknown code."""
     with needs("babel", "web", "--libretranslate"):
         import babel
     try:
@@ -40,7 +40,7 @@ def name_of(code):
 
 
 def api(flags, versions, batcher):
-    """Returns the Api, or None without the flag."""
+    """Returns the Api, or None if --libretranslate is not set."""
     if not flags.libretranslate:
         return None
     from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi

@@ -1,4 +1,4 @@
-"""The paths of LibreTranslate's API, with its names, answers and errors (github.com/LibreTranslate, version 1.7)."""
+"""Answers requests as LibreTranslate's API does (github.com/LibreTranslate, version 1.7)."""
 
 import functools
 import json
@@ -23,13 +23,13 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class LibreTranslateApi(Api):
-    """Translates between the two languages of a model.
+    """Translates from a model's source language to its target language.
 
     Args:
         source, target: {"code": str, "name": str}, the languages.
         versions: ModelVersions.
         batcher: SentenceBatcher.
-        most_texts: int, the most texts of a request.
+        most_texts: int, the maximum number of texts in a request.
     """
 
     paths: typing.ClassVar[dict[str, str]] = {"/translate": "POST", "/languages": "GET", "/detect": "POST"}
@@ -46,8 +46,8 @@ class LibreTranslateApi(Api):
             return to_json([*languages, {**self._target, "targets": []}])
         if path == "/detect":
             raise Refusal(
-                f"/detect: not served, since this server has a single source language, {self._source['code']}. Choose "
-                "it in your program instead of automatic detection.",
+                f"/detect: not served, because the only source language is {self._source['code']}. Select this "
+                "language in your program instead of automatic detection.",
                 "UNIMPLEMENTED",
             )
         return to_json({"translatedText": self._translated(_fields(body), body.is_abandoned)})
@@ -78,12 +78,12 @@ class LibreTranslateApi(Api):
     def _check_languages(self, source, target):
         for code, served, role in ((source, self._source, "source"), (target, self._target, "target")):
             if code == "auto" and role == "source":
-                raise Refusal(f"auto: languages are not detected. Expected source {served['code']}")
+                raise Refusal(f"auto: detection is not supported. Expected source {served['code']}")
             if not isinstance(code, str) or code.replace("_", "-").lower() != served["code"].lower():
                 raise Refusal(f"{_shown(code)} is not supported as {role} language. Expected {served['code']}")
 
     def _answers(self, texts, kind, is_abandoned):
-        """Returns the translations of texts: lines and pieces of HTML are translated all at once."""
+        """Returns the translations of texts; their lines or pieces of HTML are translated in a single batch."""
         version, export = self._versions.find()
         protects_tags = kind == "html" and self._protects_tags(version)
         documents = [HTMLTexts(text, protects_tags) if kind == "html" else TextLines(text) for text in texts]
@@ -91,18 +91,20 @@ class LibreTranslateApi(Api):
         found = iter(self._run(export, pieces, is_abandoned))
         whole = [document.with_translations([next(found) for _ in document.pieces]) for document in documents]
         retried = [document for document, text in zip(documents, whole, strict=True) if text is None]
-        # A model may lose or misplace tags; then what stands between them is translated on its own.
+        # If the model has lost or misplaced tags, the texts between the tags are translated separately.
         apart = [HTMLTexts(document.text, False) for document in retried]
         found = iter(self._run(export, [piece for document in apart for piece in document.pieces], is_abandoned))
         again = iter([document.with_translations([next(found) for _ in document.pieces]) for document in apart])
         return [next(again) if text is None else text for text in whole]
 
     def _run(self, export, texts, is_abandoned):
-        """Returns the translations of texts. Raises `Refusal` if one is too long to be read as a whole."""
+        """Returns the translations of texts. Raises `Refusal` if there are too many texts, or a text is too long."""
         if not texts:
             return []
         if len(texts) > self._most_texts:
-            raise Refusal(f"Invalid request: q has {len(texts)} lines or texts, more than {self._most_texts}")
+            raise Refusal(
+                f"Invalid request: q has {len(texts)} lines or sentences. Expected at most {self._most_texts}"
+            )
         signature = export.signatures.get("serving_default")
         if signature is None or not signature.is_of_texts:
             raise Refusal("/translate: the model of this server does not translate", "UNIMPLEMENTED")
@@ -111,12 +113,12 @@ class LibreTranslateApi(Api):
             outputs = self._batcher.run(signature, inputs, is_abandoned=is_abandoned)
         for text, is_truncated in zip(texts, outputs["truncated"], strict=True):
             if is_truncated:
-                raise Refusal(f"Invalid request: q: {_shown(text)} is longer than the model reads. Divide it")
+                raise Refusal(f"Invalid request: q: {_shown(text)} is longer than the model can read. Divide the text")
         return [output.decode("utf-8", "replace") for output in outputs["outputs"]]
 
     @functools.lru_cache(maxsize=1)  # noqa: B019  (there is one API per process)
     def _protects_tags(self, version):
-        """Returns whether the model of a version leaves tags as they are."""
+        """Returns whether a version of the model copies tags unchanged."""
         try:
             problem = find_run(os.path.join(self._versions.folder, str(version))).problem
         except UserError:  # not an export of t2t-exporter
@@ -125,7 +127,7 @@ class LibreTranslateApi(Api):
 
 
 class TextLines:
-    """The lines of a text, which are translated one by one; line ends and spaces around them stay.
+    """A text whose lines are translated separately. Line ends and the spaces around lines are kept.
 
     Args:
         text: str.
@@ -139,32 +141,32 @@ class TextLines:
         self.pieces = [part.strip() for part in self._parts if part.strip()]
 
     def with_translations(self, translations):
-        """Returns the text in which translations, a list of str, stand in the place of `pieces`."""
+        """Returns the text with `pieces` replaced by their translations, a list of str."""
         found = iter(translations)
         return "".join(around(part, next(found)) if part.strip() else part for part in self._parts)
 
 
 def around(text, translation):
-    """Returns a translation with the white space that is around a text."""
+    """Returns a translation with the leading and trailing white space of its source text."""
     return text[: len(text) - len(text.lstrip())] + translation + text[len(text.rstrip()) :]
 
 
 def _fields(body):
-    """Returns {name: value} of a request's body, which is JSON or a form."""
+    """Returns the parameters, {name: value}, in the body of a request, which is JSON or a form."""
     if body.kind != _FORM:
         return {name: value for name, value in parse_body(body.data).items() if value is not None}
     try:
         pairs = urllib.parse.parse_qsl(body.data.decode(), keep_blank_values=True, errors="strict")
-    except ValueError:  # UnicodeDecodeError is one
+    except ValueError:  # such as a UnicodeDecodeError
         raise Refusal("Invalid request: the form is not UTF-8") from None
     fields = {}
     for name, value in pairs:
         if name in fields and name != "q":
-            raise Refusal(f"Invalid request: {name[:100]} parameter: several values")
+            raise Refusal(f"Invalid request: several values of {name[:100]}. Expected a single value")
         fields.setdefault(name, []).append(value)
     return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
 
 
 def _shown(value):
-    """Returns a value as it stands in a message."""
+    """Returns a value as text for a message, at most 100 characters long."""
     return value[:100] if isinstance(value, str) else json.dumps(value)[:100]

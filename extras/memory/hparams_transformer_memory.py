@@ -12,7 +12,7 @@ from t2t_lite.settings.config import HParams
 
 
 def _set(hparams, **changes):
-    """Returns `hparams` with relative attention, without positions, and with `changes` or additions."""
+    """Returns `hparams` with relative attention and without positions; `changes` sets or adds hyperparameters."""
     changes |= {"pos": "none", "self_attention_type": "dot_product_relative_memory"}
     hparams = hparams.override_from_dict({name: changes.pop(name) for name in [*changes] if name in hparams})
     for name, value in changes.items():
@@ -21,7 +21,7 @@ def _set(hparams, **changes):
 
 
 def _authors():
-    """Returns HParams with the settings that all sets of the authors share."""
+    """Returns HParams with the settings that the authors use in all their sets."""
     return HParams().override_from_dict(
         {
             "initializer": "normal",
@@ -40,7 +40,7 @@ def _authors():
 
 @register_hparams
 def transformer_xl_enwik8_base():
-    """12 layers of hidden size 512, segments and memory of 512 bytes: 1.06 bits per character in the paper."""
+    """The paper's model with 1.06 bits per character: 12 layers of size 512, segments and memory of 512 bytes."""
     return _set(
         _authors(),
         hidden_size=512,
@@ -58,7 +58,7 @@ def transformer_xl_enwik8_base():
 
 @register_hparams
 def transformer_xl_wikitext103_base():
-    """16 layers of hidden size 410, a memory of 150 words: perplexity 24.0 in the paper.
+    """The paper's model with perplexity 24.0: 16 layers of hidden size 410, and a memory of 150 words.
 
     Segments have 128 ids instead of 150, because rows of 4,096 ids must be divisible into segments.
     """

@@ -26,11 +26,11 @@ _LOGGER = logging.getLogger("t2t_lite")
 class MemoryScore(AttentionScore):
     """Computes score(i, j) = (q_i + u) · k_j + (q_i + v) · W_r R_(i - j) (Dai et al., section 3.3).
 
-    R_n are sinusoids of the hidden size, first the sines and then the cosines. Each layer has its own W_r, u and v.
-    tensor2tensor's `dot_product_relative_memory` was intended to compute the same scores.
+    R_n is a vector of the hidden size, which contains sines and then cosines of the distance n. Each layer has its own
+    W_r, u and v. tensor2tensor's `dot_product_relative_memory` was intended to compute the same scores.
 
     Args:
-        clamp_length: int, to which larger distances are clamped; 0 means no limit.
+        clamp_length: int, the largest distance; larger distances are clamped to it. 0: no limit.
         position_dropout: float in [0, 1), dropout rate for the sinusoids.
     """
 
@@ -110,7 +110,7 @@ class MemoryScore(AttentionScore):
 class CarriedState:
     """The states that a run carries from step to step, on the devices that process the batches.
 
-    A step has several batches, called lanes: one for each replica and accumulated batch. Each lane has its own state.
+    The batches of a step (one or more per replica) are called lanes. Each lane has its own state.
 
     Args:
         model: keras.Model with an `initial_state`.
@@ -118,7 +118,7 @@ class CarriedState:
         devices: list of str, the device of each lane.
 
     Attributes:
-        now: list of structures of tensors, one structure per lane.
+        now: list of the lanes' current states, which are structures of tensors.
 
     Raises:
         UserError: the first axis of a tensor in `initial_state` does not have the size `rows`.
@@ -162,7 +162,7 @@ class CarriedState:
             tf.raw_ops.SaveV2(prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=leaves)
 
     def restore(self, path):
-        """Reads the files that `save` wrote; if they do not exist, logs a warning and keeps the states.
+        """Reads the files that `save` wrote. If they do not exist, logs a warning and keeps the current states.
 
         Raises:
             UserError: the shapes of the saved states differ from the model's.
@@ -198,7 +198,7 @@ def lanes_of(replicas, accumulation, before, output_dir):
     Args:
         replicas: Replicas.
         accumulation: int, batches that a replica accumulates per step.
-        before: dict, the `hparams.json` of the resumed run, or None.
+        before: dict, contents of `hparams.json` if a run is resumed, otherwise None.
         output_dir: str.
 
     Raises:

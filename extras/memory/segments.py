@@ -18,8 +18,9 @@ class SegmentBatches(ExampleBatches):
     """Makes batches {"targets" [rows, segment_length], "before" [rows]} that continue earlier batches.
 
     Training reads whole rows of `sequence_length` ids, so the order, the epochs and the position stored in a checkpoint
-    are the same as in any other run. Each group of `lanes` batches of whole rows is split into segments, A0 B0 A1 B1 …:
-    batch b of a step continues batch b of the previous step, or starts new rows. Shorter rows are skipped.
+    are the same as in any other run. Each group of `lanes` batches of whole rows is split into segments: A and B become
+    A0 B0 A1 B1 …, so that batch b of a step continues batch b of the previous step, or starts new rows. Shorter rows
+    are skipped.
 
     Args:
         problem, hparams, encoders: see `ExampleBatches`; `hparams.segment_length` is a setting of the model.
@@ -30,8 +31,8 @@ class SegmentBatches(ExampleBatches):
         length: int, ids per segment.
 
     Raises:
-        UserError: the problem's rows differ in length, the length is not a multiple of the segment length, or another
-            setting does not fit.
+        UserError: the problem's rows differ in length, their length is not a multiple of the segment length, or a
+            hyperparameter cannot be used with segments.
     """
 
     def __init__(self, problem, hparams, encoders=None, lanes=1):
@@ -93,7 +94,7 @@ class SegmentBatches(ExampleBatches):
 
     @tf.autograph.experimental.do_not_convert
     def _cut(self, step):
-        """Splits {"targets": [lanes, rows, sequence_length]} into a dataset of segments, alternating the lanes."""
+        """Splits {"targets": [lanes, rows, sequence_length]} into segments, alternating between the lanes."""
         shape = self.lanes, self.rows, self.rows_per_example, self.length
         ids = tf.reshape(step["targets"], shape)
         before = tf.pad(ids[:, :, :-1, -1], [[0, 0], [0, 0], [1, 0]])
@@ -133,5 +134,5 @@ class SegmentBatches(ExampleBatches):
         return np.swapaxes(rows.reshape(len(rows), -1, self.length), 0, 1)
 
     def narrowest(self):
-        """Returns a batch of padding with the shape of all batches."""
+        """Returns a batch that contains only padding; all batches have the same shape."""
         return {"targets": tf.zeros([self.rows, self.length], tf.int32), BEFORE: tf.zeros([self.rows], tf.int32)}

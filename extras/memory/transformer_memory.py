@@ -17,7 +17,7 @@ from t2t_lite.settings.reserved_names import STATE
 @register_model("transformer_memory")
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerMemory(TransformerLM):
-    """A `TransformerLM` whose layers also attend to a memory: their inputs at the positions before the segment.
+    """A `TransformerLM` whose layers also attend to a memory of their inputs at the positions before the segment.
 
     The model is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a
     state, as in decoding and scoring, the model reads a text in one pass. The memory contains hidden states, to which

@@ -28,7 +28,7 @@ docker run -p 127.0.0.1:8501:8501 -v "$PWD/{base}:/models/{name}:ro" -e MODEL_NA
 curl -d '{{"inputs": {{{columns}}}}}' localhost:8501/v1/models/{name}:predict
 ```
 
-Python, with tensorflow and tensorflow-text alone:
+Python, with only tensorflow and tensorflow-text:
 
 ```python
 import tensorflow as tf, tensorflow_text
@@ -40,7 +40,7 @@ print(serve({arguments})["{output}"])
 
 @registry.register_export_file("README.md")
 def readme(answerer, **facts):
-    """Returns the text of an export's README.md; the arguments are those of `added_files`."""
+    """Returns the text of an export's README.md; for the arguments, see `added_files`."""
     return model_card(answerer, **facts) if "signatures" in facts else toolkit_card(answerer, **facts)
 
 
@@ -66,7 +66,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
     }
     name = _problem_name(answerer)
     if problem and (any(map(problem.overrides, ("input_text", "output_text"))) or problem.chooses_output):
-        rows["not in the graph"] = f"the code with which {name} changes inputs and outputs: see t2t-decoder"
+        rows["not in the graph"] = f"the code that {name} applies to inputs and outputs; t2t-decoder runs it"
     call = _CALL.format(
         base=base,
         path=os.path.join(base, version),
@@ -75,7 +75,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
         arguments=", ".join(f'{name}=tf.constant(["…"])' for name in answerer.task.inputs),
         output=answerer.task.output,
     )
-    body = f"## Signatures\n\n{table}\n## To call it\n\n{call}"
+    body = f"## Signatures\n\n{table}\n## How to call it\n\n{call}"
     return _card(_head(answerer, "t2t_lite", license), f"{name}, version {version}", rows, command, body)
 
 
@@ -92,7 +92,7 @@ def toolkit_card(answerer, *, title, library, rows, body, license="", command=""
         command: str, the command that made the export, or "".
     """
     rows = {**_what_it_is(answerer, license), **rows, "made by": f"t2t_lite {t2t_lite.__version__}"}
-    return _card(_head(answerer, library, license), title, rows, command, f"## To call it\n\n{body}")
+    return _card(_head(answerer, library, license), title, rows, command, f"## How to call it\n\n{body}")
 
 
 def _card(head, title, rows, command, body):
@@ -104,7 +104,7 @@ def _card(head, title, rows, command, body):
 
 
 def _head(answerer, library, license):
-    """Returns the YAML header, with quoted strings as in JSON, because YAML reads the language `no` as false."""
+    """Returns the YAML header. Strings are quoted as in JSON, because YAML would read the language `no` as false."""
     languages, tag = list(dict.fromkeys(_languages(answerer))), answerer.task.hub_task
     facts = {"license": _plain(license) or "unknown"}
     if languages:
@@ -131,7 +131,7 @@ def _problem_name(answerer):
 
 
 def _origin(answerer):
-    """Returns the rows for vocabulary, parameters and checkpoints."""
+    """Returns the table's rows about vocabulary, parameters and checkpoints."""
     kinds = {
         side: f"{_kind(e)}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
         for side, e in answerer.encoders.items()
@@ -188,7 +188,7 @@ def _evaluations(checkpoint):
             continue
         if line["event"] == "evaluation" and line.get("split") in ("dev", "test"):
             lines_by_data[f"a sample of the {line['split']} set"] = line
-        elif line["event"] == "translation":  # by t2t-translate-all
+        elif line["event"] == "translation":  # written by t2t-translate-all
             lines_by_data[_plain(str(line.get("source")))] = line
     return lines_by_data.items()
 

@@ -27,22 +27,22 @@ _ALL_NOTES_OFF = (120, 123, 124, 125, 126, 127)  # controllers that end all note
 _LOGGER = logging.getLogger("t2t_lite")
 _DRUMS = 9  # General MIDI's percussion channel, counted from 0
 _CHANNELS = [channel for channel in range(16) if channel != _DRUMS]
-_RESOLUTION = 960  # ticks per quarter note in the files written here
+_RESOLUTION = 960  # ticks per quarter note in written files
 _TICKS = 2 * _RESOLUTION  # ticks per second at 120 quarter notes per minute; one tick is about half a millisecond
 _RATE = 22050  # samples of sound per second
-_LOUDEST = 0.9 * 32767  # the highest 16-bit sample
+_LOUDEST = 0.9 * 32767  # 90 % of the highest 16-bit sample
 _FADE = 0.1  # seconds
-_LONGEST = 24 * 3600  # seconds; a file with a longer piece must be damaged
+_LONGEST = 24 * 3600  # maximum seconds of a piece; a longer file is considered damaged
 
 
 class NoteEvent(NamedTuple):
     """The start or the end of a note.
 
     Attributes:
-        tick: int, from the start of the piece.
-        channel: int, from 0; drums have 9.
-        pitch: int, or None to end all notes on the channel.
-        velocity: int, 0 at the end of a note.
+        tick: int, ticks since the start of the piece.
+        channel: int, counted from 0; drums are on channel 9.
+        pitch: int; None ends all notes on the channel.
+        velocity: int; 0 ends the note.
     """
 
     tick: int
@@ -58,7 +58,7 @@ class MidiEvents(NamedTuple):
         tracks: list of lists of `NoteEvent`.
         last_tick: int, the end of the longest track.
         seconds: function that converts a tick to seconds.
-        has_one_track: bool, whether channels (as in format 0) rather than tracks stand for instruments.
+        has_one_track: bool, whether there is only one track (as in format 0), so that instruments differ by channel.
     """
 
     tracks: list
@@ -68,7 +68,7 @@ class MidiEvents(NamedTuple):
 
 
 def read_events(data):
-    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError` without the file's name."""
+    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError` with a message that lacks the path."""
     if not data.startswith(b"MThd"):
         raise UserError(f"is {'not a MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
     kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
@@ -77,11 +77,11 @@ def read_events(data):
         raise UserError(f"has MIDI format {kind}, {what}. Expected format 0 or 1.")
     tracks, at = [], 8 + max(6, int.from_bytes(data[4:8]))
     if at > len(data):
-        raise UserError("truncated. Copy it again.")
+        raise UserError("truncated. Copy the file again.")
     while len(tracks) < count or data[at : at + 4] == b"MTrk":  # anything after the tracks is ignored
         start, at = at + 8, at + 8 + int.from_bytes(data[at + 4 : at + 8])
         if at > len(data):
-            raise UserError("truncated. Copy it again.")
+            raise UserError("truncated. Copy the file again.")
         if data[start - 8 : start - 4] == b"MTrk":
             tracks.append(_read_track(_Bytes(data[start:at])))
     tempos = [change for _, changes, _ in tracks for change in changes]
@@ -101,7 +101,7 @@ class _Bytes:
     def take(self, count):
         self._at += count
         if self._at > len(self._content):
-            raise UserError("damaged (a track ends within an event). Copy it again.")
+            raise UserError("damaged: a track ends within an event. Copy the file again.")
         return self._content[self._at - count : self._at]
 
     def byte(self):
@@ -114,7 +114,7 @@ class _Bytes:
             value = value << 7 | (byte := self.byte()) & 0x7F
             if byte < 0x80:
                 return value
-        raise UserError("damaged (a number has more than 4 bytes). Copy it again.")
+        raise UserError("damaged: a number has more than 4 bytes. Copy the file again.")
 
 
 def _read_track(content):
@@ -132,13 +132,14 @@ def _read_track(content):
         elif first in _SYSTEM_EXCLUSIVE:
             content.take(content.number())
         else:
-            status, first = (first, content.byte()) if first & 0x80 else (status, first)  # otherwise running status
+            # Without a status byte, the event has the status of the previous event ("running status").
+            status, first = (first, content.byte()) if first & 0x80 else (status, first)
             if status is None or status >= 0xF0:
-                raise UserError("damaged (an event has an unknown type). Copy it again.")
+                raise UserError("damaged: an event has an unknown type. Copy the file again.")
             kind, channel = divmod(status, 16)
             second = 0 if kind in _ONE_DATA_BYTE else content.byte()
             if (first | second) & 0x80:
-                raise UserError("damaged (an event has a value above 127). Copy it again.")
+                raise UserError("damaged: an event has a value above 127. Copy the file again.")
             if kind in (NOTE_OFF, NOTE_ON):
                 notes.append(NoteEvent(tick, channel, first, second if kind == NOTE_ON else 0))
             elif kind == _CONTROL and first in _ALL_NOTES_OFF:
@@ -218,7 +219,7 @@ class Note(NamedTuple):
         start, end: float, seconds.
         pitch: int, as in MIDI: 60 is middle C.
         velocity: int, loudness from 1 to 127.
-        track: int, the instrument or voice, from 0.
+        track: int, number of the instrument or voice, counted from 0.
     """
 
     start: float
@@ -278,7 +279,7 @@ def _spans(track):
 
 
 def midi_bytes(notes):
-    """Returns the bytes of a MIDI file for piano that has each note in its track.
+    """Returns the bytes of a MIDI file for piano; `Note.track` determines the track of each note.
 
     Overlapping notes with the same pitch go to different channels, because a channel plays each pitch only once at a
     time.

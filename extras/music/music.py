@@ -1,6 +1,6 @@
 """The problem music_jsb16: Bach's chorales from a published data set.
 
-The data file is read from `tmp_dir`, compressed or not, or downloaded. docs/extras/music.md has examples.
+The data file, which may be compressed, is read from `tmp_dir` or else downloaded. docs/extras/music.md has examples.
 """
 
 from t2t_lite.corpora import downloads, plain_text, source_files
@@ -38,7 +38,7 @@ class MusicJsb16(MusicProblem):
         for number, steps in enumerate(pieces[_IN_FILE[dataset_split]], 1):
             with located(f"{source}: {_IN_FILE[dataset_split]}, piece {number}"):
                 if not isinstance(steps, list) or not all(map(_is_step, steps)):
-                    raise UserError(f"is not a list of steps of {VOICES} pitches. Copy the file again.")
+                    raise UserError(f"is not a list of steps with {VOICES} pitches each. Copy the file again.")
                 ids = encoder.encode_steps(steps)
                 if {*ids} <= {*encoder.encode("-")}:
                     raise UserError("contains only silence. Remove the piece.")

@@ -1,4 +1,4 @@
-"""`music_own`: trains a model that continues music on the user's own MIDI files.
+"""`music_own`: learns to continue music from the user's own MIDI files.
 
     t2t-datagen --problem=music_own --train_files=train --dev_files=dev --data_dir=D
 
@@ -47,7 +47,7 @@ def read_primers(path, encoders):
 
 
 def write_music(path, answers, encoders):
-    """Returns {path: bytes} of MIDI files with each output after its primer, and of a PNG: see `write_piano_rolls`.
+    """Returns {path: bytes} of MIDI files, each with a primer and its output, and of a PNG: see `write_piano_rolls`.
 
     If there are several outputs, their files are <path>-1.mid, <path>-2.mid and so on, in the order of the inputs.
     """
@@ -56,7 +56,7 @@ def write_music(path, answers, encoders):
 
 
 def write_sounds(path, answers, encoders):
-    """Returns {path: bytes} of WAV files with each output after its primer, named as in `write_music`."""
+    """Returns {path: bytes} of WAV files, each with a primer and its output, named as in `write_music`."""
     return _by_name(path, _pieces(path, answers, encoders), wav_bytes)
 
 
@@ -115,8 +115,8 @@ class MusicProblem(Problem):
     order, so that sliding windows can be used. Evaluations report the loss in nats per note.
 
     Attributes:
-        encoder_class: an `EventEncoder` that takes no arguments.
-        most_semitones: int, the largest transposition of training rows, up or down.
+        encoder_class: subclass of `EventEncoder` whose constructor takes no arguments.
+        most_semitones: int, the largest number of semitones by which training rows are transposed up or down.
     """
 
     features = types.MappingProxyType({"targets": 2})
@@ -201,7 +201,7 @@ class MusicOwn(OwnProblem, MusicProblem):
         return FewWarnings("further warnings about MIDI files are not shown")
 
     def check_split(self, split, watch, data_dir, tmp_dir):
-        """Reads all files of a split, which checks them: see `OwnProblem.check_split`."""
+        """Checks all files of a split by reading them: see `OwnProblem.check_split`."""
         for _ in watch(self.generate_pieces(data_dir, tmp_dir, split)):
             pass
 

@@ -10,17 +10,17 @@ from t2t_lite.text.vocabulary import TextEncoder
 
 LOWEST, HIGHEST = 21, 108  # the pitches of a piano, A0 to C8
 PITCHES = range(LOWEST, HIGHEST + 1)
-_STEPS = 100  # per second
+_STEPS = 100  # time steps per second
 _MOST_STEPS = 100  # the largest number of steps per shift event
-_BINS, _BIN = 32, 4  # velocities 1-4, 5-8, …
-_LONGEST_PAUSE = 600  # seconds; a file with a longer pause must be damaged
+_BINS, _BIN = 32, 4  # number and size of the bins of velocities: 1-4, 5-8, …
+_LONGEST_PAUSE = 600  # maximum seconds of a pause; otherwise, the file is considered damaged
 VOICES = 4
 SILENCE = -1
 _SECONDS = 0.125  # length of a 16th note at 120 quarter notes per minute
 
 
 class EventEncoder(TextEncoder):
-    """Maps named events to ids from 2 on; the text form of ids is the event names, separated by spaces.
+    """Maps named events to ids from 2 on; as text, ids are written as the events' names, separated by spaces.
 
     Subclasses also convert between lists of `Note` and ids, with `encode_notes` and `decode_notes`.
 
@@ -45,7 +45,7 @@ class EventEncoder(TextEncoder):
         """Encodes event names separated by white space. Raises `UserError` for unknown names."""
         if unknown := [name for name in text.split() if name not in self._ids]:
             first, last = self._names[0], self._names[-1]
-            raise UserError(f"{shown(unknown[0])} is not an event of this music. Expected {first} to {last}.")
+            raise UserError(f"{shown(unknown[0])} is not the name of an event. Expected names from {first} to {last}.")
         return [self._ids[name] for name in text.split()]
 
     def encode_notes(self, notes):
@@ -193,7 +193,7 @@ class ChoraleEncoder(EventEncoder):
         return [self._silence if pitch == SILENCE else self._lowest + pitch - LOWEST for pitch in pitches]
 
     def encode_notes(self, notes):
-        """Encodes notes, with four tracks as voices, or otherwise sorted by pitch: see `EventEncoder`.
+        """Encodes notes; unless they have four tracks, the voices are assigned by pitch: see `EventEncoder`.
 
         A note is assigned to the steps in whose middle it sounds, so its start and end may shift by half a step.
         """

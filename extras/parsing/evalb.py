@@ -9,13 +9,13 @@ Each phrase of a tree is a bracket, (label, first word, last word + 1), under th
 * A bracket of the prediction matches at most one bracket of the gold tree, and vice versa.
 
 Precision, recall and tagging accuracy are computed from sums over all sentences. A blank prediction is skipped. A
-prediction that is not a tree, or whose words differ, is an error. As in evalb, blank and wrong predictions are counted
-but left out of the sums.
+prediction is an error if it is not a tree or does not have the words of the gold tree. As in evalb, blank predictions
+and errors are counted but left out of the sums.
 
-One rule differs. evalb deletes punctuation from each tree by that tree's tags. If a comma is tagged as a noun, the
-lengths differ ("Length unmatch"), and the sentence is left out together with its wrong brackets. Here the gold tags
-decide which words are punctuation in both trees, so such sentences are scored; `Result.unmatched_punctuation` counts
-the affected sentences.
+One rule differs. evalb deletes punctuation from each tree by that tree's tags. If the prediction tags a comma
+as a noun, the lengths differ ("Length unmatch"), and evalb leaves out the sentence with its wrong brackets. Here the
+gold tags decide which words are punctuation in both trees, so these sentences are scored;
+`Result.unmatched_punctuation` counts them.
 """
 
 import collections
@@ -36,10 +36,10 @@ class Result:
 
     Attributes:
         sentences: number of sentences.
-        errors, skipped: numbers of sentences that the following counts leave out.
+        errors, skipped: numbers of wrong and of blank predictions, which the following counts leave out.
         gold, predicted, matched: numbers of brackets.
         complete: number of sentences in which all brackets match.
-        words, right_tags: number of words without punctuation, and number of these words that have the gold tag.
+        words, right_tags: number of words that are not punctuation, and number of these words with the gold tag.
         unmatched_punctuation: number of sentences in which the two trees disagree on which words are punctuation.
     """
 
@@ -75,7 +75,7 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:
-        (Result for all sentences, Result for sentences of at most `cutoff` words, list of str with one problem each).
+        (Result for all sentences, Result for sentences of at most `cutoff` words, list of error messages).
 
     Raises:
         UserError: the lists are empty, or differ in length.

@@ -29,14 +29,15 @@ _WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combi
 
 
 class ParsingProblem(Text2TextProblem):
-    """Translates sentences to trees. Subclasses define `generate_trees` and `approx_vocab_size` (pieces for words)."""
+    """Translates sentences to trees. Subclasses define `generate_trees` and `approx_vocab_size` (of the words)."""
 
     is_generate_per_split = True
-    decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})  # section 6.3
+    # The search settings of the paper's section 6.3.
+    decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})
 
     def __init__(self, was_reversed=False, was_copy=False):
         super().__init__(was_reversed, was_copy)
-        self._known_tags = {}  # loaded with the vocabularies and used to repair trees
+        self._known_tags = {}  # tags by word, loaded with the vocabularies and used to repair trees
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the normalized nltk Trees of a split."""
@@ -77,7 +78,7 @@ class ParsingProblem(Text2TextProblem):
 
     def feature_encoders(self, data_dir):
         """Returns the encoders of words and tokens. Raises `UserError` if a file or nltk is missing."""
-        trees.import_nltk()  # evaluation and decoding need nltk; fail early
+        trees.import_nltk()  # fails early if nltk is missing, which evaluation and decoding need
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
             if not files.exists(path):
@@ -94,7 +95,7 @@ class ParsingProblem(Text2TextProblem):
         return [model, model.removesuffix(".model") + ".vocab", table, tags]
 
     def learned_files(self, data_dir):
-        """Returns the paths of the vocabulary files, because t2t-datagen makes all of them."""
+        """Returns the paths of the vocabulary files, all of which t2t-datagen makes."""
         return ParsingProblem.vocabulary_files(self, data_dir)
 
     def generation_settings(self):
@@ -113,7 +114,7 @@ class ParsingProblem(Text2TextProblem):
         return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
 
     def input_text(self, text):
-        """Returns the sentence in treebank form, with one space between words and brackets as -LRB- and -RRB-."""
+        """Returns the sentence in treebank form, with single spaces and with brackets as -LRB- and -RRB-."""
         return " ".join(trees.escape_words(text)) if self._is_to_trees else text
 
     def output_text(self, inputs, outputs, encoders):
@@ -158,7 +159,7 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
     usual_vocab_sizes = "1000 to 16000"
 
     def check_files(self, paths):
-        """Checks that each split has at most one file: see `OwnCorpus.check_files`."""
+        """Checks that train and dev have one file each, and test at most one: see `OwnCorpus.check_files`."""
         for split, split_paths in paths.items():
             flag = f"--{FLAGS[split]}"
             if not split_paths and split != DatasetSplit.TEST:

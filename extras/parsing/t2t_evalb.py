@@ -4,8 +4,8 @@
 
 The gold file holds bracketed trees, which may span several lines. The predicted file has one tree per line, as written
 by t2t-decoder for a parsing problem. Both files are UTF-8, plain or compressed (.gz, .bz2, .xz, .zst). Function labels,
-traces and the outer bracket are removed. A blank line is skipped; a line that is not a tree, or whose words differ,
-counts as an error. As in evalb, skipped lines and errors are counted but left out of the scores.
+traces and the outer bracket are removed. A blank line is skipped. A line counts as an error if it is not a tree or
+does not have the words of the gold tree. As in evalb, skipped lines and errors are counted but left out of the scores.
 """
 
 import sys
@@ -14,14 +14,14 @@ from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError, counted
 
-_SHOWN = 10  # problems to print; evalb stops after the same number
+_SHOWN = 10  # number of errors to print; evalb stops after as many errors
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("gold", None, "The file of gold trees.")
     flags.DEFINE_path("predicted", None, "The file of predicted trees, one per line.")
-    flags.DEFINE_integer("cutoff", 40, "The second block scores sentences of at most this many words.", 1, 10**6)
+    flags.DEFINE_integer("cutoff", 40, "Maximum number of words per sentence in the second block of scores.", 1, 10**6)
 
 
 def check(flags):

@@ -1,4 +1,4 @@
-"""Describes the settings of problems on the user's own files for `parsing_english_own`."""
+"""Describes, for `parsing_english_own`, the settings that it shares with other problems on the user's own files."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

@@ -22,10 +22,10 @@ TOP = "TOP"
 OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels of the bracket around a sentence in treebanks
 EMPTY_TAG = "-NONE-"
 UNKNOWN_TAG = "NN"  # the most frequent tag of English, for words without a tag in the output
-DEEPEST = 200  # nested brackets; the Penn Treebank has fewer than 40, and Python allows 1000 nested calls
+DEEPEST = 200  # maximum depth of brackets; the Penn Treebank's is below 40, and Python allows 1000 nested calls
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 # A word may contain a no-break space or a similar character, at which nltk would split the word. Private-use characters
-# replace such spaces while nltk parses.
+# replace these spaces while nltk parses.
 _SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
 _HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
 _SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
@@ -54,9 +54,8 @@ def read_trees(path, on_bad_line=None):
             are still an error, because the beginning of the next tree is unknown.
 
     Raises:
-        UserError: nltk is not installed, brackets do not match, text is outside the brackets, a tree has no words, or a
-            word has no part of speech; also in the cases of `plain_text.read_lines`. The message names the file and the
-            line.
+        UserError: as for `plain_text.read_lines`; or nltk is not installed, brackets do not match, text is outside the
+            brackets, a tree has no words, or a word has no part of speech. The message names the file and the line.
     """
     import_nltk()  # if nltk is missing, fails here rather than with a message about the file's first tree
     count = 0
@@ -127,8 +126,8 @@ def _bracketed(path, errors):
             _check_outside(line[start:], path, number)
     if depth:
         raise UserError(
-            f"{path}, line {begin}: the tree that begins here is not closed. Expected "
-            f"{counted(depth, 'closing bracket')} more at the end of the file."
+            f"{path}, line {begin}: the tree that begins here is not closed. Missing "
+            f"at the end of the file: {counted(depth, 'closing bracket')}."
         )
 
 
@@ -229,14 +228,14 @@ class _Phrase:
 def build_tree(tokens, words, phrases=(), known_tags=None):
     """Builds the Tree `(TOP …)` that a sequence of tokens describes, over exactly the given words.
 
-    If `is_valid` accepts the sequence, it describes one tree. Any other sequence is repaired:
+    A sequence that `is_valid` accepts describes exactly one tree. Any other sequence is repaired:
 
     1. Tags and words are aligned (see `align`). A tag without a word is dropped. A word without a tag gets its most
-       frequent tag, or NN, and follows the previous word. At the end of the sentence, such a word goes into the
-       innermost open phrase, or, if no phrase is open, to the end of the last phrase.
+       frequent tag, or NN, and follows the previous word. At the end of the sentence, words without tags go
+       into the innermost open phrase or, if no phrase is open, to the end of the last phrase.
     2. `/X` closes the innermost open X and everything open inside it. If no X is open, the token is ignored.
     3. Phrases that are open at the end are closed. A phrase is dropped if it has no words, or if it would be nested
-       inside 198 others.
+       inside 198 other phrases.
 
     Args:
         tokens: list of str.
@@ -260,13 +259,13 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
             if token[1:] in labels[1:]:
                 del stack[len(labels) - 1 - labels[::-1].index(token[1:]) :]
         elif token in phrases:
-            if len(stack) >= DEEPEST - 1:  # the word's tag will add one more bracket
+            if len(stack) >= DEEPEST - 1:  # the tag of a word in this phrase adds one more bracket
                 continue
             phrase = _Phrase(token)
             stack[-1].children.append(phrase)
             stack.append(phrase)
         else:
-            put_words_alone(stack[-1])  # adds words before the first tag
+            put_words_alone(stack[-1])  # adds words that precede the first tag
             tag, word = pairs.pop()
             if word is not None:
                 stack[-1].children.append((tag, word))
@@ -350,7 +349,7 @@ def align(tags, words, known_tags):
     """
     allowed = [set(known_tags.get(word, known_tags.get(RARE, ()))) for word in words]
     rows, columns = len(tags), len(words)
-    # cost[i][j]: the lowest cost of aligning tags[i:] with words[j:]
+    # cost[i][j] is the lowest cost of aligning tags[i:] with words[j:].
     cost = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows, -1, -1):
         for j in range(columns, -1, -1):

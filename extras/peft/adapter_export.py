@@ -1,4 +1,4 @@
-"""Writes the LoRA of a run as an adapter that PEFT loads onto the model that the run began with."""
+"""Writes the LoRA matrices of a run as an adapter, which PEFT adds to the model that the run started from."""
 
 import json
 import os
@@ -27,27 +27,29 @@ from t2t_lite.runs.run_config import build_model, lora_facts
 def export_adapter(answerer, path):
     """Writes `adapter_config.json` and `adapter_model.safetensors`, for PEFT, and `t2t_lite.json`.
 
-    The head of an encoder, which LoRA trains as well, is among the tensors (`modules_to_save`). `t2t_lite.json` has the
-    problem, the labels and the base model's fingerprint, which `import_adapter` compares.
+    The tensors include the head of an encoder (`modules_to_save`), because it is trained together with LoRA.
+    `t2t_lite.json` has the problem, the labels, and a fingerprint by which `import_adapter` recognizes the base model.
 
     Args:
         answerer: Translator, Generator or Predictor of one run that was trained with `lora_rank`.
         path: str, a new or empty folder.
 
     Returns:
-        `path`, which appears when everything is written.
+        `path`. The folder appears only when everything is written.
 
     Raises:
-        UserError: the run has no LoRA, other weights were trained as well, or PEFT cannot have LoRA for its model.
+        UserError: the run has no LoRA, other weights were trained as well, or PEFT cannot add LoRA to its model.
         Failure: writing failed; nothing is left behind.
     """
     folders.check_new(path)
     if len(answerer.runs) != 1:
-        raise UserError(f"--format=peft: an adapter is of one run. Found {len(answerer.runs)}.")
+        raise UserError(
+            f"--format=peft: found {len(answerer.runs)} runs. Expected one, because an adapter belongs to one run."
+        )
     run = answerer.run
     _check(run)
     family = family_with_adapters(answerer.model, answerer.encoders, run.path)
-    model = build_model(run.config)  # the answerer's kernels have LoRA added
+    model = build_model(run.config)  # in the answerer's model, LoRA is already added to the kernels
     restore_weights(run.path, model)
     rank, factor = lora_facts(run.config)
     tensors, ranks, modules = {}, {}, []
@@ -96,20 +98,23 @@ def export_adapter(answerer, path):
 
 
 def _check(run):
-    """Raises `UserError` unless LoRA and a head that PEFT can save are all that was trained."""
+    """Raises `UserError` if weights other than LoRA matrices and a head that PEFT can save were trained."""
     hparams = run.hparams
     if export_of(run.path):
         raise UserError(
-            f"{run.path}: an export, whose kernels have LoRA added. Expected the output_dir of its training."
+            f"{run.path}: is an export, in which LoRA is added to the kernels. Expected the training's output_dir."
         )
     if not hparams.lora_rank:
-        raise UserError(f"{run.path}: was trained with lora_rank=0. Expected a run with LoRA, --hparams=lora_rank=8.")
+        raise UserError(
+            f"{run.path}: was trained with lora_rank=0. Expected a run with LoRA, such as --hparams=lora_rank=8."
+        )
     if hparams.frozen:
         raise UserError(
-            f"{run.path}: frozen={hparams.frozen}, so other weights were trained, too. Expected a run without frozen."
+            f"{run.path}: with frozen={hparams.frozen}, weights other than LoRA were trained. Expected a run without "
+            "frozen."
         )
     if run.model.config.get("head") == "masked_lm":
         raise UserError(
-            f"{run.path}: its head of masked words was trained, too, which adapters do not hold. Expected a run of "
-            "classes, numbers, tags or answers, or a model that writes text."
+            f"{run.path}: its head for masked words was trained, too, but adapters cannot contain it. Expected a run "
+            "for classes, numbers, tags or answers, or a model that generates text."
         )

@@ -1,4 +1,4 @@
-"""The head of a run that is made from an adapter: that of the base, or one that was trained with LoRA."""
+"""Makes the head of a run that is imported from an adapter: the base's head, or the adapter's own head."""
 
 import numpy as np
 
@@ -12,14 +12,19 @@ from t2t_lite.runs.run_config import hparams_of, run_config
 from t2t_lite.runs.weights import named_weights as weights_of
 
 _HEADS = {"SEQ_CLS": "class", "TOKEN_CLS": "tag", "QUESTION_ANS": "span"}
-_OUTPUTS = ("classifier.weight", "out_proj.weight")  # ends of the name of the last kernel, [classes, hidden]
+_OUTPUTS = ("classifier.weight", "out_proj.weight")  # endings of the name of a head's last kernel, [classes, hidden]
 
 
 class AdapterHead:
-    """Arguments are those of `AdapterMatrices`, and the contents of `t2t_lite.json`, or None.
+    """The head of a run that is imported from an adapter.
+
+    Args:
+        path, config, family, run: see `AdapterMatrices`.
+        facts: dict, contents of the adapter's `t2t_lite.json`, or None if it has no such file.
+        tensors: {name: array}, the head's tensors; {} if the adapter has no head.
 
     Attributes:
-        settings: {name: value}, hyperparameters of a model with this head.
+        settings: {name: value}, hyperparameters to change because the adapter's head differs from the base's head.
 
     Raises:
         UserError: the head does not match the base.
@@ -42,12 +47,16 @@ class AdapterHead:
             self._labels = facts["labels"] if facts else own if len(own) == rows else []
             self._labels = self._labels or [f"LABEL_{number}" for number in range(rows)]
             if len(self._labels) != rows:
-                raise UserError(f"{path}: {rows} classes, but {FACTS} has {len(self._labels)} labels. Copy both again.")
+                raise UserError(
+                    f"{path}: has {rows} classes, but {FACTS} has {len(self._labels)} labels. Copy both files again."
+                )
         if base_head != self._head or self._labels != self._labels_of_base():
             tasks = [task for task in map(registry.task, registry.list_tasks()) if task.head == self._head]
             possible = [name for task in tasks for name in task.problems]
             if not possible:
-                raise UserError(f"{path}: a head of {self._head}s, which no task here has: its extra is not installed.")
+                raise UserError(
+                    f"{path}: no installed task has a head of the kind {self._head}. Install the extra for this task."
+                )
             self._problem = facts["problem"] if facts and facts["problem"] in possible else possible[0]
             self.settings = {"head": self._head, "sentence_classes": 0}
 
@@ -71,7 +80,7 @@ class AdapterHead:
         return run_config(self._problem, run.config["model"], hparams, encoders, **of_run)
 
     def fill(self, model):
-        """Sets the weights of a model's head, which has those of the base where they have the same shape."""
+        """Copies the adapter's head into a model, which already has the base's weights of the same shape."""
         if not self._tensors:
             return
         known, names = weights_of(self._run.model), {id(weight): name for name, weight in weights_of(model).items()}
@@ -87,8 +96,8 @@ class AdapterHead:
                 own = known.get(names[id(weight)])
                 if own is None or own.shape != weight.shape:
                     raise UserError(
-                        f"{self._path}: has no {name}, and neither has {self._run.path}. Expected a base with this "
-                        "head, imported from a folder of its class, or an adapter with it in modules_to_save."
+                        f"{self._path}: has no {name}, and neither has {self._run.path}. Expected a base that was "
+                        "imported with this head, or an adapter that saves the head (modules_to_save)."
                     )
         if left:
             self._refuse(min(left))
@@ -104,4 +113,4 @@ class AdapterHead:
         return [*registry.task_of(self._run.problem)(self._run.problem, self._run.encoders).labels]
 
     def _refuse(self, name):
-        raise UserError(f"{self._path}: {name} has no place in {self._run.path}. Expected LoRA and a head alone.")
+        raise UserError(f"{self._path}: {name} has no place in {self._run.path}. Expected only LoRA and a head.")

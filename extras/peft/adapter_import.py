@@ -20,7 +20,7 @@ _SCHEMA = {
 }  # fmt: skip
 _FACTS_SCHEMA = {"format": int, "problem": str, "labels": [str], "base_sha256": str}
 _OFF = (None, False, [], {})
-# Settings with which PEFT computes something else, or stores other weights, with the values that change nothing.
+# Settings that can make PEFT compute another function or store other weights, and their supported values.
 _EXPECTED = {"bias": "none", "init_lora_weights": "true"}
 _POSSIBLE = {
     "bias": ("none", None), "init_lora_weights": (True, False, None, "gaussian", "eva", "orthogonal"),
@@ -30,20 +30,20 @@ _POSSIBLE = {
 
 
 def import_adapter(path, base, output_dir, *, merge=False):
-    """Makes a run from an adapter and its base; its logits are those of PEFT's model.
+    """Makes a run from an adapter and its base; the run's logits equal those of PEFT's model.
 
     Args:
         path: str, a folder with `adapter_config.json` and `adapter_model.safetensors`.
         base: str, the run of the base model, see `open_run`.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
-        merge: bool, whether LoRA is added to the kernels. Otherwise the run has both, and can train LoRA further.
+        merge: bool, whether LoRA is added to the kernels. If it is kept separate, it can be trained further.
 
     Returns:
         The path of the new checkpoint, without suffix.
 
     Raises:
-        UserError: a file is missing or damaged, the adapter belongs to another base, or it has a setting that LoRA
-            here does not have.
+        UserError: a file is missing or damaged, the adapter belongs to another base, or one of its settings is not
+            supported.
         Failure: writing failed; nothing is left behind.
     """
     facts_path, tensors_path = os.path.join(path, FACTS), os.path.join(path, TENSORS)
@@ -54,8 +54,8 @@ def import_adapter(path, base, output_dir, *, merge=False):
     family = family_with_adapters(run.model, run.encoders, run.path)
     if facts and facts["base_sha256"] != fingerprint(run.model):
         raise UserError(
-            f"{path}: an adapter of another base: it was trained on other weights than those of {run.path}. Expected "
-            "--base=RUN of the model that its training began with (--warm_start_from)."
+            f"{path}: an adapter of another base: it was not trained on the weights of {run.path}. Expected "
+            "--base=RUN of the model that its training started from (--warm_start_from)."
         )
     matrices = AdapterMatrices(tensors_path, config, tensors, family, run)
     head = AdapterHead(tensors_path, config, facts, matrices.others, family, run)
@@ -80,6 +80,6 @@ def _read_config(path):
     for name, possible in _POSSIBLE.items():
         value = config.get(name)
         is_right = any(value == one and type(value) is type(one) for one in possible)
-        check(path, name, value, is_right, f"{_EXPECTED.get(name, 'false')}: LoRA here has no other")
+        check(path, name, value, is_right, f"{_EXPECTED.get(name, 'false')}: no other value is supported")
     check(path, "r", config["r"], 1 <= config["r"] <= MOST, f"a number from 1 to {MOST:,}")
     return config

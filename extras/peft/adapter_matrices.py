@@ -1,4 +1,4 @@
-"""The LoRA matrices of an adapter's file, checked against the base model, and set in a model of ours."""
+"""Checks the LoRA matrices of an adapter against the base model, and copies them into our models."""
 
 import math
 
@@ -11,17 +11,17 @@ from t2t_lite.models.fine_tuning import TARGETS, target_of
 
 
 class AdapterMatrices:
-    """LoRA for the kernels of a base: W + factor A B.
+    """The LoRA matrices of an adapter, which change each kernel W of the base to W + factor · A B.
 
     Args:
-        path: str, path of the file, for errors.
+        path: str, path of the file, for error messages.
         config: dict, contents of `adapter_config.json`.
         tensors: {name: array}.
         family: Family of the base.
         run: Run of the base.
 
     Attributes:
-        others: {foreign name without prefixes: array} of the tensors that are not LoRA's.
+        others: {foreign name without prefixes: array}, the tensors that are not LoRA matrices.
         settings: {name: value}, hyperparameters: lora_rank, lora_alpha and lora_targets.
 
     Raises:
@@ -41,27 +41,28 @@ class AdapterMatrices:
         pairs = {module: self._pair(named, module, parts[module]) for module in modules}
         factors = {module: self._factor(module, len(a)) for module, (a, _) in pairs.items()}
         self._scale = next(iter(factors.values()))
-        # One factor for all kernels: where PEFT has another one, B has the difference.
+        # Our kernels share one factor. If a foreign kernel has a different factor, its B is rescaled.
         self._ours = {
             module: [(a, b * np.float32(factors[module] / self._scale)) for a, b in parts[module].ours(*pair)]
             for module, pair in pairs.items()
         }
         layers = [layer for module in modules for layer in parts[module].layers]
         ranks = [len(b) for module in modules for _, b in self._ours[module]]
-        # Of joined kernels, those have LoRA for which B is not zero, unless it is zero for all of them.
+        # A layer has no LoRA if its part of a joined kernel's B is zero, unless every B is zero, as before training.
         targets = {target_of(layer) for layer, rank in zip(layers, ranks, strict=True) if rank or not any(ranks)}
         words = "" if targets == {*TARGETS} else "/".join(word for word in TARGETS if word in targets)
         rank = max(1, *ranks)
         self.settings = {"lora_rank": rank, "lora_alpha": float(self._scale * rank), "lora_targets": words}
 
     def fill(self, model):
-        """Sets LoRA's matrices in a model, or adds them to its kernels if it has no LoRA."""
+        """Copies the LoRA matrices into a model's layers, or adds A B to the kernels of layers without LoRA."""
         for part in kernel_parts(self._family, model):
             for layer, (a, b) in zip(part.layers, self._ours.get(self._short(part.module), ()), strict=False):
                 if not layer.lora_enabled:
                     layer._kernel.assign(merged(layer._kernel, a, b, self._scale))
                     continue
-                # Further rows of B are zero; the columns of A stay random, so that they can be trained.
+                # If the layer's rank is larger, the additional rows of B are zero, but the additional columns of A stay
+                # random, so that they can be trained.
                 rest = array_of(layer.lora_kernel_a)[:, len(b) :]
                 layer.lora_kernel_a.assign(np.concatenate([a, rest], axis=1))
                 layer.lora_kernel_b.assign(np.pad(b, [(0, rest.shape[1]), (0, 0)]))
@@ -70,7 +71,7 @@ class AdapterMatrices:
         return name.removeprefix(self._family.prefix)
 
     def _pair(self, named, module, part):
-        """Returns (A, B) of a foreign kernel."""
+        """Returns (A, B) of a foreign kernel. Raises `UserError` if one of them does not match the base."""
         inputs, outputs = part.shape
         first = named.get(module + A)
         rank = len(first) if first is not None and first.ndim == 2 and 1 <= len(first) <= MOST else "r"
@@ -84,7 +85,10 @@ class AdapterMatrices:
         return named[module + A], named[module + B]
 
     def _factor(self, module, rank):
-        """Returns the factor of B A, by the first pattern that is the end of the module's name, as in PEFT."""
+        """Returns the factor of B A.
+
+        As in PEFT, the first entry of `alpha_pattern` that matches the end of the module's name replaces `lora_alpha`.
+        """
         names = (module, self._family.prefix + module)
         patterns = (self._config.get("alpha_pattern") or {}).items()
         own = (value for pattern, value in patterns if any(f".{name}".endswith(f".{pattern}") for name in names))

@@ -1,8 +1,8 @@
-"""How LoRA of our models and of PEFT correspond: names, shapes, the order of features, and joined kernels.
+"""Converts LoRA matrices between our models and PEFT: names, shapes, the order of features, and joined kernels.
 
-Ours are A [inputs, r] and B [r, outputs] beside a kernel [inputs, outputs]; PEFT's are `lora_A.weight` [r, inputs] and
-`lora_B.weight` [outputs, r]. GPT-2 has one kernel for queries, keys and values, where we have three: there, A has the
-rows of all three and B is block diagonal, so that its rank is three times ours.
+For a kernel [inputs, outputs], our matrices are A [inputs, r] and B [r, outputs]; PEFT's are `lora_A.weight` [r,
+inputs] and `lora_B.weight` [outputs, r]. Queries, keys and values have three kernels in our models, but a single kernel
+in GPT-2. Its A concatenates our three A, and its B is block diagonal, so that its rank is three times ours.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ CONFIG, TENSORS, FACTS = "adapter_config.json", "adapter_model.safetensors", "t2
 PREFIX = "base_model.model."
 A, B = ".lora_A.weight", ".lora_B.weight"
 MOST = 2**12  # the largest lora_rank
-ANOTHER = "Is it an adapter of another base? Expected --base=RUN of the model that it was trained on."
+ANOTHER = "The adapter may belong to another base. Expected --base=RUN of the model on which it was trained."
 _TASKS = {"class": "SEQ_CLS", "real": "SEQ_CLS", "tag": "TOKEN_CLS", "span": "QUESTION_ANS"}
 
 
@@ -36,10 +36,10 @@ class KernelPart(NamedTuple):
 
     Attributes:
         module: str, the foreign layer's name.
-        layers: list of our Dense layers, whose outputs are joined there.
-        order: int array, for each of the foreign hidden features the index of ours; None: the same order.
-        axis: 0 or 1, the axis of the kernel that has hidden features; None: none.
-        factor: float32, of the foreign kernel.
+        layers: list of our Dense layers, whose outputs the foreign layer concatenates.
+        order: int array, the index of our hidden feature for each foreign hidden feature; None: the same order.
+        axis: 0 or 1, the kernel's axis of hidden features, or None if it has no such axis.
+        factor: float32, by which our kernel is multiplied to obtain the foreign kernel.
     """
 
     module: str
@@ -49,7 +49,7 @@ class KernelPart(NamedTuple):
     factor: np.float32
 
     def foreign(self, rank):
-        """Returns (A, B), float32 in PEFT's shapes; zeros for layers without LoRA, whose ranks are left out."""
+        """Returns float32 (A, B) in PEFT's shapes. In B, the outputs of layers without LoRA are 0."""
         ours = [layer for layer in self.layers if layer.lora_enabled]
         a = np.concatenate([array_of(layer.lora_kernel_a) for layer in ours], axis=1)
         b = np.zeros((rank * len(ours), sum(layer.units for layer in self.layers)), "float32")
@@ -66,7 +66,7 @@ class KernelPart(NamedTuple):
         return a.T, (b * self.factor).T
 
     def ours(self, a, b):
-        """Returns [(A, B) of each layer] in our shapes; rows of B that a layer lacks are left out of both."""
+        """Returns [(A, B)], one pair per layer in our shapes, without the ranks for which the layer's B is 0."""
         a, b = a.T, b.T / self.factor
         if self.order is not None and self.axis == 0:
             a = a[np.argsort(self.order)]
@@ -86,21 +86,23 @@ class KernelPart(NamedTuple):
 
 
 def family_with_adapters(model, encoders, where):
-    """Returns the Family of a model. Raises `UserError`, which begins with `where`, if PEFT cannot have LoRA for it."""
+    """Returns the Family of a model. Raises `UserError`, which begins with `where`, if PEFT cannot add LoRA to it."""
     family = family_of(model, encoders)
     if family is None or option_obstacles(model, family.supported(model.config)):
         names = ", ".join(one.class_prefix for one in families())
         raise UserError(
-            f"{where}: its model has no counterpart in Transformers, to which PEFT adds LoRA. Expected one that "
-            f"t2t-exporter --format=hugging_face can write: {names}."
+            f"{where}: PEFT cannot add LoRA to this model, because Hugging Face Transformers has no equivalent. "
+            f"Expected a model that t2t-exporter --format=hugging_face can write: {names}."
         )
     if any(isinstance(entry, named_weights.PerHead) for entry in family.weights.values()):
-        raise UserError(f"{where}: PEFT has no LoRA for the kernels of {family.class_prefix}. Expected another family.")
+        raise UserError(
+            f"{where}: PEFT cannot add LoRA to the kernels of {family.class_prefix}. Expected another model."
+        )
     return family
 
 
 def kernel_parts(family, model):
-    """Yields the KernelPart of each kernel in the layers of a model's stacks."""
+    """Yields a KernelPart for each foreign kernel that belongs to the layers in a model's stacks."""
     table, order, factor = family.weights, None, None
     if family.model is Transformer:
         table = without_positions(family)
@@ -114,7 +116,7 @@ def kernel_parts(family, model):
 
 
 def head_names(family, model):
-    """Returns (the task in PEFT's words or None, names of the foreign layers of the head)."""
+    """Returns (PEFT's name of the task, or None; names of the foreign layers in the head)."""
     if family.model is TransformerLM:
         return "CAUSAL_LM", []
     if family.model is Transformer:
@@ -127,7 +129,7 @@ def head_names(family, model):
 
 
 def fingerprint(model):
-    """Returns the SHA-256, in hexadecimal digits, of the weights in a model's layers without LoRA and heads."""
+    """Returns the SHA-256, in hex, of the weights in a model's stacks, without LoRA matrices and heads."""
     inside = {id(weight) for stack in model.stacks().values() for weight in stack.weights}
     digest = hashlib.sha256()
     for name, weight in sorted(weights_of(model).items()):
@@ -137,7 +139,7 @@ def fingerprint(model):
 
 
 def shape_of(array):
-    """Returns "float32 8 x 16", or "missing" for None, for messages."""
+    """Describes an array in messages, such as "float32 8 x 16"; returns "missing" for None."""
     return "missing" if array is None else f"{array.dtype} {' x '.join(map(str, array.shape))}"
 
 

@@ -1,4 +1,4 @@
-"""A LoRA adapter for PEFT, without the model that it belongs to:
+"""A LoRA adapter for PEFT, without its base model:
 
 t2t-exporter --output_dir=tuned --format=peft --export_dir=adapter
 """

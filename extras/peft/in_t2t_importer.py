@@ -1,4 +1,4 @@
-"""A LoRA adapter of PEFT, onto a model that was imported or trained here:
+"""A LoRA adapter of PEFT, added to a base model that t2t_lite imported or trained:
 
 t2t-importer --from=peft --path=adapter --base=bert --output_dir=tuned
 """
@@ -12,7 +12,7 @@ def define_flags(flags):
     flags.DEFINE_bool(
         "merge",
         False,
-        "For --from=peft: add LoRA to the kernels. By default, it can be trained further.",
+        "For --from=peft: add LoRA to the kernels. By default, it is kept separate and can be trained further.",
     )
 
 

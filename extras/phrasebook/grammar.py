@@ -1,4 +1,4 @@
-"""English and German words, inflection and clauses; a `Clause` is one meaning, expressed in both languages."""
+"""Forms words, phrases and clauses; a `Clause` is one meaning, which is expressed in English and in German."""
 
 import collections
 import functools
@@ -25,12 +25,12 @@ _WEAK = {"nom": "e e e en", "acc": "en e e en", "dat": "en en en en", "gen": "en
 _CONTRACTIONS = {"in dem": "im", "in das": "ins", "an dem": "am", "zu dem": "zum", "zu der": "zur"}
 _AUXILIARIES = {"haben": "habe hast hat haben", "sein": "bin bist ist sind"}
 _BE, _THIRD_PERSON = ("am", "are", "is", "are"), {"have": "has", "do": "does", "want": "wants"}
-# Slots of the German middle field, in order. Definite objects precede nicht and oft; other objects follow.
+# Slots of the German middle field, in order. Definite objects precede nicht and oft; other objects follow them.
 PRONOUN, TIME, DATIVE, DEFINITE, ADVERB, INDEFINITE, PLACE = range(7)
 
 
 def nouns(names):
-    """Returns the nouns that a string of nouns and noun classes stands for. Raises `KeyError` for any other word."""
+    """Returns the nouns in a string, which lists nouns and noun classes. Raises `KeyError` for any other word."""
     return tuple(dict.fromkeys(noun for name in names.split() for noun in _NAMED[name]))
 
 
@@ -40,7 +40,7 @@ MODALS = {verb.en: verb for verb in VERBS if verb.group == "modal"}
 
 
 class Pronoun(NamedTuple):
-    """A personal or interrogative pronoun, used like a `NounPhrase`. Persons are 0 ich, 1 du, 2 er, 3 plural."""
+    """A personal or interrogative pronoun, used like a `NounPhrase`. `person`: 0 ich, 1 du, 2 er, 3 plural."""
 
     en: str
     en_object: str
@@ -161,7 +161,7 @@ class NounPhrase(NamedTuple):
 class Phrase(NamedTuple):
     """A part of a clause, in both languages: an object, a place, a time or a predicate.
 
-    `role` names the part for questions that ask for this part. `filler` is the word whose combination with the verb may
+    `role` is the name by which a question asks for this part. `filler` is the word whose combination with the verb may
     be held out.
     """
 
@@ -183,7 +183,7 @@ class Clause:
         tense: "present", "perfect" or a modal of `MODALS`.
         aspect: the English aspect: "" for the simple form and the present perfect, "progressive", "past".
         phrases: objects, places and predicates in English order.
-        time: a `Phrase`, which comes first if `is_fronted` and otherwise, in English, last.
+        time: a `Phrase`. If `is_fronted`, it begins the clause; otherwise it ends the English clause.
         adverb: (English, German) such as ("often", "oft").
         is_negated: whether the clause is negated, by nicht, or by kein if an object has the determiner "any".
     """
@@ -221,7 +221,7 @@ def place_phrase(place, is_goal=False):
 
 
 def _english_verbs(clause, needs_operator):
-    """Returns (finite verb, the other verbs, whether the finite verb is an operator)."""
+    """Returns (finite verb, the other verbs, whether the finite verb is an operator, which can precede "not")."""
     verb, person = clause.verb, clause.subject.person
     chain, is_operator = [verb.en], verb.en == "be"
     if clause.tense in MODALS:

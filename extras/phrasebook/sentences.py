@@ -32,7 +32,7 @@ from t2t_lite.extras.phrasebook.grammar import (
 
 
 class Sentence(NamedTuple):
-    """A sentence pair, and its combinations that may be held out, such as "kaufen + apple"."""
+    """A sentence pair, and the word combinations in it that may be held out, such as "kaufen + apple"."""
 
     inputs: str
     targets: str
@@ -65,11 +65,11 @@ _ADVERBS = {
 _PEOPLE = nouns("people")
 _THINGS = tuple(noun for noun, adjectives in _SAID_OF.items() if adjectives and noun not in _PEOPLE)
 _POSSESSIVES = tuple(pronoun.possessive for pronoun in PRONOUNS)
-# without possessives: "my woman" would be a wife in German; "my tourist" and "my bridge" are odd
+# Nouns without possessives: "my woman" would be a wife in German, and "my tourist" and "my bridge" are odd.
 _NOBODYS = nouns("man woman boy girl tourist waiter settlement place")
 _OWNED = nouns("print clothes thing vehicle device")  # nouns that fit after "the teacher's"
 
-# style: determiners of a singular, a plural and a mass noun; "own" stands for a possessive, "-" for no determiner
+# For each style, determiners of singular, plural and mass nouns; "own" is a possessive, "-" is no determiner.
 _STYLES = {
     "subject": ("the the the a own this every", "the the own this two many", "the"),
     "definite": ("the the the own this", "the the own this", "the the own"),
@@ -162,7 +162,7 @@ class Phrasebook:
         return self._subordinate(main, conjunction, cause, is_fronted=self._happens(0.4))
 
     def _motive(self):
-        """Samples "She buys a car because she needs it", with a pronoun of the German noun's gender."""
+        """Samples "She buys a car because she needs it", in which the pronoun has the gender of the German noun."""
         main = self._clause((), ("present", "perfect", "want to"), 0, timed=0, verb=self._choose(_MOTIVATED))
         thing = main.phrases[0].noun_phrase
         motives = [v for v in _GROUPS["state"] if thing and v.en in main.verb.motives and thing.noun in v.objects]
@@ -320,7 +320,7 @@ def pronoun_of(subject):
 def _combinations(frame, clause):
     """Yields the names of the combinations in a clause that may be held out."""
     verb = clause.verb
-    if verb.group in _ACTIONS:  # a rarer verb might not be seen in some frame
+    if verb.group in _ACTIONS:  # other verbs are rare, and might not occur in some frame at all
         yield f"{frame}, {clause.tense} + {verb.de}"
     for phrase in clause.phrases:
         if phrase.filler:
@@ -343,4 +343,4 @@ def _possessives(subject):
     pronoun = pronoun_of(subject) if subject and is_person(subject) else None
     if pronoun:
         return (pronoun.possessive,) * 9 + _POSSESSIVES
-    return ("my", "your", "our") if subject else _POSSESSIVES  # das Kind would be his or her in English
+    return ("my", "your", "our") if subject else _POSSESSIVES  # for das Kind, English would need "his" or "her"

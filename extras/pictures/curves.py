@@ -9,7 +9,7 @@ from t2t_lite.files import exists
 from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.visualization import drawing
 
-_LONGEST_NAME = 40  # in characters, so that two legends fit side by side
+_LONGEST_NAME = 40  # maximum number of characters, so that two legends fit side by side
 
 
 def read_log(output_dir):
@@ -91,7 +91,7 @@ def draw_curves(output_dirs, path):
     losses.legend(
         frameon=False, handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()]
     )
-    if len(logs) > 1:  # this legend is below the axes, because names are long
+    if len(logs) > 1:  # the runs' legend is below the axes, because names are long
         of_runs = [Line2D([], [], color=drawing.color(number), label=name) for number, name in enumerate(logs)]
         figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
     else:

@@ -18,11 +18,11 @@ from t2t_lite.visualization.sentence_attention import TITLES, attending_features
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-FAR = 5  # positions; from this distance on, a key counts as far
+FAR = 5  # distance in positions from which a key counts as far
 SHARES = ("previous", "same", "next", "near", "far", "end")  # disjoint classes of keys
 _CLEAR = 0.5  # the smallest share that determines a head's role
 _BATCH_SIZE = 16
-_MOST_TOKENS = 512  # per line, because memory grows with their square
+_MOST_TOKENS = 512  # maximum number of tokens per line, because memory grows with its square
 _MEANING = {
     "near": f"2 to {FAR - 1} positions away",
     "far": f"{FAR} or more positions away",
@@ -36,11 +36,11 @@ class HeadRole:
 
     Attributes:
         kind: str: see `t2t_lite.models.outputs`.
-        layer, head: int, from 1.
+        layer, head: int, counted from 1.
         entropy: float, nats; its exponential is the effective number of keys that a head attends to.
-        distance: float, weighted mean distance in positions between query and key, without the "end".
+        distance: float, mean distance between query and key in positions, weighted by attention, without "end" keys.
         shares: {name in `SHARES`: float}, shares that sum to 1. Positions of queries and keys are compared directly,
-            even if they belong to two sentences. A decoder query's position is that of the token that the decoder read
+            even if they belong to two sentences. A decoder query has the position of the token that the decoder read
             last.
     """
 
@@ -158,7 +158,7 @@ def _places(queries, keys, shifted):
 
 
 def _sums(weights, queries, distance, end):
-    """Sums 1, the entropy, the distance and each share over all queries; returns float64 [heads, 3 + shares].
+    """Sums the number, entropy, distance and shares of all queries; returns float64 [heads, 3 + shares].
 
     Args:
         weights: [B, heads, T, S].
@@ -192,7 +192,7 @@ def _role(kind, layer, head, sums):
 
 
 def role_table(roles):
-    """Formats roles as a table with a header, a list of lines."""
+    """Formats roles as a table with a header; returns a list of lines."""
     rows = [["kind", "layer", "head", "entropy", "distance", *SHARES, "role"]]
     for r in roles:
         shares = [f"{r.shares[name]:.2f}" for name in SHARES]

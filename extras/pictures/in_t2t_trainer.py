@@ -6,7 +6,9 @@ from t2t_lite.cli.commands import Mode
 def define_flags(flags):
     """Declares the flag."""
     flags.DEFINE_paths(
-        "summary", [], "Draw the curves of these output_dirs into curves.png in the first folder, then exit."
+        "summary",
+        [],
+        "Draw the curves of these output_dirs, and bars if there are several, into the first folder, then exit.",
     )
 
 

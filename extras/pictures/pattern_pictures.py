@@ -11,12 +11,12 @@ from t2t_lite.visualization.sentence_attention import TITLES
 
 _USUAL = 256
 
-_COLUMNS, _SIZE = 3, 4.4  # axes per row, and the size of each in inches
+_COLUMNS, _SIZE = 3, 4.4  # number of matrices per row, and the size of a matrix in inches
 _SEEN, _HIDDEN, _LATER = (0, 114, 178), (217, 217, 217), (255, 255, 255)
 
 
 def draw_patterns(model, length):
-    """Draws one matrix per pattern of a model, whose rows are queries and whose columns are keys; returns a `Plot`.
+    """Draws one matrix per pattern of a model, with queries as rows and keys as columns; returns a `Plot`.
 
     Args:
         model: see `attention_patterns`.
@@ -58,7 +58,7 @@ def has_patterns(model):
 
 
 def usual_length(run):
-    """Returns the number of positions to draw for a run, the length in training clipped to the range of --length.
+    """Returns the default of --length for a run: the length in training, clipped to the range of the flag.
 
     Args:
         run: `t2t_lite.runs.opening.Run`, or None.

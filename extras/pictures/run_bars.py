@@ -25,7 +25,7 @@ _MEASURES = ("perplexity, dev", "BLEU, dev")
 
 
 def best_evaluations(output_dir):
-    """Returns (lowest perplexity, highest BLEU) on the dev set from a run's log; None if not measured.
+    """Returns (lowest perplexity, highest BLEU) on the dev set from a run's log; a missing score is None.
 
     Raises:
         UserError: the log is missing or empty.
@@ -59,7 +59,7 @@ def draw_bars(path, output_dirs):
         _bars(axes, of_paper, height / 2 if of_runs else 0, height, drawing.FAINT, "the paper's table 3")
         drawing.style_axes(axes, measure, "", "")
         axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row at the top
+        axes.set_ylim(len(rows) - 0.4, -0.6)  # puts the first row at the top
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
     labelled = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in figure.axes]

@@ -14,7 +14,7 @@ class ProtectSetting(OwnSetting):
         return check_kinds(values)
 
     def substitution(self, value):
-        """Returns the `Protection` of a list of kinds, or None."""
+        """Returns the `Protection` for a list of kinds, or None if the list is empty."""
         from t2t_lite.extras.protect.protection import protection_of
 
         return protection_of(tuple(value or ()))
@@ -37,7 +37,7 @@ declare_settings(
         fits=_are_kinds,
         problems=("translate_own",),
         meaning=f"translate_own: kinds of texts that a translation keeps unchanged, {','.join(KINDS)}. The model sees "
-        f"a symbol of the vocabulary instead of such a text, 10 per kind, or as many as placeholders:30 says (at most "
-        f"{MOST_NUMBERS}). Default: none.",
+        f"a symbol of the vocabulary instead of each text. A kind has 10 symbols, or the number after its colon, as "
+        f"in placeholders:30 (at most {MOST_NUMBERS}). Default: none.",
     )
 )

@@ -57,7 +57,7 @@ def hide(protection, texts):
     kinds = tf.stack([tf.strings.regex_full_match(parts.values, one) for one in protection.patterns.values()], -1)
     is_kind = tf.one_hot(tf.argmax(tf.cast(kinds, tf.int32), -1), len(protection.kinds), dtype=tf.int32)
     is_kind *= tf.cast(is_match, tf.int32)[:, None]  # [parts, kinds]
-    number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # counted for each kind, from 1
+    number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # counts the matches of each kind, from 1
     of_kind = tf.argmax(is_kind, -1, tf.int32)
     sizes = tf.constant([*protection.numbers.values()])
     first = tf.gather(tf.cumsum(sizes, exclusive=True), of_kind)
@@ -136,14 +136,14 @@ def _with_symbols(protection, values, slot):
 
 def _running(counts, parts):
     """Returns the running sums of int32 [parts, n] within each row of ragged parts."""
-    before = tf.gather(tf.cumsum(counts, 0, exclusive=True), parts.row_starts())  # each row has a part
+    before = tf.gather(tf.cumsum(counts, 0, exclusive=True), parts.row_starts())  # every row has at least one part
     return tf.cumsum(counts, 0) - tf.gather(before, parts.value_rowids())
 
 
 def _keys(rows, values):
     """Returns a different string for each value: its row, its rank among equal values in the row, and the value.
 
-    The time is that of sorting n values, however often they are repeated.
+    The run time is that of sorting n values, even if many of them are equal.
 
     Args:
         rows: int64 [n].
@@ -158,7 +158,7 @@ def _keys(rows, values):
 
 
 def _indices(keys, known):
-    """Returns the index of each key in `known`, whose strings differ from each other, or the size of `known`."""
+    """Returns the index of each key in `known`, which has no duplicates; for a missing key, the size of `known`."""
     count = tf.size(known)
     return tf.minimum(tf.unique(tf.concat([known, keys], 0)).idx[count:], count)
 
@@ -185,7 +185,7 @@ class ProtectedSignatures(TextSignatures):
         return sources, hidden.read(tf.gather(tf.constant(is_symbol), sources.ids))
 
     def pairs(self, inputs, targets):
-        """Returns inputs and targets, both string [batch], with the symbols of the inputs."""
+        """Returns inputs and targets, both string [batch], in which the inputs' protected texts are symbols."""
         hidden = hide(self._protection, valid(inputs))
         return hidden.texts, hide_as(self._protection, valid(targets), hidden)
 

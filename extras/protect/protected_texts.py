@@ -1,4 +1,4 @@
-"""Finds protected texts (URLs, markup, placeholders and others) and replaces them by symbols and back.
+"""Finds protected texts (URLs, markup, placeholders and others), replaces them by symbols, and restores them.
 
 Before a text is encoded, each protected text is replaced by a symbol of the vocabulary: `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`.
 The model moves symbols as it moves words, and afterwards each symbol in the output is replaced by its protected text.
@@ -14,9 +14,9 @@ import re
 import typing
 
 NUMBERS = 10  # default number of symbols per kind; additional texts of a kind share them
-MOST_NUMBERS = 100  # each symbol is a row of the embedding that has to be learned
+MOST_NUMBERS = 100  # limited because the model must learn an embedding for each symbol
 LOST_SEPARATOR = " "
-_OPEN, _CLOSE = "⟦", "⟧"  # SentencePiece does not normalize any other character to these
+_OPEN, _CLOSE = "⟦", "⟧"  # brackets to which SentencePiece normalizes no other character
 
 BROKEN = (_OPEN, f"{_OPEN} ")  # a bracket in other text, and a replacement that cannot open a symbol
 
@@ -27,7 +27,7 @@ _LETTERS = "0-9A-Za-z\u00c0-\u058f"  # Latin, Greek, Cyrillic, Armenian; other s
 _INSIDE = rf"(?:[{_LETTERS}!#$%&*+,./:;=?@_~'-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"
 _LAST = rf"(?:[{_LETTERS}#$%&*+/=@_~-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"  # excludes a full stop after a URL
 _NAME = r"[0-9A-Za-z_.:$#@!,\[\]-]"
-# printf: a `-` needs a width, and the flag " " is not read, since "50%-off" and "50% discount" are text.
+# printf: the flag `-` needs a width, and the flag " " does not match, as "50%-off" and "50% discount" are text.
 _STAR = r"\*(?:[0-9]{1,2}\$)?"
 _PRINTF = (
     r"%(?:\([0-9A-Za-z_.]{1,64}\)|[0-9]{1,2}\$)?(?:#@[0-9A-Za-z_.]{1,64}@|"
@@ -139,7 +139,7 @@ class ProtectedTexts:
         return [(start, end) for start, end, _ in self._found(text)]
 
     def counts(self, text):
-        """Returns how many symbols of each kind a text with symbols has, a Counter."""
+        """Counts the symbols of each kind in a text with symbols; returns a Counter."""
         kinds = {f"{_OPEN}{_singular(kind)}": kind for kind in self.kinds}
         return collections.Counter(kinds[one.rstrip(f"0123456789{_CLOSE}")] for one in self._symbol.findall(text))
 

@@ -58,7 +58,7 @@ class ProtectedSource(SourceText):
         return moved_spans(spans, self.hidden.original, self.text)
 
     def restored(self, pieces, output, spans=None):
-        """See `SourceText.restored`; restores the protected texts that the model read, and returns the lost ones."""
+        """See `SourceText.restored`; restores the protected texts that the model read; also returns the lost ones."""
         found = self.hidden.protection.restore(output, self.hidden.read(pieces))
         return found.text, found.lost, spans and spans_in_blocks(spans, blocks(found.segments))
 
@@ -131,7 +131,7 @@ def check_kinds(values):
         if not (is_sentencepiece and has_symbols(files.read_bytes(path), symbols)):
             raise UserError(
                 f"{flag}: the vocabulary {path} lacks some of the symbols {symbols[0]} to {symbols[-1]}. Remove "
-                "--vocab_from to learn a vocabulary with the symbols. Or give a vocabulary that was learned with the "
+                "--vocab_from to learn a vocabulary with the symbols, or give a vocabulary that was learned with the "
                 "same --protect, or by spm_train with the symbols as --user_defined_symbols."
             )
     return [kind if numbers[kind] == NUMBERS else f"{kind}:{numbers[kind]}" for kind in KINDS if kind in numbers]
@@ -159,7 +159,7 @@ def hidden_pairs(pairs, protection, is_training, log):
         inputs, targets, of_both, of_one = protection.hide_pair(pair["inputs"], pair["targets"], first)
         replaced, left = replaced + of_both, left + of_one
         if of_both > fewest:
-            most |= protection.counts(inputs)  # symbols by kind
+            most |= protection.counts(inputs)
         yield {**pair, "inputs": inputs, "targets": targets}
     message = (
         f"{replaced:,} protected texts were replaced by symbols on both sides; {left:,} were kept, because the two "
@@ -168,7 +168,7 @@ def hidden_pairs(pairs, protection, is_training, log):
     more = {kind: min(most[kind], MOST_NUMBERS) for kind in protection.kinds}
     if more := [f"{kind}:{number}" for kind, number in more.items() if number > protection.numbers[kind]]:
         message += (
-            f". Some pairs have more of them than symbols, so symbols are shared; with {','.join(more)} in --protect, "
-            "each has its own symbol"
+            f". Some pairs have more protected texts than symbols, so that texts share symbols; with {','.join(more)} "
+            "in --protect, each text has its own symbol"
         )
     log(message)

@@ -1,4 +1,4 @@
-"""The target of a request (server address, TLS files, model), and the errors of requests."""
+"""Describes where a request goes (server address, TLS files, model), and why a request failed."""
 
 import dataclasses
 import ipaddress
@@ -12,7 +12,7 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import MOST_BYTES
 from t2t_lite.settings.ranges import MODEL_VERSION, typed_value
 
-LONGEST_ANSWER = MOST_BYTES  # bytes; an answer is kept in memory
+LONGEST_ANSWER = MOST_BYTES  # maximum bytes of an answer, which is kept in memory
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[^\s?#\\]*)?",
@@ -82,7 +82,7 @@ class Tls:
             try:
                 context.load_cert_chain(
                     self.cert_file, self.key_file, password=lambda: ""
-                )  # prevents a prompt on the terminal
+                )  # otherwise OpenSSL would prompt for a password
             except ssl.SSLError:
                 raise UserError(
                     f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected two PEM files "
@@ -182,13 +182,13 @@ def server_error(code, details, address, servable, timeout):
     protocol = {"grpc": "gRPC", "rest": "REST"}[address.protocol]
     message = f"{address}: {servable}: {code}: {details}."
     messages = {
-        "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and that the server's "
-        "certificate is for this host.",
+        "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and whether the "
+        "server's certificate is for this host.",
         "UNAVAILABLE": f"{address}: no answer over {protocol}: {details or 'unavailable'}. Check host and port; "
         "TensorFlow Serving's are usually 8500 (gRPC) and 8501 (REST).",
         "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or send fewer "
         "sentences per request.",
-        "NOT_FOUND": f"{address}: {servable}: not served there: {details}. Check the name and the version.",
+        "NOT_FOUND": f"{address}: {servable}: not on this server: {details}. Check the name and the version.",
         "UNIMPLEMENTED": f"{address}: not TensorFlow Serving's {protocol} port: {details}. Check the port.",
     }
     if code == "UNAVAILABLE" and "closed" in details:

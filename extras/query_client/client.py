@@ -33,7 +33,7 @@ __all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "Serv
 PROTOCOLS = ("grpc", "rest")
 # Codes of errors that may be temporary. Repeating a request is safe, because translating has no side effects.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # codes for a missing signature
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # gRPC codes if the server lacks a signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
 
@@ -52,7 +52,7 @@ class Client:
 
     def __init__(self, transport, retries=3, first_wait=0.5):
         self.transport, self.retries, self.first_wait = transport, retries, first_wait
-        self._wants_sentences = None  # not yet requested from the server
+        self._wants_sentences = None  # whether to split texts; None until the server has been asked
 
     def translate(
         self,
@@ -84,8 +84,7 @@ class Client:
             Failure: the answer does not have the format of an exported model that generates text. If it has the format
                 of another kind of model, the error is a `NoTranslations`.
             UserError: an option is out of range, or only one of alpha (or seed) and extra_length is given.
-            TypeError: texts is not a list of str, or an argument is unknown, because all other options are fixed in the
-                export.
+            TypeError: texts is not a list of str, or an argument is unknown. All other options are fixed in the export.
         """
         names = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
         check_options(others, names, "translate")
@@ -123,7 +122,7 @@ class Client:
 
         Raises:
             ServerError, Failure, UserError, TypeError: see `translate`; also Failure if the export has no signature
-                `n_best`, and UserError if it has fewer hypotheses.
+                `n_best`, and UserError if it has fewer than `count` hypotheses.
         """
         texts = check_texts(texts)
         if parts := parts_of(texts, split_sentences, self._has_sentences):
@@ -148,7 +147,7 @@ class Client:
             UserError: the client uses gRPC, or a version was chosen.
         """
         if not hasattr(self.transport, "stream"):
-            raise UserError(f"{self.transport.address}: streams need REST. Expected a t2t-server's http://host:port.")
+            raise UserError(f"{self.transport.address}: streaming needs REST. Expected http://host:port of t2t-server.")
         (prompt,) = check_texts([prompt])
         for event in self.transport.stream({"prompt": prompt, **options}):
             yield event["choices"][0]["text"]
@@ -236,7 +235,7 @@ class Client:
             if error is None:
                 raise
             raise error from None
-        if signature not in known or signature.startswith("__"):  # "__…" initializes the model
+        if signature not in known or signature.startswith("__"):  # signatures named "__…" are internal
             raise Failure(
                 f"{self._where}: no signature {signature}. The export has "
                 f"{', '.join(sorted(name for name in known if not name.startswith('__')))}."

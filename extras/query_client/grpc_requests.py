@@ -7,7 +7,7 @@ from t2t_lite.errors import Failure, needs
 from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
 from t2t_lite.process.quiet_import import import_tensorflow
 
-# Turns off gRPC's log on stderr, because errors have the same content. gRPC reads this variable on import.
+# Turns off gRPC's log on stderr, because our error messages have the same content. gRPC reads this variable on import.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 with needs("tensorflow-serving-api", "serving", "gRPC", ", or use REST."):
@@ -111,7 +111,7 @@ def _type_name(dtype):
 
 def _as_list(tensor):
     array = tf.make_ndarray(tensor)
-    if array.dtype == np.float32:  # shortest digits that identify a float32, as over REST
+    if array.dtype == np.float32:  # keeps only the digits that identify a float32, as REST does
         array = array.astype(str).astype(float)
     return _as_texts(array.tolist())
 

@@ -1,8 +1,8 @@
 """Sends lines to a server, from a file, from standard input, or typed by a user.
 
 Each translation is written as one line. For an encoder, or if a signature is chosen by name, an output line is the JSON
-of the server's answer. If the model reads several texts, such as a question and a context, an input line has them
-separated by tabs. Continuations from a language model are printed part by part, as they arrive.
+of the server's answer. If the model reads several texts, such as a question and a context, tabs separate them in an
+input line. Continuations from a language model are printed part by part, as they arrive.
 """
 
 import logging
@@ -21,7 +21,8 @@ from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # names in `Client.translate`
+# {decode hparam: argument of `Client.translate`}
+_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}
 _PAIRS = (("first", "second"), ("question", "context"))  # the inputs of encoders that read two texts
 _COLUMNS = (*_PAIRS, ("inputs", "targets"))  # model inputs in the order of a line's columns
 _SETTINGS = (*_SEARCH, "n_best", "return_beams", "write_beam_scores")
@@ -55,7 +56,7 @@ class LineQueries:
 
     Args:
         client: Client, from `query_client.client.open_client`.
-        decode_hparams: str, `name=value,…` with the names write_beam_scores, n_best or return_beams, and extra_length
+        decode_hparams: str, `name=value,…`. The names are write_beam_scores; n_best or return_beams; and extra_length
             together with alpha, or with sampling_seed if the export samples.
         batch_size: int, number of sentences per request.
         split_sentences: see `Client.translate`.
@@ -103,7 +104,7 @@ class LineQueries:
         if self._is_n_best:
             self._options["count"] = settings.n_best or None
         self._settings, self._as_json, self._signature = settings, as_json, signature
-        self._columns = None  # the model's inputs, once answers show that it is an encoder
+        self._columns = None  # names of an encoder's inputs; None until the model is known to be an encoder
 
     def show(self, text):
         """Prints a text, and its translations with their scores."""
@@ -126,7 +127,7 @@ class LineQueries:
             print(f"written: {output}", file=sys.stderr)
 
     def translate_stdin(self, output):
-        """Translates standard input; writes the answers to available lines before it reads more."""
+        """Translates standard input; answers the available lines before it waits for more."""
         with text_files.output_file(output) as write:
             for first, lines in text_files.stdin_lines():
                 write(self._lines(lines, first))
@@ -139,7 +140,8 @@ class LineQueries:
         """Returns the output line for an input line, text or JSON, without a line break."""
         if isinstance(answer, dict):
             place = {"line": number, "input": line} if self._as_json else {}
-            return json_text(place | dict(sorted(_unpadded(answer).items())))  # sorted, because gRPC has no order
+            # Outputs are sorted by name, because gRPC returns them in any order.
+            return json_text(place | dict(sorted(_unpadded(answer).items())))
         if self._as_json:
             return text_files.json_line(number, line, answer, _described)
         return text_files.output_line(answer, self._settings)
@@ -184,12 +186,12 @@ class LineQueries:
         if numbers := sorted(name for name, kind in inputs.items() if kind != "string"):
             raise UserError(
                 f"--signature_name={signature}: has numeric inputs: {', '.join(numbers)}. Expected a signature with "
-                "only text inputs; --decode_hparams sends such numbers."
+                "only text inputs; --decode_hparams sends numbers such as alpha."
             )
         return next((columns for columns in _COLUMNS if {*columns} == {*inputs}), tuple(sorted(inputs)))
 
     def _takes(self, columns, text):
-        """Returns whether the model accepts these inputs."""
+        """Returns whether the model accepts the tab-separated parts of a text as the inputs `columns`."""
         try:
             self._client.predict(dict(zip(columns, ([part] for part in text.split("\t")), strict=False)))
         except ServerError as error:
@@ -220,9 +222,9 @@ def _described(hypothesis):
 def _unpadded(answer):
     """Removes the padding ("", 0 and zero vectors) that makes the answers of a request equally long."""
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
-    if (length := answer.get("lengths")) is not None:  # the signatures features and score
+    if (length := answer.get("lengths")) is not None:  # outputs of the signatures features and score
         return answer | {name: value[:length] for name, value in lists.items()}
-    if "tokens" in lists:  # the signature "tokens"
+    if "tokens" in lists:  # outputs of the signature "tokens"
         counts = {name: _count(lists.get(name, [])) for name in ("tokens", "input_tokens")}
         return answer | {name: value[: counts[name.replace("ids", "tokens")]] for name, value in lists.items()}
     of_texts = [value for value in lists.values() if _texts(value)]
@@ -267,11 +269,11 @@ class StreamedQueries:
         flag_checks.check(flag_checks.Asked(settings=settings, text=decode_hparams))
         names = {name: key for name, key in (_STREAM | _SAMPLING).items() if name in assigned}
         if "sampling_method" in assigned:
-            names["sampling_temp"] = "temperature"  # a request with a temperature samples
+            names["sampling_temp"] = "temperature"  # the server samples if a request has a temperature
         search = vars(settings.search) | {"max_tokens": settings.search.extra_length}
         self._options = {key: search[key] for key in names.values()}
         if "sampling_method" in assigned and not settings.search.sampling:
-            self._options["temperature"] = 0  # greedy
+            self._options["temperature"] = 0  # greedy search
         self._client = client
 
     def run(self, text=None):
@@ -281,7 +283,7 @@ class StreamedQueries:
         return interact(self.show) if console.is_terminal() else self.answer_stdin()
 
     def show(self, text):
-        """Prints the continuation of a text unchanged."""
+        """Prints the continuation of a text, including its line breaks."""
         self._print(text, lambda part: part)
 
     def answer_stdin(self):

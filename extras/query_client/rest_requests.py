@@ -56,7 +56,7 @@ class RestTransport:
         try:
             check_schema(answer, _STATUS, f"{self.address}: {self.servable}")
             versions = [int(version["version"]) for version in answer["model_version_status"]]
-        except ValueError as error:  # includes UserError
+        except ValueError as error:  # UserError is a ValueError
             raise Failure(f"{error} Expected an answer of TensorFlow Serving.") from None
         messages = [version.get("status", {}).get("error_message", "") for version in answer["model_version_status"]]
         states = [version["state"] for version in answer["model_version_status"]]
@@ -137,13 +137,14 @@ class RestTransport:
         return self._content(*answer)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Sends a request; returns (status, reason, content, Retry-After). Raises ServerError if no answer comes."""
+        """Sends a request; returns (status, reason, content, Retry-After). Raises ServerError if there is no answer."""
         # The socket is kept in `sockets`, because the connection drops it once the answer has started.
         with self._errors():
             connection.connect()
             sockets.append(connection.sock)
             connection.request(method, path, body, _JSON if body else {})
-            with contextlib.closing(connection.getresponse()) as answer:  # otherwise the connection stays open
+            # Unless the answer is closed, the connection stays open.
+            with contextlib.closing(connection.getresponse()) as answer:
                 return self._read(answer)
 
     def _connection(self):
@@ -162,7 +163,7 @@ class RestTransport:
         except ssl.SSLError as error:
             raise self._error("CERTIFICATE", error) from None
         except (http.client.BadStatusLine, http.client.LineTooLong) as error:
-            if isinstance(error, OSError):  # the connection was closed
+            if isinstance(error, OSError):  # the server closed the connection
                 raise self._error("UNAVAILABLE", error) from None
             raise self._error("UNIMPLEMENTED", "the server does not answer in HTTP") from None
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's size is not a number
@@ -190,7 +191,8 @@ class RestTransport:
         if status != 200:
             code, details = _CODES.get(status, f"HTTP {status}"), _message(content.get("error"))
             error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
-            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # or a date
+            # Retry-After may also be a date, which is ignored.
+            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0
             raise error
         return content
 

@@ -8,11 +8,11 @@ from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.files.safe_json import check_schema
 
-# An answer is short if its text has at least 200 bytes, and the answer less than a sixth of them. This works for any
-# two scripts.
+# An answer counts as short if the text has at least 200 bytes, and the answer has less than a sixth of that number.
+# The limits suit any pair of scripts.
 _SHORT, _LEAST_BYTES = 6, 200
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
-_ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # a row of the signature n_best
+_ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # outputs of the signature n_best for one text
 _LOWEST = -3e38  # lower scores are padding for texts with fewer hypotheses
 
 
@@ -71,7 +71,7 @@ def answers_of(outputs, count, where):
             ) from None
         raise Failure(f"{error} {expected}, as from an export of t2t-exporter.") from None
     if sizes := [f"{len(outputs[name])} {name}" for name in _COLUMNS if len(outputs[name]) != count]:
-        raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected as many as texts.")
+        raise Failure(f"{where}: {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each text.")
     _check_finite(outputs["scores"], where)
     texts = map(valid_unicode, outputs["outputs"])
     return [ServedAnswer(*row) for row in zip(texts, outputs["scores"], outputs["truncated"], strict=True)]
@@ -129,7 +129,7 @@ def parts_of(texts, split_sentences, wants_sentences):
             called for "auto" and if a text has several sentences.
 
     Raises:
-        UserError: the choice is unknown.
+        UserError: `split_sentences` has another value.
     """
     if checked_choice(split_sentences) == "never":
         return None

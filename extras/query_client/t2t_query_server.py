@@ -1,4 +1,4 @@
-"""Translates by querying a TensorFlow Serving or t2t-server that has loaded an export of t2t-exporter.
+"""Translates with a running TensorFlow Serving or t2t-server that has loaded an export of t2t-exporter.
 
     t2t-query-server --server=localhost:8500 --servable_name=translate --inputs_once="The red house."
     t2t-query-server --server=localhost:8500 --servable_name=translate        # interactive; q quits
@@ -68,17 +68,17 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "alpha=0.6,extra_length=50, or sampling_seed=1,extra_length=50 if the export samples, replace the export's "
-        "values. n_best=4 writes the 4 best outputs of a line, and return_beams=true all of them. "
+        "alpha=0.6,extra_length=50 (or sampling_seed=1,extra_length=50 if the export samples) replaces the export's "
+        "values. n_best=4 writes the 4 best outputs of a line, and return_beams=true writes all outputs. "
         "write_beam_scores=true writes a tab and the score after each output. Other options are fixed in the export.",
     )
-    formats = "text: a line's outputs are separated by tabs. json: each line is a JSON object, as from t2t-decoder."
+    formats = "text: tabs separate a line's outputs. json: each line is a JSON object, as from t2t-decoder."
     flags.DEFINE_enum("n_best_format", "text", ["text", "json"], formats)
     flags.DEFINE_string(
         "signature_name",
         None,
         "Call this signature, such as features, tokens or score, and write its outputs as JSON. If it reads several "
-        "texts, a line has them separated by tabs. Default: the signature for translations or an encoder's answers.",
+        "texts, tabs separate them in a line. Default: the signature for translations or an encoder's answers.",
     )
     flags.DEFINE_float(
         "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=REQUEST_TIMEOUT
@@ -86,13 +86,13 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "retries",
         3,
-        "Maximum number of times that a request without an answer is repeated. The wait starts at half a second and "
-        "doubles each time.",
+        "Maximum number of times that a request without an answer is repeated. The wait before a retry begins with "
+        "half a second and doubles each time.",
         limits=RETRIES,
     )
-    flags.DEFINE_bool("tls", False, "Encrypt the connection. Any of the next three flags implies --tls.")
+    flags.DEFINE_bool("tls", False, "Encrypt the connection. Each of the flags --tls_*_file implies --tls.")
     flags.DEFINE_path("tls_ca_file", None, "PEM file of trusted certificate authorities. Default: the system's.")
-    flags.DEFINE_path("tls_cert_file", None, "PEM file of the client's certificate if the server requires it.")
+    flags.DEFINE_path("tls_cert_file", None, "PEM file of the client's certificate, if the server requires one.")
     flags.DEFINE_path("tls_key_file", None, "PEM file of the client's private key.")
     for name in ("problem", "data_dir", "t2t_usr_dir"):
         flags.no_effect(name, _TEXT)

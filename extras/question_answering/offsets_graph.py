@@ -37,7 +37,7 @@ def encode_with_offsets(encoder, texts):
     solid = tf.where(~is_space)[:, 0]
     following = tf.gather(tf.concat([solid, [tf.size(is_space, tf.int64)]], 0), tf.searchsorted(solid, starts))
     starts = tf.minimum(following, ends)
-    # the last character that is not a space
+    # for each end, the last character before it that is not a space
     preceding = tf.gather(tf.concat([[-1], solid], 0), tf.searchsorted(solid, ends))
     ends = tf.maximum(starts, preceding + 1)
     first = tf.gather(codes.row_starts(), ids.value_rowids())
@@ -45,7 +45,7 @@ def encode_with_offsets(encoder, texts):
 
 
 def _with_added_tokens(encoder, texts):
-    """Encodes like `_encoded`, but an added token becomes one id after its characters have been counted as text."""
+    """Encodes like `_encoded`, but each added token becomes a single id, whose span is the whole token."""
     parts, added = encoder.added.tf_split(texts)
     ids, starts, ends = _encoded(encoder, parts.flat_values)
     rows = ids.value_rowids()
@@ -66,7 +66,7 @@ def _with_added_tokens(encoder, texts):
 
 @functools.singledispatch
 def _encoded(encoder, texts):
-    """Returns (ids, starts, ends), with white space and in characters counted across all texts."""
+    """Returns (ids, starts, ends). Spans include white space, and count the characters of all texts."""
     raise NotImplementedError(type(encoder).__name__)
 
 
@@ -90,7 +90,7 @@ def _(encoder: SentencePieceEncoder, texts):
     first = tf.gather(tf.cumsum(sizes, exclusive=True), ids.value_rowids())
     characters = tf.concat([[0], _characters(texts)], 0)
     starts, ends = (tf.gather(characters, first + offsets.values) for offsets in (starts, ends))
-    # If one character has several pieces, only the last piece has a length.
+    # If a character consists of several pieces, SentencePiece gives a length only to the last piece.
     return ids, starts, tf.where(starts == ends, starts + 1, ends)
 
 

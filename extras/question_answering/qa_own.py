@@ -87,7 +87,7 @@ def squad_samples(path, removed, on_bad_line=None):
 
     Args:
         path: str.
-        removed: Counter of skipped samples by reason, which counts questions without an answer (SQuAD 2.0).
+        removed: Counter of skipped samples by reason; questions without an answer (SQuAD 2.0) are added to it.
         on_bad_line: see `read_squad`.
     """
     for question in read_squad(path, on_bad_line=on_bad_line):

@@ -11,6 +11,6 @@ declare_settings(
         None,
         ranges.SEQUENCE_LENGTH,
         is_required=True,
-        meaning="qa_own: context ids between the starts of two successive windows of a long context, 128.",
+        meaning="qa_own: context ids from the start of one window to the start of the next window, by default 128.",
     )
 )

@@ -23,9 +23,9 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
-LONGEST_ANSWER = 30  # pieces, as in BERT's run_squad.py
+LONGEST_ANSWER = 30  # maximum number of pieces, as in BERT's run_squad.py
 NEVER = -1e9  # score of spans that cannot be an answer
-_LONGEST = 2048  # default limit of an export on the ids of a question plus its context
+_LONGEST = 2048  # default maximum number of ids in a question plus its context, for exports
 _MOST = 2**16
 
 
@@ -37,7 +37,7 @@ class Answer:
         text: str, context[start:end].
         start, end: int, character offsets in the context.
         probability: float, relative to all parts of the context that could be the answer.
-        hypotheses: tuple of `Answer` objects that have no hypotheses, the most probable (which is this answer) first.
+        hypotheses: tuple of `Answer` objects without hypotheses of their own, best first; the first is this answer.
         truncated: bool, whether the question was truncated because it was too long for the model. The context is always
             read to its end.
     """
@@ -73,7 +73,7 @@ def part_scores(logits, inputs, places, size, spans=None):
     last = tf.pad(last, [[0, 0], [0, LONGEST_ANSWER - 1]], constant_values=NEVER)
     sums = first[:, :, None] + tf.stack([last[:, more : more + width] for more in range(LONGEST_ANSWER)], 2)
     at = tf.cast(places, tf.int32)[:, None] + tf.range(width) - _begins(inputs)[:, None]
-    at = tf.where(is_context, at, -1)  # segment sums ignore -1
+    at = tf.where(is_context, at, -1)  # the segment maximum below ignores the index -1
     best = tf.math.unsorted_segment_max(tf.reshape(sums, [-1, LONGEST_ANSWER]), tf.reshape(at, [-1]), size)
     may_be = best > NEVER / 2
     if spans is not None:
@@ -173,7 +173,7 @@ class SpansTask(EncoderTask):
         return best_spans(logits, inputs)
 
     def compared(self, inputs, targets, chosen):
-        """Returns the chosen and the expected text: see `EncoderTask`."""
+        """Returns the chosen and the expected answer as texts: see `EncoderTask`."""
         decode = self.encoders["inputs"].decode
         return [decode(inputs[first - 1 : last].tolist()) for first, last in (chosen, targets)]
 
@@ -194,7 +194,7 @@ class SpansTask(EncoderTask):
 
     @classmethod
     def references(cls, path, layout):
-        """Reads the gold answers, several of which may be right, and question ids as keys: see `EncoderTask`."""
+        """Reads one or more gold answers per question, and question ids as keys: see `EncoderTask`."""
         questions = list(read_squad(path))
         # As in the official scores, "" is the right answer to a question that has no answer (SQuAD 2.0).
         golds = [[question.context[start:end] for start, end in question.answers] or [""] for question in questions]
@@ -252,7 +252,7 @@ class SpansTask(EncoderTask):
         row = self._row(predictor.max_input_length)
         longest_question = min(LONGEST_QUESTION, row - 3)
         (question, is_cut), (context, is_context_cut) = (
-            beginnings(valid(one), most, strips=False)  # keeps spaces for the offsets
+            beginnings(valid(one), most, strips=False)  # spaces are not stripped, because offsets count them
             for one, most in zip(texts, (longest_question, longest), strict=True)
         )
         count = tf.size(question)

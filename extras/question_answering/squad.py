@@ -57,7 +57,7 @@ def _f1(answer, gold):
 
 
 def _of_golds(compare):
-    """Vectorizes a comparison over lists of answers; each answer's gold answer is a str or a list of str.
+    """Vectorizes a comparison of answers with gold answers, each of which is a str or a list of str.
 
     `compare` takes one answer and its list of gold answers.
     """
@@ -120,8 +120,8 @@ def read_squad(path, with_answers=True, on_bad_line=None):
 
     Raises:
         UserError: as for `plain_text.read_text`, or the JSON is not in SQuAD's format, a question has no answer and is
-            not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. For a wrong offset,
-            the message contains the right one.
+            not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. If an offset is
+            wrong, the message contains the right offset.
     """
     errors = "strict" if on_bad_line is None else "replace"
     try:
@@ -190,7 +190,7 @@ def _span(context, start, text, place):
 
 
 def _where(context, start, text):
-    """Returns a sentence that tells, in messages, the position of an answer in its context."""
+    """Returns a sentence for error messages about the position of an answer in its context."""
     if not text.strip():
         return "It is blank."
     places = [match.start() for match in re.finditer(re.escape(text), context)]

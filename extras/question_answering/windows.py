@@ -10,7 +10,7 @@ from t2t_lite.text.offsets import encode_with_offsets
 from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
-LONGEST_QUESTION = 64  # ids, as in BERT's run_squad.py; longer questions are truncated
+LONGEST_QUESTION = 64  # maximum number of ids, as in BERT's run_squad.py; longer questions are truncated
 DOC_STRIDE = 128
 
 
@@ -19,8 +19,8 @@ class Window(NamedTuple):
 
     Attributes:
         ids: list of int.
-        before: int, number of ids in the row before its part of the context.
-        spans: list of (start, end), one per id of the part: the characters in the whole context that the id stands for.
+        before: int, number of ids in the row that precede the part of the context.
+        spans: list of (start, end), the characters of the whole context that each id of the part stands for.
         start: int, number of context ids before the part.
         is_last: bool, whether this is the last part of the context.
     """
@@ -66,7 +66,7 @@ def windows(encoder, question, context, longest, stride):
             f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in a row of {longest}."
         )
     last = max(0, len(ids) - room)
-    starts = [*range(0, last, min(stride, room)), last]  # the last window is also full
+    starts = [*range(0, last, min(stride, room)), last]  # the last window overlaps more, so that it is also full
     return [
         Window([*question_ids, *ids[at : at + room], EOS_ID], len(question_ids), spans[at : at + room], at, at == last)
         for at in starts

@@ -24,7 +24,7 @@ _PROBLEM = "translate_own"
 _PROBE_STEPS = 30
 _FEW_PASSES = 10
 _LOGGER = logging.getLogger("t2t_lite")
-_LATER_STARTS = 3  # trainer, decoder and exporter each take about as long as the probe to start
+_LATER_STARTS = 3  # trainer, decoder and exporter, each of which takes about as long to start as the probe
 _NEXT = """\
 == What next
 serve it          t2t-server --export_dir={export} --port=8501

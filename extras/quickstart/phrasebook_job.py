@@ -20,7 +20,7 @@ from t2t_lite.extras.quickstart.commands import (
 )
 
 _PROBLEM = "translate_ende_phrasebook"
-_AVERAGED = 5  # checkpoints to average, as in the paper's section 6.1
+_AVERAGED = 5  # number of checkpoints to average, as in the paper's section 6.1
 _ASK = """\
 import tensorflow as tf
 import tensorflow_text  # provides the SentencePiece op of the export; TensorFlow Serving includes it

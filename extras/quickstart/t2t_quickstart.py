@@ -31,7 +31,7 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
     flags.DEFINE_paths("train_files", [], "Your own training pairs, as for t2t-datagen: a.en,a.de.")
-    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 training pairs, or a tenth if fewer.")
+    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on. Default: 1,000 training pairs, but at most a tenth.")
     flags.DEFINE_integer("minutes", 30, "With --train_files: about how long all steps may take.", limits=_MINUTES)
     flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(

@@ -1,6 +1,6 @@
-"""The files that sentence-transformers adds to a folder of Transformers: modules, pooling, normalization, length.
+"""Reads and writes the files that sentence-transformers adds to a Transformers folder: modules, pooling, length.
 
-Read in the forms of its versions 2 to 6, and written in that of version 2, which all of them read.
+Reads the formats of versions 2 to 6, and writes the format of version 2, which all of these versions can read.
 """
 
 import logging
@@ -17,13 +17,13 @@ _LOGGER = logging.getLogger("t2t_lite")
 _MODULES, _LENGTH, _PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
 _TOKENIZER = "tokenizer_config.json"
 _POOLINGS = {"mean": "mean", "cls": "first", "max": "max"}
-_FLAG = "pooling_mode_{}"  # one for each kind, until version 5
+_FLAG = "pooling_mode_{}"  # one setting for each kind of pooling, until version 5
 _FLAGS = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
 _FLAGS |= {name: f"{name}_tokens" for name in ("mean_sqrt_len", "weightedmean")} | {"lasttoken": "lasttoken"}
 _TYPE = "sentence_transformers.models.{}"
 _ORDER = ("Transformer", "Pooling", "Normalize")
-_LEAST = 5  # positions that can hold two texts
-_OPTIONAL = {  # settings of the first module, with the values that change nothing
+_LEAST = 5  # the smallest number of positions that can hold two texts
+_OPTIONAL = {  # settings of the first module, and their supported values
     "transformer_task": ("feature-extraction",),
     "module_output_name": ("token_embeddings",),
     "modality_config": ({"text": {"method": "forward", "method_output_name": "last_hidden_state"}},),
@@ -42,7 +42,7 @@ print(model.encode(["A text.", "Another text."]))
 
 
 class Written(NamedTuple):
-    """What an export adds to the folder of an encoder.
+    """The files and texts that an export adds to an encoder's folder.
 
     Attributes:
         title, use, library: see `hugging_face_folder.Folder`.
@@ -57,19 +57,19 @@ class Written(NamedTuple):
 
 @registry.register_folder_part("sentence_transformers")
 class SentenceFolder:
-    """See `t2t_lite.extras.hugging_face.encoders`."""
+    """The part of an encoder's folder that sentence-transformers reads: see `t2t_lite.extras.hugging_face.encoders`."""
 
     def read(self, folder, family, vocabulary, most):
-        """Returns {argument of our model: value} of a folder, {} if it is not one of sentence-transformers.
+        """Returns {argument of our model: value}, or {} if the folder is not from sentence-transformers.
 
         Args:
             folder: str.
             family: Family of the model.
             vocabulary: Published.
-            most: int, positions of the model; None: any number.
+            most: int, the model's number of positions, or None if it is unlimited.
 
         Raises:
-            UserError: a file is damaged, or has a setting that no model here has; the message names it.
+            UserError: a file is damaged, or has a setting that is not supported; the message names the file.
         """
         path = os.path.join(folder, _MODULES)
         if not files.exists(path):
@@ -77,12 +77,12 @@ class SentenceFolder:
         modules = files.read_json(path, [{"type": str, "path": str}])
         names = [module["type"].rpartition(".")[2] for module in modules]
         others = [module["type"] for module, name in zip(modules, names, strict=True) if name not in _ORDER]
-        expected = f"{', '.join(_ORDER[:2])} and optionally {_ORDER[2]}, in this order: no model here has others"
+        expected = f"{', '.join(_ORDER[:2])} and optionally {_ORDER[2]}, in this order; other modules are not supported"
         check(path, "type", ", ".join(others or names), names in ([*_ORDER[:2]], [*_ORDER]), expected)
         where = modules[0]["path"]
-        check(path, "path", where, not where, "an empty one: the model's files in the folder itself")
+        check(path, "path", where, not where, "an empty path, because the model's files are in the folder itself")
         for part in (module["path"] for module in modules[1:]):
-            check(path, "path", part, part and part == os.path.basename(part), "the name of a folder in this one")
+            check(path, "path", part, part and part == os.path.basename(part), "the name of a subfolder")
         pooling = self._pooling(os.path.join(folder, modules[1]["path"], "config.json"), family)
         if len(modules) > 2:
             self._check_normalization(os.path.join(folder, modules[2]["path"], "config.json"))
@@ -91,10 +91,10 @@ class SentenceFolder:
         return {"features_pooling": pooling, "features_normalized": len(modules) > 2, "features_length": length - 1}
 
     def written(self, family, predictor):
-        """Returns Written for a Predictor's model; None if it has no pooling of its own.
+        """Returns Written for a Predictor's model, or None if the model does not pool its positions.
 
         Raises:
-            UserError: sentence-transformers would pool in another way.
+            UserError: sentence-transformers would pool differently.
         """
         config = predictor.model.config
         pooling = config["features_pooling"]
@@ -125,16 +125,16 @@ class SentenceFolder:
 
     @staticmethod
     def _pooling(path, family):
-        """Returns our pooling of the file of the second module."""
+        """Returns our name for the pooling in the second module's file."""
         config = files.read_json(path)
         modes = config.get("pooling_mode")
-        if modes is None:  # before version 6
+        if modes is None:  # before version 6, each kind of pooling had its own flag
             flags = {name: config.get(_FLAG.format(flag), False) for name, flag in _FLAGS.items()}
             modes = [name for name, flag in flags.items() if flag] or ["mean"]
         modes = modes if isinstance(modes, list) else [modes]
         possible = len(modes) == 1 and modes[0] in [*_POOLINGS]
         words = " and ".join(mode if isinstance(mode, str) else shown(mode) for mode in modes)
-        check(path, "pooling_mode", words, possible, f"one of {', '.join(_POOLINGS)}: the encoders here have no other")
+        check(path, "pooling_mode", words, possible, f"one of {', '.join(_POOLINGS)}; no other pooling is supported")
         pooling = _POOLINGS[modes[0]]
         reason = _strange_first(family, pooling)
         check(path, "pooling_mode", modes[0], not reason, f"mean or max: {reason}")
@@ -151,32 +151,36 @@ class SentenceFolder:
     def _check_prompts(path):
         config = files.read_json(path, {"prompts?": dict | None}) if files.exists(path) else {}
         default = config.get("default_prompt_name")
-        expected = "null: no prompt is put before texts here. Set it to null, and write the prompt before each text"
+        expected = "null, because prompts are not supported. Set it to null, and write the prompt before each text"
         check(path, "default_prompt_name", default, default is None, expected)
         if any((config.get("prompts") or {}).values()):
-            _LOGGER.warning(f"{path}: prompts are left out. Write them before the texts.")
+            _LOGGER.warning(
+                f"{path}: prompts are left out, because they are not supported. Write the prompt before each text."
+            )
 
     @staticmethod
     def _length(folder, vocabulary, most):
-        """Returns the number of positions of a text, among them the one before it."""
+        """Returns the maximum number of positions of a text, including the position before the text."""
         tokenizer = os.path.join(folder, _TOKENIZER)
         # A file of version 1 is named after the family, such as sentence_roberta_config.json.
         path = next(iter(files.list_files(folder, r"sentence_[a-z-]+_config\.json")), "")
         config = files.read_json(path) if path else {}
         for name, possible in _OPTIONAL.items():
             value = config.get(name, possible[0])
-            check(path, name, value, value in possible, f"{shown(possible[0])}, or none")
+            check(path, name, value, value in possible, f"{shown(possible[0])}, or no value")
         lower = config.get("do_lower_case", False)
         encode = open_encoder(vocabulary.path).encode
         keeps_case = lower and encode("A B C") != encode("a b c")
-        check(path, "do_lower_case", lower, not keeps_case, "false, as the vocabulary has it")
+        check(
+            path, "do_lower_case", lower, not keeps_case, "false, because the vocabulary distinguishes capital letters"
+        )
         length = config.get("max_seq_length")
         if length is None:
             path = tokenizer
             if files.exists(tokenizer):
                 length = files.read_json(tokenizer).get("model_max_length")
         if length is None:
-            return most or 1  # 1: no limit
+            return most or 1  # a length of 1 means no limit
         is_right = type(length) in (int, float) and length == int(length) >= _LEAST
         check(
             path, "max_seq_length" if path != tokenizer else "model_max_length", length, is_right, f"{_LEAST} or more"
@@ -185,7 +189,7 @@ class SentenceFolder:
 
 
 def _strange_first(family, pooling):
-    """Returns why sentence-transformers would take another first position than the model here, or None."""
+    """Returns the reason why the first position would differ in sentence-transformers, or None."""
     if pooling == "first" and family.row_id != "first_id":
-        return f"the position that stands for a text of {family.class_prefix} is its last one"
+        return f"{family.class_prefix} represents a text by its last position, not by its first"
     return None

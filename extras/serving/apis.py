@@ -1,7 +1,7 @@
-"""Paths that t2t-server has in addition to TensorFlow Serving's: the base of APIs, and a vocabulary's paths.
+"""Paths of t2t-server that TensorFlow Serving lacks: the base class of APIs, and an API for a model's vocabulary.
 
-An extra adds an API by a module `in_t2t_server.py` with `define_flags(flags)`, with `check(flags)`, which raises
-`UserError`, and with `api(flags, versions, batcher)`, which returns an `Api`, or None if the flags do not ask for one.
+An extra adds an API with a module `in_t2t_server.py`, which defines `define_flags(flags)`, `check(flags)`, which may
+raise `UserError`, and `api(flags, versions, batcher)`, which returns an `Api`, or None if the flags do not enable it.
 """
 
 import typing
@@ -29,10 +29,10 @@ class Body(typing.NamedTuple):
 
 
 class Api:
-    """Answers some paths.
+    """Answers requests to certain paths of t2t-server.
 
     Attributes:
-        paths: {path: its method}.
+        paths: {path: HTTP method}.
     """
 
     paths: typing.ClassVar[dict[str, str]]
@@ -50,12 +50,12 @@ class Api:
         raise NotImplementedError
 
     def error(self, message, code):
-        """Returns the JSON object of an error: its message, and the name of a gRPC code."""
+        """Returns the JSON object of an error, given its message and the name of a gRPC code."""
         raise NotImplementedError
 
 
 class TokenizerApi(Api):
-    """The vocabulary of a language model, at vLLM's paths; lm-evaluation-harness encodes texts by them.
+    """Encodes and decodes with a language model's vocabulary, at vLLM's paths, which lm-evaluation-harness calls.
 
     Args:
         find: function that returns the ServedGenerator.
@@ -72,7 +72,7 @@ class TokenizerApi(Api):
         self._find = find
 
     def answer(self, path, body):
-        """See `Api`. A prompt that is exactly the text of the end of a text, such as </s>, becomes its id."""
+        """See `Api`. A prompt that consists only of the end-of-text token, such as </s>, becomes the token's id."""
         if path == "/tokenizer_info":
             texts = self._find().token_texts
             return to_json({"tokenizer_class": texts.name, "bos_token": None, "eos_token": texts.end})

@@ -1,4 +1,4 @@
-"""Reads requests for completions in the JSON of OpenAI's API: docs/extras/serving.md lists their names."""
+"""Parses requests for completions in OpenAI's JSON format; docs/extras/serving.md lists the parameters."""
 
 import dataclasses
 
@@ -8,14 +8,14 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 
-MOST_LOGPROBS = 20  # as in vLLM; OpenAI's servers have 5
+MOST_LOGPROBS = 20  # maximum of `logprobs`, as in vLLM; OpenAI's servers allow 5
 _SAMPLING = ("temperature", "top_p", "top_k")
 _NUMBERS = (*_SAMPLING, "seed", "no_repeat_ngram_size", "repetition_penalty", "max_tokens")
 _READ = {
     "model": str, "prompt": str | list, "stream": bool, "stop": str | list, "n": float, "best_of": float, "echo": bool,
     "logprobs": float, **dict.fromkeys(_NUMBERS, float),
 }  # fmt: skip
-# Parameters that clients send although they have no effect here.
+# Parameters that are accepted because clients send them, but have no effect.
 _UNREAD = {
     "suffix": str, "logit_bias": dict, "presence_penalty": float, "frequency_penalty": float, "user": str,
     "stream_options": dict,
@@ -30,13 +30,13 @@ class CompletionRequest:
     """A request for completions.
 
     Attributes:
-        prompts: tuple, each a str or a list of int, its ids.
+        prompts: tuple, in which each prompt is a str or a list of ids.
         is_streamed: bool.
-        max_tokens: int, the most ids of a continuation; 0 only with `has_echo`.
+        max_tokens: int, maximum number of ids in a continuation; it can only be 0 with `has_echo`.
         options: SearchOptions.
-        count: int, the continuations of each prompt.
-        has_echo: bool, whether a text begins with its prompt.
-        num_logprobs: int, the most probable ids to list for each place of a text, or None for no log-probabilities.
+        count: int, number of continuations per prompt.
+        has_echo: bool, whether the returned texts begin with their prompts.
+        num_logprobs: int, number of most probable ids listed per position; None omits log-probabilities.
     """
 
     prompts: tuple
@@ -54,16 +54,16 @@ class CompletionRequest:
 
     @classmethod
     def parse(cls, request, defaults, most_tokens, most_texts=1024):
-        """Returns the CompletionRequest of a body.
+        """Parses the JSON object of a request; returns a CompletionRequest.
 
         The request samples if it has `temperature`, `top_p` or `top_k`, or if the export samples; `temperature` 0 means
         greedy search.
 
         Args:
-            request: dict. A null counts as missing.
+            request: dict. Values that are None count as missing.
             defaults: SearchOptions of the export.
             most_tokens: int, the largest `max_tokens`.
-            most_texts: int, the most continuations of a request.
+            most_texts: int, the maximum number of continuations in a request.
 
         Raises:
             Refusal: a name is unknown, or a value has the wrong type or is not supported.
@@ -86,10 +86,10 @@ class CompletionRequest:
         if given.get("best_of", count) != count:
             raise Refusal(f"best_of: only {count}, the value of n, is supported. Remove it.")
         if len(prompts) * count > most_texts:
-            raise Refusal(f"prompt: {len(prompts)} with n={count} give more than {most_texts} texts. Send fewer.")
+            raise Refusal(f"prompt: {len(prompts)} prompts with n={count} exceed {most_texts} texts. Send fewer.")
         for name in ("echo", "logprobs"):
             if is_streamed and given.get(name, False) is not False:
-                raise Refusal(f"{name}: not supported with stream. Remove one of them.")
+                raise Refusal(f"{name}: not supported with stream. Remove one of the two.")
         return cls(prompts, is_streamed, max_tokens, options, count, has_echo, num_logprobs)
 
 
@@ -130,5 +130,5 @@ def _options(given, defaults):
     is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
     options = SearchOptions(
         **(search | {"sampling": True})
-    )  # so that values out of range are errors for greedy search, too
+    )  # with sampling, values out of range are errors even for greedy search
     return dataclasses.replace(options, sampling=not is_greedy)

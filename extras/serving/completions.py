@@ -25,7 +25,7 @@ HEADERS = [
 _LAST_SECONDS = 20.0  # grace period for open streams when the server stops
 _DONE = b"data: [DONE]\n\n"
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-_NEXT_SEED = 0x9E3779B1  # an odd number far from any difference of seeds that people choose
+_NEXT_SEED = 0x9E3779B1  # step between the seeds of a prompt's samples; odd, and unlike any step that users choose
 _KINDS = {"INVALID_ARGUMENT": "invalid_request_error", "NOT_FOUND": "invalid_request_error"}
 
 
@@ -40,7 +40,7 @@ class Completions:
 
     def __init__(self, most):
         self._most, self._lock = most, threading.Lock()
-        # One function per unclosed completion, which returns whether its client has disconnected.
+        # For each unclosed completion, a function that returns whether its client has disconnected.
         self._abandonments = []
         self._end = float("inf")  # time.monotonic() at which open completions must end
 
@@ -84,12 +84,12 @@ class Completions:
 
 
 class Completion:
-    """Texts that are being generated, one after the other: `count` continuations of each prompt.
+    """The texts of a request, which are generated one after the other: `count` continuations of each prompt.
 
     Args:
         generator: ServedGenerator.
         request: CompletionRequest.
-        prompts: list of `ServedPrompt`, the request's.
+        prompts: list of `ServedPrompt`, the prompts of the request.
         name: str, the model's name.
         is_abandoned: function that returns whether the client has disconnected.
         on_close: function that is called once, by `close`.
@@ -102,7 +102,7 @@ class Completion:
         self._head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
         self._head["model"] = name
         self._stream, self._is_aborted = None, False
-        self._num_tokens = [0, 0]  # of prompts and of continuations
+        self._num_tokens = [0, 0]  # numbers of ids in the prompts and in the continuations
 
     def whole(self):
         """Generates all texts; returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
@@ -117,7 +117,7 @@ class Completion:
         }  # fmt: skip
 
     def events(self):
-        """Yields the events, bytes, as their texts become known. Raises `Refusal` if the client has disconnected."""
+        """Yields the events, bytes, while the texts are generated. Raises `Refusal` if the client has disconnected."""
         for index, place in enumerate(self._places()):
             for part in self._parts(*place[:2]):
                 yield _event(self._head | {"choices": [_choice(index, part)]})
@@ -139,7 +139,7 @@ class Completion:
             self._stream.close()
 
     def _places(self):
-        """Yields (ServedPrompt, SearchOptions, number) of each text; each sample of a prompt has its own seed."""
+        """Yields (ServedPrompt, SearchOptions, number among the prompt's texts); each sample has its own seed."""
         for prompt, number in itertools.product(self._prompts, range(self._request.count)):
             options = self._request.options
             seed = (options.seed + number * _NEXT_SEED) % (int(SAMPLING_SEED.most) + 1)
@@ -174,7 +174,7 @@ class Completion:
         return self._ended(*place[::2])
 
     def _ended(self, prompt, number):
-        """Returns the `_Continuation` of the stream that has just ended, the one of this number of its prompt."""
+        """Returns the `_Continuation` of the stream that has just ended; see `_places` for `number`."""
         if (stream := self._stream) is None:
             self._count(prompt, prompt.ids or [], number, [])
             return _Continuation(prompt, "", [], "length")
@@ -184,15 +184,16 @@ class Completion:
         return _Continuation(prompt, stream.text, ids, reason, stream.stop, stream.truncated)
 
     def _asks_next_id(self):
-        """Whether the scores of the prompts also tell the continuations: the most probable id after each."""
+        """Whether the prompts' scores suffice, because each continuation is only the most probable next id."""
         options = self._request.options
         is_plain = not (options.sampling or options.stop or options.banned_texts or options.no_repeat_ngram_size)
         is_plain &= options.repetition_penalty == 1 and self._request.count == 1
         return is_plain and self._request.max_tokens == 1 and self._request.num_logprobs is not None
 
     def _next_ids(self):
-        """Returns the `_Continuation`s, of one id each, by one pass over the prompts instead of by streams."""
-        rows = [[*prompt.ids, EOS_ID] for prompt in self._prompts]  # the last id has no influence on its own scores
+        """Computes `_Continuation`s of one id each, by one pass over the prompts instead of by streams."""
+        # EOS adds the position of the next id; the score of EOS is replaced.
+        rows = [[*prompt.ids, EOS_ID] for prompt in self._prompts]
         found = []
         for prompt, scores in zip(self._prompts, self._scores(rows, max(1, self._request.num_logprobs)), strict=True):
             (i,), scores.log_probs[-1:] = scores.top_ids[-1, :1].tolist(), scores.top_log_probs[-1, :1]
@@ -202,7 +203,7 @@ class Completion:
         return found
 
     def _scored(self, found):
-        """Returns `_Continuation`s with the scores of their ids and of those of their prompts."""
+        """Returns the `_Continuation`s with scores for the ids of prompts and continuations."""
         rows = [one.prompt.ids + one.ids for one in found]
         scores = iter(self._scores([row for row in rows if row], self._request.num_logprobs))
         return [
@@ -214,7 +215,7 @@ class Completion:
             return self._generator.scores(rows, count, lambda _: self._check_client())
 
     def _count(self, prompt, prompt_ids, number, ids):
-        """Adds the ids of a text to the usage, and those of its prompt once."""
+        """Adds the ids of a text to the usage; the ids of a prompt are added with its first text."""
         self._num_tokens[0] += (len(prompt_ids) + prompt.num_begin) * (number == 0)
         self._num_tokens[1] += len(ids)
 
@@ -223,7 +224,7 @@ class Completion:
         return dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), counts, strict=True))
 
     def _choice(self, index, one):
-        """Returns the JSON of a text."""
+        """Returns the JSON object of a text."""
         text = one.prompt.text + one.text if self._request.has_echo else one.text
         choice = _choice(index, text, one.reason) | {"stop_reason": one.stop}
         if self._request.num_logprobs is not None:
@@ -234,16 +235,16 @@ class Completion:
 
 @dataclasses.dataclass(frozen=True)
 class _Continuation:
-    """A text that has been generated.
+    """A continuation that has been generated.
 
     Attributes:
         prompt: ServedPrompt.
         text: str, without the prompt.
-        ids: list of int, with EOS if the model ended the text.
-        reason: str, why it ended, in OpenAI's words.
-        stop: str, the stop string that ended it, or None.
+        ids: list of int, which ends in EOS if the model ended the text.
+        reason: str, why generation ended, as in `finish_reason` of OpenAI's API.
+        stop: str, the stop string that ended the text, or None.
         truncated: bool, whether only the end of the prompt was read.
-        scores: RowScores of the ids of the prompt and `ids`, or None.
+        scores: RowScores of the prompt's ids followed by `ids`, or None.
     """
 
     prompt: object
@@ -270,7 +271,8 @@ class EventStream:
         self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
         self._events = completion.events()
         try:
-            self._first = [next(self._events)]  # before the HTTP status is sent, so that an error can set it
+            # The first event is computed before the HTTP status is sent, so that an error can set the status.
+            self._first = [next(self._events)]
         except BaseException:
             completion.close()
             raise
@@ -319,7 +321,7 @@ def models_of(name, created):
 
     Args:
         name: str, the model's name.
-        created: int, when the export was written, in seconds since 1970.
+        created: int, time at which the export was written, in seconds since 1970.
     """
     return {"object": "list", "data": [{"id": name, "object": "model", "created": created, "owned_by": "t2t_lite"}]}
 

@@ -21,11 +21,11 @@ with needs("waitress", "web", "a server"):
     from waitress.channel import HTTPChannel
 
 _LOGGER = logging.getLogger("t2t_lite")
-_LONGEST_DRAIN = 60.0  # seconds; a client that does not read its answer must not delay the server's shutdown
+_LONGEST_DRAIN = 60.0  # maximum seconds for which a shutdown waits for clients to read their answers
 IDLE_SECONDS = 60.0  # time limit without a request, or while the client does not read the answer
 _REQUEST_SECONDS, _BYTES_PER_SECOND = 20.0, 500  # time limit for a request, plus a second per 500 bytes of body
 _NEW_SECONDS = 1.0  # seconds for which a new connection counts as busy
-_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # refused connections, kept until their clients have read why
+_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # seconds for which refused connections stay open, and how many of them
 
 
 class Connection(HTTPChannel):
@@ -36,7 +36,7 @@ class Connection(HTTPChannel):
     """
 
     _has_ended = False  # whether the client has closed its sending side
-    _begin, _bytes = 0.0, 0  # start time of the arriving request, and its bytes so far
+    _begin, _bytes = 0.0, 0  # start time of the arriving request, and the number of its bytes so far
     refused_at = None  # time at which `refuse` sent its answer
 
     def __init__(self, server, sock, addr, adj, map=None):
@@ -113,17 +113,17 @@ class Connection(HTTPChannel):
             return
         is_waiting = not self.requests or self.total_outbufs_len > self.adj.outbuf_high_watermark
         if (
-            self.will_close  # still open because its socket accepts no data
+            self.will_close  # the connection is still open because its socket accepts no data
             or (self.refused_at is not None and now > self.refused_at + _LINGER_SECONDS)
             or (is_waiting and now > self.last_activity + IDLE_SECONDS)
         ):
             self.handle_close()
 
     def precedence(self, now):
-        """Returns a sort key, or None if the connection must stay open. The lowest key is closed first to make room.
+        """Returns a sort key, or None if the connection must stay open.
 
-        The connections that have been idle longest come first. A new connection counts as busy for a moment, because
-        its request may not have been read yet.
+        To make room, the connection with the lowest key is closed first: the connection that has been idle longest. A
+        new connection counts as busy for a moment, because its request may not have been read yet.
         """
         if self.requests:
             return None
@@ -204,20 +204,20 @@ def serve(
         longest_body: int, maximum bytes of a body. The application itself refuses longer bodies, so that clients can
             read the reason; waitress closes the connection if a body is more than four times as long.
         most_connections: int. An additional connection replaces the connection that has been idle longest, or one whose
-            request arrives slowly. If all connections are being answered, the additional one is refused with 503.
+            request arrives slowly. If all connections are waiting for answers, the new connection is refused with 503.
         drain_seconds: float, time for load balancers to notice that this server is stopping.
         on_stop: function called at the signal.
         on_last: function called when requests are no longer accepted.
     """
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns about waiting requests, which are normal
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # hides its warnings about waiting requests
     sockets = {}
     server = waitress.create_server(
         application,
         map=sockets,
         sockets=[listener],
-        threads=most_connections,  # one per connection, because most threads only wait for a batch
-        connection_limit=2 * most_connections + 100,  # never reached: see `make_room`
-        channel_timeout=2**30,  # never reached: see `check_time`
+        threads=most_connections,  # one thread per connection, because most threads only wait for a batch
+        connection_limit=2 * most_connections + 100,  # this limit is never reached: see `make_room`
+        channel_timeout=2**30,  # this timeout is never reached: see `check_time`
         channel_request_lookahead=1,  # detects a client that disconnects while it is answered
         recv_bytes=2**18,  # large, because each read polls all connections
         max_request_body_size=4 * longest_body,
@@ -246,7 +246,7 @@ def serve(
 
         def is_done():
             for connection in connections.values():
-                connection.will_close = connection.will_close or not connection.is_busy  # no further request
+                connection.will_close = connection.will_close or not connection.is_busy  # idle connections are closed
             return not connections or time.monotonic() >= end
 
         _loop(server, sockets, is_done)
@@ -257,8 +257,8 @@ def serve(
 
 def _accept_waiting(server, accept):
     """Accepts several waiting connections per poll, because a single one would be slow when many arrive."""
-    # The number is small compared to the open connections, so that no connection is closed to make room before its
-    # request has been read.
+    # Only a small share of the possible connections is accepted at a time, so that no connection is closed to make
+    # room before its request has been read.
     for _ in range(max(1, server.most_connections // 8)):
         num_channels = len(server.active_channels)
         accept()

@@ -16,7 +16,7 @@ from t2t_lite.files.safe_json import strict_json
 _NAMES = {"float32": "float", "float64": "double"}  # all other types have the same name in Python and C++
 _MOST_SHOWN = 256  # maximum number of characters of a value in a message
 _NUMBERS_AT_ONCE = 10_000
-_MOST_AXES = 32  # NumPy supports at most 64
+_MOST_AXES = 32  # maximum number of axes of an array; NumPy supports up to 64
 
 
 def parse_body(body):
@@ -84,7 +84,7 @@ def body_of(outputs, is_row):
 
 def to_json(value):
     """Returns a value as JSON, encoded in UTF-8."""
-    return _json(value, levels=4).encode("utf-8", "backslashreplace")  # \ud800 is also valid JSON
+    return _json(value, levels=4).encode("utf-8", "backslashreplace")  # an escape such as \ud800 is valid JSON
 
 
 def _json(value, levels):
@@ -146,7 +146,7 @@ def _from_columns(columns, dtypes):
 
 
 def _tensor(value, dtype):
-    """Returns a JSON value as an array, whose axes are nested lists."""
+    """Converts a JSON value to an array with an axis for each level of nested lists."""
     shape, item = [], value
     while isinstance(item, list):
         shape.append(len(item))

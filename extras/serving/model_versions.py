@@ -22,7 +22,7 @@ from t2t_lite.files.file_system import list_names, status, walk
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = re.compile(r"\d{1,18}")
-_LONGEST_END = 60.0  # seconds; loading a version must not delay the shutdown for longer
+_LONGEST_END = 60.0  # maximum seconds by which the loading of a version may delay the shutdown
 
 
 class ModelVersions:
@@ -67,7 +67,7 @@ class ModelVersions:
 
     def watch(self, seconds, stop):
         """Calls `refresh` whenever a file of the exports has changed, until the event `stop` is set."""
-        fingerprint = ()  # unequal to all others, because files may have changed since `refresh`
+        fingerprint = ()  # differs from every fingerprint, because files may have changed since `refresh`
         while not stop.wait(seconds):
             if self._freed:  # reference cycles keep a SavedModel in memory until collected
                 self._freed.clear()
@@ -78,7 +78,7 @@ class ModelVersions:
                 fingerprint, version = current, self._served[0]
                 self.refresh()
             except (UserError, Failure) as error:
-                # A failure may be temporary, so loading is tried again although no file changes.
+                # A failure may be temporary, so loading is tried again even if no file changes.
                 fingerprint = None if isinstance(error, Failure) else fingerprint
                 _LOGGER.warning(f"{error} {self.name}, version {self._served[0]}, is still served.")
             else:
@@ -86,7 +86,7 @@ class ModelVersions:
                     _LOGGER.info(f"Now serving {self}.")
 
     def find(self, version=None):
-        """Returns the loaded (version, ServedExport). Raises `Refusal` unless `version` is None or the loaded one."""
+        """Returns the loaded (version, ServedExport). Raises `Refusal` if the requested version is not loaded."""
         served = self._served
         if served is None or version not in (None, served[0]):
             request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
@@ -108,7 +108,7 @@ class ModelVersions:
         return f"{self.name}, version {self._served[0]}"
 
     def _end(self, number):
-        if self._states[number][0] == "UNLOADING":  # otherwise it was loaded again, or loading it again failed
+        if self._states[number][0] == "UNLOADING":  # otherwise, the version was loaded again, or reloading it failed
             self._states[number] = ("END", "OK", "")
         self._freed.append(number)
 
@@ -154,8 +154,8 @@ def load_export(path):
 def watching(versions, seconds):
     """Context manager that runs `versions.watch` in a thread.
 
-    The thread ends with the context. Otherwise Python would end it at exit by an exception that TensorFlow's C++ code
-    does not pass on, so that the server would abort instead of stopping.
+    The thread ends with the context. Otherwise Python would end the thread at exit by an exception that TensorFlow's
+    C++ code does not pass on, so that the server would abort instead of stopping.
     """
     stop = threading.Event()
     thread = threading.Thread(target=versions.watch, args=(seconds, stop), daemon=True)

@@ -12,11 +12,11 @@ _STATUSES = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
     "UNIMPLEMENTED": 501,
-    "CANCELLED": 503,  # usually not read by anybody
+    "CANCELLED": 503,  # usually, no client reads this status
     "REQUEST_TIMEOUT": 408,
     "UNSUPPORTED_MEDIA_TYPE": 415,
 }
-RETRY_AFTER = 1  # seconds, sent with status 503
+RETRY_AFTER = 1  # seconds until clients should retry, sent with status 503
 FAILED = "the server failed; its log has the details"
 
 

@@ -37,7 +37,7 @@ class Batcher:
         self._most_rows, self._wait = most_rows, wait
         self._most_waiting = math.inf if most_waiting is None else most_waiting
         self._on_batch = on_batch or (lambda rows, waits, seconds: None)
-        self._requests = collections.deque()  # requests with rows that no thread has taken, oldest turn first
+        self._requests = collections.deque()  # requests with rows that no thread has taken, in order of their turns
         self._changed = threading.Condition()
         for _ in range(num_threads):
             threading.Thread(target=self._work, daemon=True).start()
@@ -119,7 +119,7 @@ class Batcher:
             outputs = batch[0].request.signature(_joined([part.inputs for part in batch]))
         except Exception as error:
             if len(batch) > 1:
-                for part in batch:  # separately, so that one request's error does not affect the others
+                for part in batch:  # computes parts separately, so that one error does not affect other requests
                     self._answer([part])
                 return
             with self._changed:

@@ -1,6 +1,6 @@
-"""TensorFlow Serving's REST API for an export, and others, as a WSGI application: docs/extras/serving.md.
+"""A WSGI application with TensorFlow Serving's REST API, and further APIs, for an export (docs/extras/serving.md).
 
-Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler.cc, so that its clients work unchanged.
+Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler.cc, so that clients work unchanged.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ _PATHS = {
 }
 _NAMES = {"classify": "Classification", "regress": "Regression"}
 _AUTHORITY = re.compile(r"^https?://[^/?]*", re.IGNORECASE)  # a request's target may be an absolute URL (RFC 9112)
-MODELS_PATH = "/v1/models"  # TensorFlow Serving's server answers it by an error, OpenAI's by a list
+MODELS_PATH = "/v1/models"  # TensorFlow Serving answers this path with an error, OpenAI's server with a list
 METRICS_PATH = "/monitoring/prometheus/metrics"
 HEALTH_PATH = "/health"
 
@@ -214,7 +214,7 @@ class RestServer:
                 raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
             signature = export.signatures[signature_name]
             rows = rows_of(request, signature.inputs)
-            if rows > self._most_rows:  # before conversion to arrays, which is slower than parsing
+            if rows > self._most_rows:  # checked before rows are converted to arrays, which is slow
                 raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
             inputs, is_row = tensors_of(request, signature.inputs)
             del request
@@ -278,7 +278,7 @@ class RestServer:
 
     def _too_long(self, body):
         return Refusal(
-            f"the body {body}; this server accepts {self._longest_body:,} bytes. Send fewer texts per request",
+            f"the body {body}; the limit is {self._longest_body:,} bytes. Send fewer texts per request",
             "PAYLOAD_TOO_LARGE",
         )
 

@@ -27,7 +27,7 @@ class ServedExport:
         signatures: {name: Signature}.
         signature_def: dict, the signatures as JSON, as in TensorFlow Serving's metadata call.
         generator: ServedGenerator if the server streams texts, else None.
-        created: int, when it was written, in seconds since 1970.
+        created: int, time at which the export was written, in seconds since 1970.
     """
 
     generator = None

@@ -20,8 +20,8 @@ from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.rows import longest_text
 from t2t_lite.text.vocabulary import EOS_ID
 
-MOST_TOKENS = 512  # limit per request unless the export's is larger, as in `with_options`
-_SHORTEN = "Shorten it, or let t2t-exporter fix a larger --decode_hparams=max_input_size=N."
+MOST_TOKENS = 512  # limit per request, unless the export's limit is larger (as in `with_options`)
+_SHORTEN = "Shorten it, or export the model with a larger --decode_hparams=max_input_size=N."
 _MOST_TRACED = 64  # maximum number of combinations of settings whose traced steps are kept
 
 
@@ -37,10 +37,10 @@ class ServedPrompt(typing.NamedTuple):
     """A prompt of a request.
 
     Attributes:
-        source: str, or list of int, what `ServedGenerator.stream` reads.
+        source: str, or list of ids, the argument of `ServedGenerator.stream`.
         text: str, the prompt as text.
-        ids: list of int, its ids without `num_begin`; None where they are not needed.
-        num_begin: int, 1 if its ids began with the end of a text, which stands for the beginning of the next one.
+        ids: list of int, without the ids that `num_begin` counts; None if they are not needed.
+        num_begin: int, 1 if the prompt was given as ids that begin with EOS, which marks the start of a text, else 0.
     """
 
     source: str | list
@@ -81,18 +81,18 @@ class ServedGenerator:
         self.token_texts, self._scorer = TokenTexts(self._encoder), TokenScorer(self._generator.model)
         self._traced, self._lock = set(), threading.Lock()
         for _ in self.stream("a", 2, self.options):
-            pass  # traces the first steps
+            pass  # traces the first steps before requests arrive
 
     def stream(self, prompt, max_tokens, options):
         """Returns a GenerationStream that continues a prompt.
 
         Args:
-            prompt: str or list of ids, of which only the last are read, up to the limit of the export's signatures.
+            prompt: str or list of ids. If it exceeds the limit of the export's signatures, only its end is read.
             max_tokens: int, the maximum number of ids in the continuation.
             options: SearchOptions.
         """
         longest = longest_text(self.longest_prompt) if isinstance(prompt, str) else self.longest_prompt
-        end = prompt[-longest:]  # encoding megabytes takes many seconds
+        end = prompt[-longest:]  # encoding a prompt of megabytes would take many seconds
         options = vars(options) | {"max_new_tokens": max_tokens, "max_prompt_length": self.longest_prompt}
         del options["extra_length"]
         with self._lock:
@@ -102,12 +102,12 @@ class ServedGenerator:
         return stream
 
     def read(self, prompt, needs_ids, needs_room=True):
-        """Returns the ServedPrompt of a prompt of a request.
+        """Returns the ServedPrompt for a prompt in a request.
 
         Args:
             prompt: str, or list of int.
-            needs_ids: bool, whether its ids must be known, and all be read.
-            needs_room: bool, whether a further id must fit into the model.
+            needs_ids: bool, whether the prompt's ids are needed, so that it must be read as a whole.
+            needs_room: bool, whether the model must have room for another id.
 
         Raises:
             Refusal: an id is not in the vocabulary, or the prompt is too long to be read as a whole.
@@ -131,7 +131,7 @@ class ServedGenerator:
         return ServedPrompt(prompt if is_text else ids, text, ids, num_begin)
 
     def ids_of(self, prompt):
-        """Returns the ids of a text, or a list of ids. Raises `Refusal` for ids outside the vocabulary."""
+        """Encodes a text, or checks a list of ids; returns the ids. Raises `Refusal` for ids outside the vocabulary."""
         try:
             return self._generator.ids_of(prompt)
         except UserError as error:
@@ -142,7 +142,7 @@ class ServedGenerator:
         return self._scorer(rows, min(count, self._encoder.vocab_size - 1), on_progress)
 
     def text_after(self, ids, i):
-        """Returns the text that an id adds to that of the ids before it."""
+        """Returns the text that the id `i` adds to the text of the preceding `ids`."""
         return "" if i == EOS_ID else continuation(self._encoder, ids, [i])
 
     def _limit_traces(self, width, options):

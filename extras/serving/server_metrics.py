@@ -6,7 +6,7 @@ with needs("prometheus-client", "web", "a server"):
     import prometheus_client
 
 _PREFIX = ":tensorflow:serving:"
-_MICROSECONDS = [float(f"{10 * 1.8**number:g}") for number in range(33)]  # rounded as in TensorFlow Serving
+_MICROSECONDS = [float(f"{10 * 1.8**number:g}") for number in range(33)]  # limits rounded as in TensorFlow Serving
 _ROWS = [2**number for number in range(15)]
 
 prometheus_client.disable_created_metrics()  # TensorFlow Serving does not export creation times
@@ -47,7 +47,7 @@ class ServerMetrics:
     def page(self):
         """Returns the page of metrics for Prometheus, a str."""
         page = prometheus_client.generate_latest(self._registry).decode()
-        return page.replace(":request_count_total", ":request_count")  # TensorFlow Serving's name has no suffix
+        return page.replace(":request_count_total", ":request_count")  # without a suffix, as in TensorFlow Serving
 
     def _histogram(self, name, meaning, labels, limits=_MICROSECONDS):
         return prometheus_client.Histogram(f"{_PREFIX}{name}", meaning, labels, buckets=limits, registry=self._registry)

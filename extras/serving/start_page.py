@@ -23,7 +23,7 @@ _HEADERS = [
 
 
 def answer(accept, name, paths):
-    """Returns the answer to GET /, (body, Content-Type, other headers).
+    """Returns the answer to GET / as (body, Content-Type, other headers).
 
     Args:
         accept: str, the request's Accept header.

@@ -33,12 +33,12 @@ def define_flags(flags):
     flags.DEFINE_string(
         "host", "127.0.0.1", "Address to listen on. The server has no password, so 0.0.0.0 opens it to everyone."
     )
-    flags.DEFINE_string("servable_name", "translate", "The model's name in the paths.")
+    flags.DEFINE_string("servable_name", "translate", "The model's name in the server's paths.")
     flags.DEFINE_integer("max_batch_size", 1024, "Maximum number of texts in a request.", limits=DECODE_BATCH)
     flags.DEFINE_integer(
         "max_execution_batch_size",
         32,
-        "Maximum number of texts from several requests computed together. A long text delays the whole batch.",
+        "Maximum number of texts in a batch from several requests. A long text delays the whole batch.",
         limits=DECODE_BATCH,
     )
     flags.DEFINE_integer(
@@ -67,7 +67,7 @@ def define_flags(flags):
         256,
     )
     flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, if you stream with your own problem or model.")
-    flags.DEFINE_integer("max_body_bytes", 2**24, "Maximum bytes of a request, also decompressed.", 2**10, 2**30)
+    flags.DEFINE_integer("max_body_bytes", 2**24, "Maximum bytes of a request, even after unpacking.", 2**10, 2**30)
     flags.DEFINE_list(
         "allow_origin",
         [],

@@ -1,4 +1,4 @@
-"""Log-probabilities of the ids of texts, and of the most probable ids in their places, as OpenAI's API shows them."""
+"""Log-probabilities of ids in texts, and of the most probable ids at each position, in the form of OpenAI's API."""
 
 import codecs
 import functools
@@ -14,7 +14,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 
 class TokenScorer:
-    """Scores rows of ids by a language model; thread-safe.
+    """Scores rows of ids with a language model; thread-safe.
 
     Args:
         model: a language model: ({"targets" [B, T]}, training=False) -> logits [B, T, V].
@@ -30,10 +30,10 @@ class TokenScorer:
 
         Args:
             rows: list of non-empty lists of ids.
-            count: int, the number of most probable ids for each place.
+            count: int, the number of most probable ids at each position.
             on_progress: None, or a function called after each batch of rows.
         """
-        with self._lock:  # each function is traced once
+        with self._lock:  # so that each function is traced only once
             if count not in self._functions:
                 self._functions[count] = GivenTargets(functools.partial(_scores, self._model, count))
             function = self._functions[count]
@@ -45,19 +45,19 @@ class RowScores:
     """The scores of a row of ids.
 
     Attributes:
-        log_probs: float32 [length], the log-probability (nats) of each id given those before it.
-        top_log_probs: float32 [length, count], the largest log-probabilities in each place, in descending order.
-        top_ids: int [length, count], their ids; never padding, which no text has.
+        log_probs: float32 [length], the log-probability (nats) of each id given the preceding ids.
+        top_log_probs: float32 [length, count], the largest log-probabilities at each position, in descending order.
+        top_ids: int [length, count], the ids with these log-probabilities; never the padding id.
     """
 
     def __init__(self, log_probs, top_log_probs, top_ids):
         self.log_probs, self.top_log_probs, self.top_ids = log_probs, top_log_probs, top_ids
 
 
-def _scores(model, count, inputs, targets):  # of empty inputs
-    """int32 [B, T] -> float32 [B, T, 1 + 2 count]: of each id, then the largest ones, then their ids.
+def _scores(model, count, inputs, targets):  # `inputs` is always empty
+    """Returns float32 [B, T, 1 + 2 count]: log-probabilities of the targets, the largest ones, and their ids.
 
-    An id of up to 2^24, the largest size of a vocabulary, is exact in float32.
+    float32 represents ids up to 2^24, the maximum vocabulary size, exactly.
     """
     logits = tf.cast(named_outputs(model({"targets": targets}, training=False))[0]["targets"], tf.float32)
     log_probs = logits - tf.reduce_logsumexp(logits, -1, keepdims=True)
@@ -68,14 +68,14 @@ def _scores(model, count, inputs, targets):  # of empty inputs
 
 
 class TokenTexts:
-    """The texts of single ids.
+    """Converts single ids to texts, in the form of OpenAI's API.
 
     Args:
         encoder: TextEncoder.
 
     Attributes:
         name: str, the encoder's class.
-        end: str, the text of the end of a text, such as </s>.
+        end: str, the text of the EOS token, such as </s>.
     """
 
     def __init__(self, encoder):
@@ -83,7 +83,7 @@ class TokenTexts:
         self.name, self.end = type(encoder).__name__, encoder.pieces([EOS_ID])[0]
 
     def text(self, i):
-        """Returns the text of an id; bytes that are not a whole character are written as OpenAI does: bytes:\\xc3."""
+        """Returns the text of an id; incomplete characters are written as in OpenAI's API: bytes:\\xc3."""
         found = self._bytes_of(i)
         try:
             return found.decode()
@@ -91,12 +91,12 @@ class TokenTexts:
             return "bytes:" + "".join(f"\\x{byte:02x}" for byte in found)
 
     def offsets(self, ids, continues, start):
-        """Returns the index of each id's first character in the text of ids.
+        """Returns the index of each id's first character in the decoded text.
 
         Args:
             ids: list of int.
-            continues: bool, whether other text precedes; otherwise decoding may drop a space at the beginning.
-            start: int, the index of the first one.
+            continues: bool, whether other text precedes the ids; otherwise decoding may drop their first space.
+            start: int, the index of the first id's first character.
         """
         decoder, sizes = codecs.getincrementaldecoder("utf-8")("replace"), []  # counts a character at its last byte
         for at, i in enumerate(ids):
@@ -107,7 +107,7 @@ class TokenTexts:
         return list(itertools.accumulate(sizes, initial=start))[: len(ids)]
 
     def joined(self, ids):
-        """Returns the text of ids, in which ends of texts are visible, unlike in `TextEncoder.decode`."""
+        """Decodes ids, and in contrast to `TextEncoder.decode` keeps the EOS tokens, such as </s>."""
         groups = itertools.groupby(ids, key=lambda i: i == EOS_ID)
         return "".join(
             self.end * len([*group]) if is_end else self._encoder.decode([*group]) for is_end, group in groups
@@ -119,8 +119,8 @@ class TokenTexts:
         The first id of a prompt has no log-probability, as in OpenAI's API.
 
         Args:
-            found: a text that has `prompt`, a ServedPrompt, `ids` and `scores`, a RowScores of both or None.
-            count: int, the number of most probable ids to list for each place.
+            found: a `_Continuation`, see `completions`; its `scores` cover the ids of its prompt and its own ids.
+            count: int, the number of most probable ids to list at each position.
             has_echo: bool, whether the answer begins with the prompt.
         """
         row, num_begin = found.prompt.ids + found.ids, found.prompt.num_begin
@@ -138,11 +138,11 @@ class TokenTexts:
         }
 
     def _most_probable(self, row, at, scores, values, count):
-        """Returns {text: log-probability} of the most probable ids in a place, and of the one that is there."""
+        """Returns {text: log-probability} of the most probable ids at a position, and of the actual id."""
         found = {}
         best = zip(scores.top_ids[at, :count].tolist(), _floats(scores.top_log_probs[at, :count]), strict=True)
         for i, value in [*best, (row[at], values[at])]:
-            found.setdefault(self.text(i), value)  # of ids with the same text the most probable one counts
+            found.setdefault(self.text(i), value)  # if ids have the same text, the most probable id counts
         return found
 
     def _bytes_of(self, i):

@@ -8,7 +8,7 @@ from t2t_lite.registry import register_hparams
 def sparse_transformer_enwik8():
     """The paper's byte-level model (section 7.2): 30 layers of hidden size 512, fixed attention.
 
-    The attention has stride 128 and summary size 32. The learning rate is that of `transformer_lm_base`.
+    The attention has stride 128 and summary size 32. The learning rate is taken from `transformer_lm_base`.
     """
     hparams = transformer_lm_base().override_from_dict(
         {

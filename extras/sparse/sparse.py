@@ -23,7 +23,7 @@ _STRIDE = setting(
 
 @register_pattern("strided")
 class Strided(Pattern):
-    """Each position sees the last `stride` positions, including itself, and every `stride`-th position before it.
+    """Each position sees the last `stride` positions, including itself, and every `stride`-th position before them.
 
     The pattern merges the index sets of the paper's two heads (section 4.2).
     """
@@ -36,7 +36,7 @@ class Strided(Pattern):
         self.stride = stride
 
     def visible(self, i, j, end, causal):
-        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        """Returns whether position i sees position j; for the arguments, see `Pattern.visible`."""
         return (j <= i) & ((j > i - self.stride) | ((i - j) % self.stride == 0))
 
     def parts(self, length, causal):
@@ -48,12 +48,12 @@ class Strided(Pattern):
         return [window, _column_part(self.stride, length, lambda x: x, [Strides(0, self.stride)], 1)]
 
     def positions(self, at, count):
-        """Returns the positions of the window, then the positions of the column."""
+        """Returns the positions in the window, followed by the positions in the column."""
         far = at - self.stride * (1 + ops.arange((count + self.stride - 1) // self.stride, dtype="int32"))
         return ops.concatenate([last_positions(self.stride, at, count), far], axis=1)
 
     def seen(self, keys):
-        """Returns the number of scores per query, those of two blocks and a column."""
+        """Returns the number of scores per query: two blocks and a column."""
         return min(2 * smallest_block(self.stride) + keys // self.stride, keys)
 
 
@@ -68,7 +68,7 @@ class Fixed(Pattern):
         "attention_stride": _STRIDE,
         "attention_summary": setting(
             1, 1, 2**20, argument="self_attention.summary", fixed=True,
-            meaning="The summary size c of the pattern fixed: later positions see the last c of each block.",
+            meaning="The summary size c of the pattern fixed: later positions see the last c positions of each block.",
         ),
     }  # fmt: skip
     needs_order = True
@@ -80,18 +80,18 @@ class Fixed(Pattern):
         self.stride, self.summary = stride, summary
 
     def visible(self, i, j, end, causal):
-        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        """Returns whether position i sees position j; for the arguments, see `Pattern.visible`."""
         is_summary = j % self.stride >= self.stride - self.summary
         return (j <= i) & ((j // self.stride == i // self.stride) | is_summary)
 
     def parts(self, length, causal):
-        """Returns two parts: the blocks, and the summary cells of all blocks, which later blocks see."""
+        """Returns two parts: the positions in a block, and the summary positions of all earlier blocks."""
         if is_short(self.stride, length):
             return None
         size, count = blocks_of(self.stride, length)
         blocks = block_part(size, length, [0], lambda i, j, end: j <= i, [Strides(0)])
-        # For queries at the same place in their blocks, the distances to a summary cell of each block are evenly
-        # spaced.
+        # For queries at the same place in their blocks, the distances to the same summary cell of all blocks are
+        # evenly spaced.
         count, place = (length + self.stride - 1) // self.stride, ops.arange(self.stride, dtype="int32")
         cells = range(self.stride - self.summary, self.stride)
         distances = [Strides(cell - place, self.stride, count) for cell in cells]
@@ -104,7 +104,7 @@ class Fixed(Pattern):
         return [blocks, _column_part(self.stride, length, cells_of, distances, self.summary)]
 
     def positions(self, at, count):
-        """Returns the positions of the block, then the summary cells of earlier blocks (-1 elsewhere)."""
+        """Returns the positions in the block, followed by the summary cells of earlier blocks; -1 for other blocks."""
         block, size = at // self.stride, min(self.stride, count) if isinstance(count, int) else self.stride
         near = block * self.stride + ops.arange(size, dtype="int32")
         blocks = ops.arange((count + self.stride - 1) // self.stride, dtype="int32")
@@ -114,7 +114,7 @@ class Fixed(Pattern):
         return ops.concatenate([near, far], axis=1)
 
     def seen(self, keys):
-        """Returns the number of scores per query, those of a block and the summaries."""
+        """Returns the number of scores per query: a block and the summaries."""
         return min(self.stride + self.summary * keys // self.stride, keys)
 
 

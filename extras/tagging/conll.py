@@ -2,8 +2,8 @@
 
 Two formats are supported. In the older format (as in CoNLL-2003), columns are separated by tabs or spaces; the first
 column is the word, the last is its tag, and -DOCSTART- lines are skipped. CoNLL-U has ten columns, the first of which
-numbers the words; the word is in FORM and its tag in UPOS. Comments are skipped in both formats, and in CoNLL-U so are
-ranges of multiword tokens (`1-2`) and empty words (`1.1`).
+numbers the words; the word is in FORM and its tag in UPOS. Comments are skipped in both formats; in CoNLL-U,
+ranges of multiword tokens (`1-2`) and empty words (`1.1`) are skipped, too.
 """
 
 import re
@@ -55,7 +55,7 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
         if form:
             yield from _sentences(form, waiting, on_bad_line)
             waiting = []
-    if waiting:  # every line begins with #
+    if waiting:  # every line of the file begins with #
         words = [(number, line) for block in waiting for number, line in block if not _METADATA.match(line)]
         if words:
             yield from _sentences(_old_form(path, words, with_tags, layout), waiting, on_bad_line)
@@ -127,7 +127,7 @@ class _Form(NamedTuple):
         return TaggedSentence(words, tags, place)
 
     def _is_comment(self, line):
-        """Returns whether a line with # before a sentence's words is a comment rather than a word such as #tag."""
+        """Returns whether a line that begins with # before a sentence is a comment, not a word such as #tag."""
         cells = _cells(line, self.is_tabbed)
         if self.is_conll_u or len(cells) != self.width or _METADATA.match(line):
             return True

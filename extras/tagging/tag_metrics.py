@@ -14,7 +14,7 @@ EXPECTED = "O, B-…, I-…, and E-…, S-… (IOBES) or L-…, U-… (BILOU); o
 
 
 def _word_counts(predicted, expected):
-    """Counts the words with the right tag and all words of each sentence, int [sentences, 2]."""
+    """Counts each sentence's words with the right tag, and all its words; returns int [sentences, 2]."""
     pairs = zip(predicted, expected, strict=True)
     return np.array([(sum(a == b for a, b in zip(*tags, strict=True)), len(tags[1])) for tags in pairs])
 
@@ -31,7 +31,7 @@ def _entity_counts(predicted, expected):
 
 
 def _share(part, *wholes):
-    """Returns a function that maps rows of counts to len(wholes) * sum of column `part` / sum of columns `wholes`."""
+    """Returns a function of rows of counts: the sum of column `part` divided by the mean sum of columns `wholes`."""
 
     def score(rows):
         sums = rows.sum(axis=0)
@@ -86,7 +86,7 @@ def entities(tags):
 
 
 def entity_counts(predicted, expected):
-    """Counts the right, the predicted and the expected entities of each sentence, int [sentences, 3].
+    """Counts each sentence's right, predicted and expected entities; returns int [sentences, 3].
 
     Args:
         predicted, expected: lists of lists of tags.

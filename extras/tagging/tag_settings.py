@@ -1,4 +1,4 @@
-"""Describes the settings of problems on the user's own files for `tag_own`."""
+"""Describes, for `tag_own`, the settings that it shares with other problems on the user's own files."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

@@ -62,12 +62,13 @@ class TaggingTask(LabelTask):
 
     def whole(self, text, longest):
         """Reads a sentence into a single row, truncated if necessary: see `EncoderTask`."""
-        text = text[: longest_text(longest)] if isinstance(text, str) else text[:longest]  # each word has a piece
+        # Each word has at least one piece, so no more than `longest` words are needed.
+        text = text[: longest_text(longest)] if isinstance(text, str) else text[:longest]
         ids = [i for piece_ids in self._pieces(text)[1] for i in piece_ids]
         return Reading([[*ids[: longest - 1], EOS_ID]], len(ids) >= longest)
 
     def read(self, text, longest):
-        """Returns the Reading of a sentence, whose source is (words, for each row the positions where words begin)."""
+        """Returns the Reading of a sentence; `source` is (words, the positions in each row where words begin)."""
         words, pieces = self._pieces(text)
         rows, starts = [], []
         for ids in pieces:
@@ -80,7 +81,7 @@ class TaggingTask(LabelTask):
         return Reading([[*row, EOS_ID] for row in rows], source=(words, starts))
 
     def _pieces(self, text):
-        """Splits a text into words; returns (list of words, list with each word's pieces, a list of int)."""
+        """Splits a text into words; returns (list of words, list of lists with the ids of each word's pieces)."""
         words = text.split() if isinstance(text, str) else [*text]
         return words, word_pieces(self.encoder, [self.problem.input_text(word) for word in words])
 
@@ -98,7 +99,7 @@ class TaggingTask(LabelTask):
 
     @staticmethod
     def as_line(answer):
-        """Returns CoNLL lines (word and tag); the line end after the answer then makes a blank line."""
+        """Returns CoNLL lines (word and tag); the line break that follows each answer then makes a blank line."""
         pairs = zip(answer.words, answer.tags, strict=True)
         return "".join(f"{as_field(word)}\t{as_field(tag)}\n" for word, tag in pairs)
 
@@ -145,7 +146,7 @@ class TaggingTask(LabelTask):
         """
         words, pieces, is_cut = self._words(texts, _MOST)
         pieces = pieces[:, : longest - 1]
-        ends = tf.concat([[0], tf.cumsum(pieces.row_lengths())], 0)  # ids before each word, and the total
+        ends = tf.concat([[0], tf.cumsum(pieces.row_lengths())], 0)  # number of ids before each word, and of all ids
         splits = _row_splits(ends, words.row_starts(), words.row_limits(), longest - 1)
         rows = tf.RaggedTensor.from_row_splits(pieces, splits)
         end = tf.fill([rows.nrows(), 1], EOS_ID)
@@ -172,7 +173,7 @@ class TaggingTask(LabelTask):
 
         Args:
             texts: list with one string tensor [batch].
-            longest: int, the minimum number of ids that are read from a text.
+            longest: int; from each text, a beginning with at least this number of ids is read.
 
         Returns:
             (words, pieces, truncated): words is string [batch, (words)]; pieces of each word, int32 [all words,

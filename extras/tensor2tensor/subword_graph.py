@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from t2t_lite.text.rows import row_ids
 
-_DIGITS = 7  # digits in the largest code point
+_DIGITS = 7  # number of digits of the largest code point
 _UNDEFINED = "\u3013"
 _ESCAPE = r"\\\\|\\u|\\[0-9]+;"
 

@@ -52,7 +52,7 @@ class SubwordTextEncoder(TextEncoder):
 
     def _encode_token(self, token):
         ids = longest_pieces(escape(token, self.alphabet), self._ids, self._longest)
-        if ids is None:  # a character occurs only in longer pieces, where tensor2tensor fails
+        if ids is None:  # tensor2tensor fails here: a character is in the alphabet, but no piece fits
             characters = {piece for piece in self._ids if len(piece) == 1}
             ids = longest_pieces(escape(token, characters), self._ids, self._longest)
         return ids

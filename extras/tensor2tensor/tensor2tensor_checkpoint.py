@@ -41,7 +41,7 @@ class Tensor2TensorCheckpoint:
         queries = [name.removesuffix("/kernel") for name in self._shapes]
         scopes = {name.removesuffix(_QUERY) for name in queries if name == _QUERY or name.endswith("/" + _QUERY)}
         if len(scopes) != 1:
-            number = f"found {len(scopes)} of them" if scopes else "found no such variable"
+            number = f"found {len(scopes)} such variables" if scopes else "found no such variable"
             raise UserError(
                 f"{self.path}: not a Transformer of tensor2tensor 1.5 or later, whose weights are under "
                 f"…/{_QUERY}: {number}."
@@ -95,7 +95,7 @@ class Tensor2TensorCheckpoint:
         return (shape[0] * shape[1], shape[2]) if name == "output_transform" else (shape[0], shape[1] * shape[2])
 
     def projection(self, scope, name):
-        """Returns the matrix of an attention projection; the arguments are those of `projection_shape`."""
+        """Returns the matrix of an attention projection; for the arguments see `projection_shape`."""
         if not self.has_3d_projections:
             return self.read(f"{scope}/multihead_attention/{name}/kernel")
         value = self.read(f"{scope}/multihead_attention/{name[0]}")
@@ -108,8 +108,8 @@ class Tensor2TensorCheckpoint:
         names = self._norms(scope, part)
         if len(names) != 1:
             raise UserError(
-                f"{self.path}: {len(names)} normalizations under {self._scope}{scope}, expected one, as the "
-                "sequences none and dan, or n and da, have."
+                f"{self.path}: {len(names)} normalizations under {self._scope}{scope}. Expected one, as in "
+                "models whose pre- and postprocess sequences are none and dan, or n and da."
             )
         return self._tensor(names[0])
 

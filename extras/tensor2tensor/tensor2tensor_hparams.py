@@ -39,7 +39,7 @@ _SUPPORTED = {
 
 
 def choose_hparams(checkpoint, hparams_set, overrides):
-    """Returns the HParams with which our Transformer computes the same as the one in tensor2tensor's checkpoint.
+    """Returns the HParams with which our Transformer computes the same as the model in tensor2tensor's checkpoint.
 
     Settings that the weights' shapes do not determine (heads, positions, epsilon, rates) come from `hparams.json` in
     the checkpoint's folder, or else from the named set. The optimizer and its schedule always come from the set, which
@@ -80,8 +80,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
         where = next((where for where, is_there in sources.items() if is_there), None)
         if where and _meaning(derived, name) != value:
             raise UserError(
-                f"{where}: {name}={_meaning(derived, name)}, but the weights in {checkpoint.path} are of "
-                f"{name}={value}."
+                f"{where}: {name}={_meaning(derived, name)}, but the weights in {checkpoint.path} have {name}={value}."
             )
         derived.set_hparam(name, value)
     derived.use_target_space_embedding = "target_space_embedding/kernel" in checkpoint

@@ -141,8 +141,8 @@ class CheckpointTranslations:
         if found := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
             raise UserError(
                 f"--translations_dir={self.folder}: the translations there were made with "
-                f"{found.name}={found.there}, but you requested {found.asked}. Choose another folder, or delete "
-                f"{noted} if both are the same."
+                f"{found.name}={found.there}, but you requested {found.asked}. Choose another folder. If both mean "
+                f"the same, delete {noted} instead."
             )
         steps = [file.step for file in resumable.find(self.model_dir, resumable.CHECKPOINTS)]
         files.check_outputs(

@@ -12,7 +12,7 @@ _FLAGS = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_path("translations_dir", None, "Folder of translations …-<step>, as written by t2t-translate-all.")
-    flags.DEFINE_path("event_dir", None, "Folder for TensorBoard's curves and the last step, where later calls resume.")
+    flags.DEFINE_path("event_dir", None, "Folder for TensorBoard's curves and for the last scored step.")
     flags.DEFINE_string("tag_suffix", "", "Appended to the tags BLEU_uncased and BLEU_cased.")
     flags.DEFINE_integer(
         "min_steps",

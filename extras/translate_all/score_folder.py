@@ -108,7 +108,7 @@ def _json(file, points, by_name, is_first):
 
 
 def _text(file, points, by_name, is_first):
-    """Formats a row of a table that is printed row by row; the first row comes with signatures and column names."""
+    """Formats a row of a table that is printed row by row; signatures and column names precede the first row."""
     names = ["step", *points, *scores.titles(by_name)]
     values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in by_name.values())])]
     widths = [max(len(name), 9 if name == "step" else 6) for name in names]
@@ -126,8 +126,8 @@ def _missing(file, reference_path, count):
     if is_old or lines > count or (lines == count and has_end):
         return ""
     return (
-        f"{file.path}: {counted(lines, 'line')}{'' if has_end else ' without an end'}, but {reference_path} has "
-        f"{count}: it is still being written. Run the same command again later, or add --wait_minutes."
+        f"{file.path}: {counted(lines, 'line')}{'' if has_end else ' without a final line end'}, but {reference_path} "
+        f"has {count}, so the file is still being written. Run this command again later, or add --wait_minutes."
     )
 
 

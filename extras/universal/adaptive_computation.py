@@ -43,8 +43,8 @@ class Ponder(NamedTuple):
             threshold: float, 1 - ε; a position halts when its sum of probabilities would exceed the threshold.
 
         Returns:
-            (weights, new Ponder). The weights, float32 [B, T], are those of the state that this step computes; they are
-            0 where a position had already halted.
+            (weights, new Ponder). The weights, float32 [B, T], are for the state that this step computes; they are 0
+            where a position had already halted.
         """
 
         def where(condition):

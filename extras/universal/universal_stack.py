@@ -120,7 +120,7 @@ class UniversalStack(TransformerStack):
         return results if len(results) > 1 else x
 
     def _row_lengths(self, memory, memory_mask, mask, context):
-        """Returns the row lengths for the step signals; a decoder uses the encoder's lengths, known in decoding."""
+        """Returns the row lengths for the step signals; a decoder uses the encoder's, which are known in decoding."""
         if memory is None:
             return _lengths(mask)
         is_random = self.signals is not None and self.signals.position_start == "random"

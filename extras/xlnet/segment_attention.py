@@ -99,9 +99,9 @@ class SegmentAttention(MultiHeadAttention):
         Args:
             query: [B, T, hidden]; with two streams [B, S + N, hidden], the S states followed by the N queries.
             context: None, or `SegmentContext`.
-            attention_mask: bool, [B, T, S] or [B, 1, S], or with two streams [B, S + N, S]; True where visible. value,
-            key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as for
-                `MultiHeadAttention.call`. With a context, only self-attention is possible.
+            attention_mask: bool, [B, T, S] or [B, 1, S], or with two streams [B, S + N, S]; True where visible.
+            value, key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as
+                for `MultiHeadAttention.call`. With a context, only self-attention is possible.
 
         Returns:
             As for `MultiHeadAttention.call`; the weights are [B, heads, T, S].

@@ -148,7 +148,7 @@ def check_mode(flags, mode, modes):
         instead = [f" {mode.instead[name]}" for name in unread if name in mode.instead]
         names = ", ".join(f"--{name}" for name in unread)
         it = "it" if len(unread) == 1 else "them"
-        raise UserError(f"{names}: not with {mode.name}{only}. Remove {it}.{''.join(instead)}")
+        raise UserError(f"{names}: cannot be used with {mode.name}{only}. Remove {it}.{''.join(instead)}")
     require(flags, *mode.needs)
 
 

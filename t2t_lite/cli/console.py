@@ -31,7 +31,7 @@ def columns():
 
 
 def fit(fields, width, between="  "):
-    """Joins fields, a list of str, omitting each field after the first that does not fit into the width."""
+    """Joins fields, a list of str, but omits every further field with which the line would be wider than `width`."""
     line = fields[0][:width]
     for field in fields[1:]:
         if len(line) + len(between) + len(field) <= width:
@@ -66,9 +66,9 @@ class Progress:
     """Counts finished items and shows progress on stderr.
 
     Args:
-        title: the work in progress.
-        unit: the counted items, in the plural.
-        total: number of items; None: unknown.
+        title: str, the name of the work, such as "scoring".
+        unit: str, the plural noun for the counted items, such as "lines".
+        total: number of items, or None if unknown.
         done: number of items that an earlier run finished.
     """
 

@@ -98,7 +98,7 @@ class Flags:
 
         Args:
             name: name of the flag.
-            default: tensor2tensor's.
+            default: tensor2tensor's default.
             instead: advice on what to do until the flag exists, a full sentence.
         """
         if isinstance(default, bool):
@@ -270,7 +270,7 @@ def _words_of_file(path, before):
             )
         before.add(key)
         is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)
-        if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # a pipe such as <(…), which has a writer
+        if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # <(…) is allowed: that pipe has a writer
             raise UserError(f"{where}: is a pipe. Expected a file.")
         with open(path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)

@@ -44,7 +44,7 @@ class Registry:
 
     @functools.cached_property
     def _modules(self):
-        """{name: modules that register it, which `get` has to import}; there should be only one per name."""
+        """{name: list of the modules that register it and are not yet imported}; more than one module is an error."""
         return modules_by_name(self.kind) if self._one_per_module else {}
 
     @overload

@@ -51,7 +51,7 @@ def import_usr_dir(path: str | None) -> str | None:
             "an installed package, such as ours.problems."
         )
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
-    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # does not import TensorFlow
+    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # vars(module) might import TensorFlow
     names = {of_module.get("__file__"): of_module["__name__"] for of_module in facts}
     if str(folder / "__init__.py") in names:
         return names[str(folder / "__init__.py")]  # a second import would register all names twice

@@ -73,7 +73,7 @@ class Member:
 
 
 class OpenMember(Member):
-    """The current member in a pass through an archive, which must be read before the next member is requested."""
+    """The current member in a pass through an archive; it must be read before the next member is requested."""
 
     def __init__(self, archive, name, url, file):
         super().__init__(archive, name, url)
@@ -120,7 +120,7 @@ def unpacked(file, ending, name="data"):
 
 
 class _Reader(io.BufferedReader):
-    """A buffered reader that is closed only by its users, not by the garbage collector."""
+    """A buffered reader that must be closed by its user, because the garbage collector does not close it."""
 
     def __del__(self):
         # Closing waits for a thread, but the garbage collector can run in any thread and while any lock is held.
@@ -153,7 +153,7 @@ class _Unpacker(io.RawIOBase):
         """Returns the next block, or None at the end. The file may consist of several concatenated compressed files."""
         packed = self._packed
         while self._decompressor.eof:
-            packed = packed.lstrip(b"\0")  # skips the zeros with which tapes pad files
+            packed = packed.lstrip(b"\0")  # skips the zeros that pad files on tapes
             if packed:
                 self._decompressor = self._make_decompressor()
             elif not (packed := self._file.read(_BLOCK // 4)):
@@ -176,7 +176,7 @@ class _Unpacker(io.RawIOBase):
         super().close()
 
     def __del__(self):
-        pass  # does not close the file, see `_Reader`; the pool ends its thread when it is garbage-collected
+        pass  # the file stays open, see `_Reader`; the pool's thread ends when the pool is garbage-collected
 
 
 def _walk(archive, pattern, url, matches=operator.eq):

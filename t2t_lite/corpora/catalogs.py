@@ -1,20 +1,20 @@
-"""Files that hold texts with their translations, of which some may be missing; extras register the kinds."""
+"""Files of texts and their translations, some of which are missing. Extras register kinds of such files."""
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.registry import Registries
 
 
 class Catalog:
-    """A file of translators, opened to fill in missing translations.
+    """A translator's file of texts and translations, in which missing translations are to be filled in.
 
     A subclass is registered by the extension of its files: `@registry.register_catalog("po")`.
 
     Args:
         source: path of a file, or another source that `plain_text.open_binary` takes.
-        keeps: None, or a function of a text that returns [(start, end)] of the parts that the model leaves unchanged.
+        keeps: None, or a function that returns [(start, end)], the parts of a text that the model leaves unchanged.
 
     Attributes:
-        lines: list of str, the texts to translate, each one line.
+        lines: list of str, the texts to translate, each as one line.
 
     Raises:
         UserError: the file is missing, damaged or of another kind.
@@ -26,27 +26,27 @@ class Catalog:
         raise NotImplementedError
 
     def translated(self, lines):
-        """Returns (the file with missing translations filled in, bytes; how many; how many are still missing).
+        """Returns (bytes of the file with translations filled in, number filled in, number still missing).
 
         Args:
-            lines: list of str, the translations of `lines`; "" where there is none.
+            lines: list of str, a translation for each entry of the attribute `lines`; "" leaves it untranslated.
         """
         raise NotImplementedError
 
     @classmethod
     def pairs(cls, source, removed):
-        """Yields {"inputs": str, "targets": str} for every finished translation; `removed`, a Counter, has the rest."""
+        """Yields {"inputs": str, "targets": str} for every finished translation; counts the rest in `removed`."""
         raise NotImplementedError
 
 
 def catalog_of(path):
-    """Returns the subclass of `Catalog` for a path's extension (without .gz and the like), or None."""
+    """Returns the subclass of `Catalog` for a path's extension (ignoring .gz and the like), or None."""
     ending = plain_text.kind(path).removeprefix(".")
     return Registries.catalogs.get(ending) if is_catalog(path) else None
 
 
 def is_catalog(path):
-    """Returns whether the extension of a path is that of a registered kind; imports none."""
+    """Returns whether a kind is registered for a path's extension, without importing the kind."""
     return plain_text.kind(path).removeprefix(".") in Registries.catalogs
 
 

@@ -50,7 +50,7 @@ def read_cells(path, layout, on_bad_line=None):
             expected = f"quotes around a cell that contains {separator} or a quote, and doubled quotes inside of it"
             report(f"{path}, line {first}: {cells}. Expected {expected}.", on_bad_line)
         elif on_bad_line is not None and any("\ufffd" in cell for cell in cells):
-            on_bad_line(f"{path}, line {last}: bytes that are not UTF-8.")
+            on_bad_line(f"{path}, line {last}: contains bytes that are not UTF-8.")
         elif any(map(str.strip, cells)):
             yield last, separator, cells
 
@@ -86,8 +86,8 @@ def _rows(lines, separator):
 def _find_separator(path, lines, is_cut, layout):
     """Returns the only separator that splits all of a file's first lines into the expected columns.
 
-    If no separator splits all lines so, returns the separator that fits most lines, or else the only separator that
-    occurs, or else a comma. The caller then reports the first line that the separator does not fit.
+    If no separator does, returns the separator that splits more than half of the lines in this way, or else the only
+    separator that occurs, or else a comma. The caller then reports the first line that the separator does not fit.
 
     Args:
         path: the file, for errors.
@@ -96,7 +96,7 @@ def _find_separator(path, lines, is_cut, layout):
         layout: `tables.Layout`.
 
     Raises:
-        UserError: several separators fit all of the first lines.
+        UserError: several separators are possible.
     """
     samples = {name: _sample(lines, separator, is_cut) for name, separator in SEPARATORS.items()}
     shares = {name: layout.share_of_fitting(rows) for name, rows in samples.items()}
@@ -163,7 +163,7 @@ def _text(row, field, where):
         if not isinstance(value, dict) or name not in value:
             known = ", ".join(map(shown, row)) or "none"
             raise UserError(
-                f"{where}: no field {shown(field)}, but {known}. {nearest(field, [*row], end=' ')}Name the fields, "
+                f"{where}: no field {shown(field)}, only {known}. {nearest(field, [*row], end=' ')}Name the fields, "
                 "such as --fields=en,de or, if they are inside another field, --fields=translation.en,translation.de."
             )
         value = value[name]

@@ -1,7 +1,7 @@
 """Finds a problem's corpora in `tmp_dir` or in a prepared tensorflow-datasets set, or downloads them.
 
-tensorflow-datasets downloads. An archive is stored in `tmp_dir` under its published name. If the user has already put a
-copy of the archive there, this copy is used: existing files are never downloaded again.
+Downloads are made by tensorflow-datasets. An archive is stored in `tmp_dir` under its published name. If the user has
+already put a copy of the archive there, this copy is used: existing files are never downloaded again.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ def provide(sources, tmp_dir, checksums=None):
     """Downloads the files of a `source_data_files` list that are missing in `tmp_dir`, and checks all archives.
 
     An archive is checked against the SHA-256 in `<archive>.sha256`, which is written after a download, or else against
-    the SHA-256 in `checksums`. If the size of a user's archive differs from the published size, a warning is logged,
+    the SHA-256 in `checksums`. If the size of a user's archive differs from the published size, a message is logged,
     but no error is raised, since the user may have repacked or shortened the archive on purpose.
 
     Args:
@@ -84,7 +84,7 @@ def prepared_builder(folder):
     """Returns the tensorflow-datasets builder of a prepared set. Raises `UserError` if the set is damaged."""
     import tensorflow_datasets as tfds
 
-    # Not `tfds.builder(name)`, which accesses the network for sets that are not on disk.
+    # `tfds.builder(name)` is not used, because it accesses the network for sets that are not on disk.
     with _naming_prepared(folder):
         return tfds.builder_from_directory(folder)
 
@@ -96,7 +96,7 @@ def _naming_prepared(folder):
         yield
     except (UserError, MemoryError):
         raise
-    except Exception as error:  # parsing JSON, protocol buffers and records raises many classes
+    except Exception as error:  # reading JSON, protocol buffers and records can raise many kinds of errors
         raise UserError(f"{folder}: damaged ({first_line(error)}). Delete the folder and prepare it again.") from error
 
 
@@ -122,7 +122,7 @@ def read_prepared(folder, split, languages):
             raise UserError(f"{folder}: has no feature {language}. Expected the features {' and '.join(languages)}.")
         if not isinstance(features[language], tfds.features.Text):
             raise UserError(f"{folder}: its feature {language} is not a text. Expected tfds.features.Text.")
-    # tensorflow-datasets reads the test sets from .sgm files without replacing their entities.
+    # tensorflow-datasets does not replace the entities in the test sets' .sgm files.
     decode = wmt_files.unescape if split == "test" else str
     for inputs, targets in prepared_examples(builder, folder, split, languages):
         with _naming_prepared(folder):
@@ -157,7 +157,7 @@ def _check(path, url, expected):
     else:
         sha256, origin = expected[1], f"the file published at {url}"
     if (digest := file_sha256(path, length, changed)) != sha256:
-        what = "Delete both" if origin == recorded else "Delete it"
+        what = "Delete both files" if origin == recorded else "Delete the file"
         raise UserError(
             f"{path}: its SHA-256 is {digest[:12]}…. Expected {sha256[:12]}… ({origin}). {what} and run again to "
             "download the file again."

@@ -19,7 +19,7 @@ _PACKED = {  # first bytes by extension (`files.PACKERS`); no UTF-8 text begins 
 _OTHER_FORMATS = (  # (first bytes, what the file is, how to turn it into text)
     (b"\x04\x22\x4d\x18", "lz4 data", "Unpack it: lz4 -d"),
     (b"\x1f\x9d", "data of compress", "Unpack it: gzip -d"),
-    (b"PK\x03\x04", "a zip archive, or a document packed as one", "Unpack it: unzip, or save the document as text"),
+    (b"PK\x03\x04", "a zip archive, or a document in zip format", "Unpack it: unzip, or save the document as text"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "Unpack it: 7z x"),
     (b"Rar!\x1a\x07", "a RAR archive", "Unpack it: unrar x"),
     (b"%PDF-", "a PDF", "Extract its text"),
@@ -36,10 +36,10 @@ _MARKS = (  # byte order marks; the mark of UTF-32 begins with the mark of UTF-1
 _WIDE = ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
 _NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # Unicode categories that do not occur in text, apart from white space
 _LINES_COUNTED = 10_000
-_BAD_PER_VALID = 20  # non-ASCII lines in another encoding are seldom valid UTF-8 by chance
+_BAD_PER_VALID = 20  # at a higher ratio, the valid non-ASCII lines are probably valid by chance
 _REPLACEMENT = "\ufffd"  # U+FFFD, which programs write in place of bytes that they cannot decode
-# Encodings in which a whole UTF-8 text may have been misread, each with the least number of non-ASCII characters that
-# proves it. The number is 2 if correct text may contain one misread character by chance, as in `—École`. It is 1 for
+# Encodings in which a whole UTF-8 text may have been misread, each with the number of non-ASCII characters required as
+# evidence. The number is 2 if correct text may contain one misread character by chance, as in `—École`. It is 1 for
 # cp437 and cp850, in which misread characters contain box-drawing characters.
 _OTHERS = {"cp1250": 2, "cp1251": 2, "cp1253": 2, "cp1254": 2, "mac_roman": 2, "cp437": 1, "cp850": 1, "cp866": 2}
 _PAIR = re.compile(r"[^\x00-\x7f]{2}")
@@ -87,7 +87,7 @@ def check_head(name, head, has_lines=True):
 
 
 def not_utf8(name, number, error, begin=0):
-    """Returns the message about a line that is not UTF-8; `error` is the decoder's, for its bytes from `begin` on."""
+    """Returns the message about a line that is not UTF-8; `error` concerns the line's bytes from offset `begin` on."""
     at = error.start
     return f"{name}, line {number}: byte 0x{error.object[at]:02x} at position {begin + at} is not UTF-8."
 
@@ -100,7 +100,7 @@ def advice(valid, following):
 
     Args:
         valid: int, number of preceding lines that are UTF-8 but not ASCII.
-        following: iterable of bytes, the lines that follow; only the first of them are read.
+        following: iterable of bytes, the lines that follow, of which at most the first 10,000 are read.
     """
     bad = 1
     for raw in itertools.islice(following, _LINES_COUNTED):
@@ -148,16 +148,16 @@ def _among(first, last):
 
 
 _NEXT = _among(0x80, 0xBF)
-# A character's UTF-8 bytes, misread as Windows-1252 or Latin-1.
+# Matches the UTF-8 bytes of one character that were misread as Windows-1252 or Latin-1.
 _SEQUENCE = re.compile(f"{_among(0xC2, 0xDF)}{_NEXT}|{_among(0xE0, 0xEF)}{_NEXT}{{2}}|{_among(0xF0, 0xF4)}{_NEXT}{{3}}")
 
 
 def is_mojibake(text):
     """Returns whether a text is partly or wholly mojibake, or contains U+FFFD in place of unreadable bytes.
 
-    Mojibake is found as characters that can be read as the UTF-8 bytes of another character. Correct text may contain
-    such sequences by chance, as in `CAFÉ™`, `«IRMÃ»` and `è…”`. So a sequence counts only if the other character fits
-    its neighbours.
+    A sequence of characters may be mojibake if its bytes in the wrong encoding are the UTF-8 bytes of another
+    character. Correct text may contain such sequences by chance, as in `CAFÉ™`, `«IRMÃ»` and `è…”`. So a sequence
+    counts only if the other character fits its neighbours.
     """
     if text.isascii():
         return False

@@ -1,4 +1,4 @@
-"""Filters sentence pairs that are not translations or not in the expected languages, and selects pairs to hold out.
+"""Removes sentence pairs that are not translations or not in the expected languages; selects pairs to hold out.
 
 Lengths are counted in characters, because Chinese, Japanese and Thai do not separate words by spaces.
 """
@@ -73,7 +73,7 @@ class PairFilter:
     * copied: both sides are equal, ignoring case and surrounding spaces.
     * wrong_script: on either side, fewer than half of the letters belong to a script of its language.
     * mojibake: either side is UTF-8 that was read in another encoding (`encodings.is_mojibake`).
-    * duplicate: the same pair has passed this object before. Only 64-bit hashes are compared, which takes 8 bytes per
+    * duplicate: the same pair has passed all filters before. Only 64-bit hashes are compared, which takes 8 bytes per
       pair. Among 40 million different pairs, the probability of any mistake is 1 in 20,000.
 
     Args:
@@ -122,7 +122,7 @@ def pair_hash(pair, purpose=""):
 
 
 def _tests(thresholds, languages):
-    """Yields (name of a filter, function of (inputs, targets) that returns whether to remove the pair; None if off)."""
+    """Yields (name of a filter, function of (inputs, targets) that returns whether to remove the pair, or None)."""
     longest, ratio = thresholds.get("too_long"), thresholds.get("length_ratio")
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
     yield "too_long", longest and (lambda inputs, targets: len(inputs) > longest or len(targets) > longest)
@@ -140,7 +140,11 @@ def _is_unequal(length, other_length, ratio):
 
 
 class _Votes(dict):
-    """Maps letters of the given scripts to 1, other letters to -1, the rest to 0. `harmless` lists 0 and 1."""
+    """Maps letters of the given scripts to 1, other letters to -1, and other characters to 0.
+
+    Attributes:
+        harmless: set of the characters that have been looked up and are not mapped to -1.
+    """
 
     def __init__(self, names):
         super().__init__()
@@ -172,9 +176,8 @@ def is_held_out(pair, bound, seed):
 def find_bound(pairs, count, seed):
     """Returns (bound for the hashes, number of distinct pairs below it) to hold out about `count` pairs.
 
-    All translations of a sentence are held out together, so the number of pairs can differ slightly from `count`.
-    It is at most a tenth of all pairs, but at least one sentence is held out. The required memory is proportional to
-    `count`.
+    All translations of a sentence are held out together, so the number of pairs can differ slightly from `count`. At
+    most a tenth of all pairs, but at least one sentence, is held out. The required memory is proportional to `count`.
 
     Args:
         pairs: iterable of {"inputs", "targets"}.
@@ -192,7 +195,7 @@ def find_bound(pairs, count, seed):
         size -= len(groups[group])
         groups[group].add(pair_hash(pair))
         size += len(groups[group])
-        # keeps enough sentences to determine whether a tenth of all pairs is less than `count`
+        # the kept sentences show whether a tenth of all pairs is less than `count`
         while size - len(groups[-largest[0]]) >= 10 * count:
             bound = -heapq.heappop(largest)
             size -= len(groups.pop(bound))

@@ -71,7 +71,7 @@ def read_text(path, on_bad_line=None, errors="strict"):
     Args:
         path: see `read_lines`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8. Such a line is
-            skipped, except for the parts of a very long line before the first invalid byte's part.
+            skipped. Of a very long line, the parts before the part with the first invalid byte are still yielded.
         errors: see `read_lines`.
 
     Raises:
@@ -79,14 +79,14 @@ def read_text(path, on_bad_line=None, errors="strict"):
     """
     number, decoder, text, carriage_return = 1, codecs.getincrementaldecoder("utf-8")(errors), "", b""
     valid = bad = 0
-    begin, rest = 0, None  # `begin` is a part's offset in its line, `rest` replaces the rest of a skipped line
+    begin, rest = 0, None  # `begin`: a part's offset in its line; `rest`: what replaces the rest of a bad line
     with naming_errors(path), open_binary(path) as file:
         encodings.check_head(path, file.peek(encodings.HEAD))
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
             part = carriage_return + raw
             carriage_return = b"\r" if raw.endswith(b"\r") else b""  # an LF after this CR may be in the next part
             part = part.removesuffix(carriage_return)
-            # offset of the bytes to decode, which include an incomplete character from the previous part
+            # the bytes to decode begin with an incomplete character from the previous part, if there is one
             first = begin - len(decoder.getstate()[0])
             line = ""
             try:

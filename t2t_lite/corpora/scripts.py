@@ -123,7 +123,7 @@ def script_of(character):
     words = [word for word in unicodedata.name(character, "").split() if word not in _WIDTHS]
     if not words or words[0] in _ANYWHERE:
         return ""
-    # KATAKANA-HIRAGANA PROLONGED SOUND MARK, IDEOGRAPHIC ITERATION MARK
+    # for example, KATAKANA-HIRAGANA PROLONGED SOUND MARK and IDEOGRAPHIC ITERATION MARK
     return "CJK" if words[0] == "IDEOGRAPHIC" else words[0].partition("-")[0]
 
 

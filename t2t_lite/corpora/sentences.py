@@ -20,7 +20,7 @@ _QUOTATION = re.compile(
     "「[^「」]{0,200}」|『[^『』]{0,200}』|“[^“”]{0,200}”|（[^（）]{0,200}）|《[^《》]{0,200}》|【[^【】]{0,200}】"
 )
 _CLOSED = re.compile(r"[”’」』）】〉》〕］｝｣]\s*\Z")
-_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # after a quotation
+_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # continues a sentence after a quotation
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
 _WORD = re.compile(r"\w")
@@ -37,7 +37,7 @@ _BEFORE_NUMBERS = {
     "Abs", "Art", "Ch", "Eq", "Fig", "Figs", "No", "Nos", "Nr", "Sec", "Vol", "art", "ch", "eq", "fig", "no", "nos",
     "nr", "pp", "sec", "vol", "рис", "стр",
 }  # fmt: skip
-# After one of these words or a number, a number is not an ordinal and may end a sentence, as in "see Eq. 2."
+# After one of these words, a number is not an ordinal and may end a sentence, as in "see Eq. 2."
 _REFERENCE = re.compile(
     r"\b(?:Abb|Abs|Art|Ch|Chapter|Eqs?|Equation|Figs?|Figure|Kapitel|Nos?|Nr|Number|Part|Secs?|Section|Step|Tab|Table|Vol|pp?)"
     r"\.?\s?\d\d?\Z",
@@ -56,7 +56,7 @@ _STARTER = re.compile(
 )
 _PRONOUN = re.compile(r"[\"'“‘„«(\[]?(?:A|An|He|Her|His|I|My|She|You)(?![\w.-])")
 _ENDS = frozenset(".?!…؟۔")
-_CHARACTERS_OF_AN_ID = 16  # number of characters examined per id that a part may have, in a text without boundaries
+_CHARACTERS_OF_AN_ID = 16  # a text with more characters per allowed id is split without measuring its length in ids
 SENTENCES = "sentences"  # name of the signature that an exported model has if it expects single sentences
 
 
@@ -64,10 +64,11 @@ def sentences(text):
     """Splits a text into a list of sentences, nonblank str without leading or trailing spaces.
 
     Every sentence contains a letter or digit. No sentence ends before a lower-case letter, unless the text has no
-    capitals. No sentence ends after an initial, after a number of one or two digits (which may be an ordinal), or after
-    a common abbreviation. A sentence does end there if the next word is known to begin sentences (`D.C. The`),
-    or if the number belongs to a word (`Eq. 2. Then`). In scripts without spaces, no sentence ends within a quotation,
-    or between a quotation and a particle. The time is linear in the length of the text.
+    capitals. A full stop after an initial, after a number of one or two digits (which may be an ordinal) or after a
+    common abbreviation usually ends no sentence. It does if the next word is known to begin sentences (`D.C. The`) or
+    if the number belongs to a word (`Eq. 2. Then`), but never after `Dr.` or `e.g.`. In scripts without spaces, no
+    sentence ends within a quotation, or between a quotation and a particle. The time is linear in the length of the
+    text.
     """
     parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     quotations = _QUOTATION.finditer(text)
@@ -89,7 +90,7 @@ def sentences(text):
 
 
 def sentence_parts(text):
-    """Returns the list of a text's sentences; a list with the unchanged text if it is one sentence or blank."""
+    """Returns the list of a text's sentences, or a list with the unchanged text if it is blank or one sentence."""
     parts = sentences(text)
     return parts if len(parts) > 1 else [text]
 
@@ -218,7 +219,7 @@ def _is_without_spaces(joint, language):
 
 
 def _within(text, length_of, limit, boundaries):
-    """Splits a text into parts within the limit, at matches of the first pattern of `boundaries` that suffices."""
+    """Splits a text into parts within the limit, at matches of the first pattern in `boundaries` that is enough."""
     if len(text) <= limit * _CHARACTERS_OF_AN_ID and length_of(text) <= limit:
         return [text]
     if not boundaries:

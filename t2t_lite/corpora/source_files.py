@@ -155,7 +155,7 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
         UserError: the archive is damaged, or does not contain exactly one such pair of files; see also
             `plain_text.read_pairs` and `tmx.read_pairs`.
     """
-    # macOS adds to an archive a hidden file with the attributes of each file.
+    # hidden files are ignored, since macOS adds one with attributes for each file in an archive
     names = [name for name in archives.member_names(path) if not os.path.basename(name).startswith(".")]
     by_ending = [{_base(name, f".{language}"): name for name in names} for language in languages]
     bases = sorted(({*by_ending[0]} & {*by_ending[1]}) - {None})

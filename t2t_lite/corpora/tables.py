@@ -1,8 +1,8 @@
 """Reads tables: tab-separated lines, CSV or JSON lines (`cells`), depending on the extension of the file.
 
-Columns are chosen by number or by their names in a header, and fields of JSON lines by name. A header that is mistaken
-for data would become a class or a sentence pair. So a first line that looks like a header is an error unless the user
-has specified whether the file has a header.
+Columns are chosen by number or by their names in a header, and fields of JSON lines by name. If a header were mistaken
+for data, it would become a class or a sentence pair. So a first line that looks like a header is an error unless the
+user has specified whether the file has a header.
 """
 
 import collections
@@ -53,8 +53,8 @@ class Layout(NamedTuple):
         languages: language codes that a header may contain, for sentence pairs.
         fields: tuple of str, the field of JSON lines for each name; () for `columns` if they are names, or else
             `languages`, or else `names`.
-        separator: str, the name of the separator between cells, one of `ranges.SEPARATORS`; None: tabs, or in CSV the
-            separator that the first lines show.
+        separator: str, the name of the separator between cells, one of `ranges.SEPARATORS`. None: tabs; in CSV, the
+            separator is detected in the first lines.
     """
 
     names: tuple
@@ -217,8 +217,8 @@ def column_index(where, names, column):
     if len(indices) != 1:
         raise UserError(
             f"{where}: {'no column' if not indices else f'{len(indices)} columns'} {shown(column)} in the header "
-            f"{shown('<TAB>'.join(names))}. {nearest(column, names, end=' ')}Expected one such column, or a number "
-            "from 1."
+            f"{shown('<TAB>'.join(names))}. {nearest(column, names, end=' ')}Expected a name that occurs "
+            "once, or a number from 1."
         )
     return indices[0]
 
@@ -241,8 +241,8 @@ def looks_like_header(cells, layout):
         return False
     words = {*_IDS, *_OTHER_WORDS.split(), *header_words(*_WORDS), *map(str.casefold, layout.languages)}
     are_known = [_is_known(name, words) for name in names]
-    # A sentence pair, for example in a dictionary, may contain one of these words, so in a header of sentence pairs
-    # every cell must be one. A label or a labelled text is seldom one of these words, so fewer cells are enough.
+    # A sentence pair, for example in a dictionary, may contain one of these words. So in a header of sentence pairs,
+    # every cell must be such a word. A label or a labelled text is seldom such a word, so fewer cells are enough.
     return all(are_known) if layout.languages else are_known[0] or (len(are_known) > 1 and all(are_known[1:]))
 
 
@@ -308,9 +308,9 @@ def named_columns(layout, names):
 def likely_columns(layout, names, rows):
     """Guesses the column for each name in `layout.names`; returns a list of indices, or None if the guess is unclear.
 
-    A column whose name in the header is known is used. Otherwise the label is the column with the fewest different
-    cells, and the texts are the columns with the most text. A column of ids, which has as many different words as rows,
-    is excluded.
+    If the header gives a column a known name, this column is used. Otherwise the label is the column with the fewest
+    different cells, and the texts are the columns with the most text. A column of ids, in which every cell is a
+    different word, is excluded.
 
     Args:
         layout, names, rows: see `columns_hint`.

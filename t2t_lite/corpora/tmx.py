@@ -18,7 +18,7 @@ from t2t_lite.errors import UserError, shown
 
 _BLOCK = 2**16
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:\-]+)["']""")
-# Characters and numeric references that XML 1.0 does not allow, but that programs write nevertheless.
+# Characters and numeric references that some programs write although XML 1.0 does not allow them.
 _NOT_XML = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:x0*(?:[0-8bcef]|1[0-9a-f])|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
             entities, or has no unit in the two languages.
     """
     removed = collections.Counter() if removed is None else removed
-    count, languages_of_file = 0, {}  # in order
+    count, languages_of_file = 0, {}  # {language: None}, in order of occurrence
     for variants in _Units(source, on_bad_line).read():
         of_unit = dict.fromkeys(variant.language for variant in variants)
         languages_of_file |= of_unit if len(languages_of_file) < _LANGUAGES_SHOWN else {}
@@ -88,7 +88,7 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
 
 def _joined_lines(text):
     """Joins the lines of a text into one, without their indentation."""
-    if text.isprintable():  # most texts are
+    if text.isprintable():  # faster, and true for most texts
         return text.strip()
     return plain_text.clean(" ".join(filter(None, map(str.strip, re.split("[\r\n]", text)))))
 
@@ -109,7 +109,7 @@ def _pair(variants, languages):
 
 @functools.lru_cache(maxsize=1024)
 def _rank(language, target):
-    """Ranks how well a language matches the target, from 0 (no match) to 3 (the same code)."""
+    """Returns how well a language matches the target, from 0 (no match) to 3 (the same code)."""
     language, target = (code.replace("_", "-").casefold() for code in (language, target))
     if language == target:
         return 3

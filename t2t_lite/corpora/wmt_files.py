@@ -40,7 +40,7 @@ def is_test_set(path):
 
 
 def read_side(path, side, on_bad_line=None):
-    """Returns the segments of one side of a test set, a list of str; of several references, the first complete one.
+    """Returns the segments of one side of a test set, list of str; for references, the first complete reference.
 
     Args:
         path: path of a file for which `is_test_set` is true.
@@ -49,7 +49,7 @@ def read_side(path, side, on_bad_line=None):
             the segment becomes None.
 
     Raises:
-        UserError: the file is missing, damaged or empty, or it has a different side or several translations.
+        UserError: the file is missing, damaged or empty, or it lacks the side or has several translations.
     """
     if plain_text.kind(path) == XML:
         return _TestSet(path).sides(side)[0]
@@ -60,7 +60,7 @@ def read_side(path, side, on_bad_line=None):
     for (document, number), text in read_segments(path, "strict" if on_bad_line is None else "replace"):
         is_bad = on_bad_line is not None and "\ufffd" in text
         if is_bad:
-            on_bad_line(f"{path}, segment {number} of document {document}: bytes that are not UTF-8.")
+            on_bad_line(f"{path}, segment {number} of document {document} contains bytes that are not UTF-8.")
         texts.append(None if is_bad else plain_text.clean(text))
     return texts
 
@@ -69,7 +69,7 @@ def read_sides(path, side):
     """Returns all complete references of an XML file, or the file's only source or translation, as lists of str.
 
     Raises:
-        UserError: as `read_side`.
+        UserError: see `read_side`.
     """
     return _TestSet(path).sides(side) if plain_text.kind(path) == XML else [read_side(path, side)]
 
@@ -146,8 +146,8 @@ class _TestSet:
         incomplete = f" (not all segments: {', '.join(names)})" if names else ""
         if not complete:
             raise UserError(
-                f"{self.path}: has no {side} for all {counted(len(documents), 'document')}{incomplete}. Expected one, "
-                "or a file with one sentence per line."
+                f"{self.path}: no {side} covers all {counted(len(documents), 'document')}{incomplete}. Expected a "
+                "complete version, or a file with one sentence per line."
             )
         if side == TRANSLATION and len(complete) > 1:
             raise UserError(
@@ -271,6 +271,6 @@ def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
                 f"{where[1]}. Expected the same documents and segments in the same order."
             )
         if on_bad_line is not None and "\ufffd" in inputs[1] + targets[1]:
-            on_bad_line(f"{inputs_source} and {targets_source}, {where[0]}: bytes that are not UTF-8.")
+            on_bad_line(f"{inputs_source} and {targets_source}: {where[0]} contains bytes that are not UTF-8.")
             continue
         yield {"inputs": plain_text.clean(inputs[1]), "targets": plain_text.clean(targets[1])}

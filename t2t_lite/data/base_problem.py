@@ -26,29 +26,29 @@ class Problem:
     """A data set and its vocabulary. Subclasses define `generate_encoded_samples` and `feature_encoders`.
 
     Args:
-        was_reversed: whether inputs and targets are swapped (`<name>_rev`). The records on disk are those of the
-            problem without this suffix.
-        was_copy: whether targets are a copy of the inputs (`<name>_copy`), after any reversal.
+        was_reversed: whether inputs and targets are swapped when records are read (`<name>_rev`). The suffix does not
+            change the records on disk.
+        was_copy: whether a copy of the inputs replaces the targets (`<name>_copy`), after any reversal.
 
     Attributes:
         name: the registered name, without suffixes; set by the registry.
         features: {feature: rank} of a batch, in this order. A feature is an int32 tensor of ids, in which 0 is padding
             and is not scored. A feature of rank 2 has the shape [rows, length]. A feature of rank 1 has the shape
             [rows]; a record stores it as a list of one id.
-        smallest_corpus: a description of the smallest input that yields an example, which error messages quote after
+        smallest_corpus: a description of the smallest input that yields an example. Error messages quote it after
             "Expected".
         random_seed: seed for generation; the same seed gives the same files.
         max_cases: maximum number of examples per split; 0: no limit.
         num_workers: number of processes that encode samples; it does not affect the generated files.
-        targets_are_places: whether targets refer to positions of the inputs, which therefore must not be resegmented.
+        targets_are_places: whether targets refer to positions in the inputs, so that inputs must not be resegmented.
         keeps_pieces: whether texts must not be resegmented, because a different segmentation would reveal the answer.
         rows_are_windows: whether a record is an arbitrary part of a longer text, so that ids may be cut off at both
             ends of the record.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
-        write_shards: None, or a function that writes the shards of a split on other machines. It takes a
-            `generation.Source`, the paths and the layout of `sharding.write_shards`, and returns (facts of each group,
-            `Source.counts()`).
+        write_shards: None, or a function that writes the shards of a split on other machines. It is called with a
+            `generation.Source`, the paths of the shards, and seed, groups, features and is_ordered as for
+            `sharding.write_shards`. It returns (list of the facts of each group, `Source.counts()`).
     """
 
     name = "problem"
@@ -69,33 +69,33 @@ class Problem:
         self._encoders = {}
         self.removed = collections.Counter()  # {reason: number of samples skipped in the last pass over a split}
         self._bad_lines = BadLines(self.removed)
-        self.unit_counts = collections.Counter()  # {unit: number of such units in the last pass}, for `loss_metrics`
+        self.unit_counts = collections.Counter()  # {unit: number of units in the last pass}, for `loss_metrics`
 
     # Attributes that subclasses set.
 
     task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
     unit = None  # the word for an input in messages, such as "image"; None: the task's word
-    answered_by = None  # the class whose `load` is called by `t2t_lite.load`; None: the task's class
+    answered_by = None  # the class whose `load` method `t2t_lite.load` calls; None: the task's class
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
-    newer_settings = ()  # keys that `generation_settings` omits if they have no value, as earlier versions did
+    newer_settings = ()  # keys that `generation_settings` omits if unset, so that data of earlier versions stay valid
     ordered_splits = ()  # names of the splits whose records keep the order of the samples; such a split has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    loss_metrics = ()  # losses per unit, such as "bits_per_dim"; generation must count "dim" in `unit_counts`
-    # {file name extension such as "png": function} for files that t2t-decoder reads or writes, other than files with
-    # lines of text. read(path, encoders) -> list of inputs, each a str or a list of ids; the path may be a folder of
-    # such files. write(path, answers, encoders) -> {path: bytes}; answers is a list of (input, outputs), each output a
-    # list of ids.
+    loss_metrics = ()  # losses per unit, such as "bits_per_dim"; generation counts the unit "dim" in `unit_counts`
+    # {file name extension such as "png": function}, the functions with which t2t-decoder reads or writes files that are
+    # not lines of text. A reader is called as read(path, encoders), where the path may be a folder of such files, and
+    # returns a list of inputs, each a str or a list of ids. A writer is called as write(path, answers, encoders), where
+    # answers is a list of (input, outputs) and each output a list of ids, and returns {path: bytes}.
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
-    decode_defaults = types.MappingProxyType({})  # other defaults for `SearchOptions`, such as {"beam_size": 21}
+    decode_defaults = types.MappingProxyType({})  # replaces defaults of `SearchOptions`, for example {"beam_size": 21}
     substitution = None  # an object that replaces parts of texts with symbols, see `data.source_text`
     chooses_output = False  # whether to call `choose_output`; this slows down the search, as the whole beam must finish
 
     @property
     def record_features(self):
-        """The names of the features in a record, by default those of `features`. No feature may be empty."""
+        """The names of the features in a record, by default the names in `features`. No feature may be empty."""
         return tuple(self.features)
 
     @property
@@ -125,7 +125,7 @@ class Problem:
         raise NotWritten(f"{type(self).__name__}: define feature_encoders.")
 
     def vocabulary_files(self, data_dir):
-        """Returns the paths of the vocabulary files that `feature_encoders` reads, or of copies.
+        """Returns the paths of the vocabulary files that `feature_encoders` reads, or the paths of their copies.
 
         By default these are the files from which the encoders were read (their `path`). Other files that
         `feature_encoders` reads, such as a list of labels, are found without this method: see `encoder_files`.
@@ -149,18 +149,18 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns the settings that determine the generated files, as JSON. Existing data must have the same."""
+        """Returns the settings, as JSON, that determine the generated files and that existing data must share."""
         return {}
 
     def eval_metrics(self) -> list[str]:
         """Returns the names of the metrics that are computed on teacher-forced batches; see `registry.register_metric`.
 
-        By default, the task's metrics. Outputs are also decoded and scored, unless `eval_decode_metric` is None.
+        The default is the task's metrics. Outputs are also decoded and scored, unless `eval_decode_metric` is None.
         """
         return list(registry.task_of(self).eval_metrics)
 
     def model_hparams(self, hparams):
-        """Returns the given hyperparameters with the values that this problem requires, such as the model's head.
+        """Returns a model's hyperparameters with the changes that this problem requires, such as another head.
 
         Args:
             hparams: HParams with the settings of the model (`HParams.of_model`).
@@ -173,7 +173,7 @@ class Problem:
             return hparams
         if hparams.label_smoothing and not task.smooths_labels:
             raise UserError(
-                f"label_smoothing={hparams.label_smoothing}: only ids of a vocabulary can be smoothed, and {self.name} "
+                f"label_smoothing={hparams.label_smoothing}: only ids of a vocabulary can be smoothed, but {self.name} "
                 f"has the task {self.task}. Expected --hparams=label_smoothing=0."
             )
         return hparams.override_from_dict({"head": task.head})
@@ -184,7 +184,7 @@ class Problem:
         """Writes vocabulary, shards and manifest into `data_dir`. Does nothing if these files are already complete.
 
         Raises:
-            UserError: the input is invalid, or `data_dir` contains the output of another request.
+            UserError: the input is invalid, or `data_dir` contains data that were generated with other settings.
         """
         from t2t_lite.data import generation
 
@@ -198,7 +198,7 @@ class Problem:
         return self._bad_lines if self.skip_bad_lines else None
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Checks input files and makes the vocabulary before anything else is written. Subclasses may extend it."""
+        """Checks input files and makes the vocabulary before other files are written. Subclasses may extend this."""
 
     # Methods that return the names of files.
 
@@ -335,14 +335,14 @@ class Problem:
         """
 
     def given_part(self, given, encoders):
-        """Returns the region that shows the given ids in a picture that one of `writers` has made of an output.
+        """Returns the region of a picture that shows the given ids; one of `writers` made the picture from an output.
 
         Args:
             given: list of int, the ids that were given to the model, which the output continues.
             encoders: {feature: encoder}.
 
         Returns:
-            (left, top, width, height) as fractions of the picture's sides; None without a region to mark.
+            (left, top, width, height) as fractions of the picture's sides; None if no region is to be marked.
         """
 
     def overrides(self, method):
@@ -361,11 +361,11 @@ class Problem:
         return read(text, self.input_text(text))
 
     def encoded_text(self, text: str) -> str:
-        """Returns the form in which an input text is encoded for decoding."""
+        """Returns an input text in the form in which it is encoded for decoding."""
         return self.source_text(text).prepared
 
     def encoded_target(self, target: str, text: str) -> str:
-        """Returns the form in which a given target of an input text is encoded."""
+        """Returns the given target of an input text in the form in which it is encoded."""
         return self.source_text(text).target(target)
 
     def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:
@@ -379,7 +379,7 @@ class Problem:
         return outputs
 
     def choose_output(self, inputs, outputs, encoders):
-        """Reranks the outputs of a search: returns the index of the best one, by default that with the best score.
+        """Reranks the outputs of a search: returns the index of the best output, by default 0, the highest score.
 
         Decoding and the evaluation during training call this method if `chooses_output` is true.
 
@@ -395,6 +395,7 @@ class Problem:
     def max_length(self, model_hparams):
         """Returns the maximum length of a training example, in ids with EOS, on either side.
 
-        This is `max_length`, or `batch_size` if `max_length` is 0 or larger, since a row must fit into a batch.
+        This is the hyperparameter `max_length`. If it is 0 or exceeds `batch_size`, the maximum is `batch_size`, since
+        a row must fit into a batch.
         """
         return min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)

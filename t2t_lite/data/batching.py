@@ -31,7 +31,7 @@ from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 _FILES_AT_ONCE = 8  # number of shards that are read alternately, as in tensor2tensor
 _RECORDS_IN_TURN = 16
-_BATCHES_IN_POOL = 100  # number of batches per pool; with fewer than about 50, more cells are padding
+_BATCHES_IN_POOL = 100  # number of batches per pool; with fewer than about 50, there is more padding
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
 _SAMPLE = 2**13  # number of records that are read to estimate the mean length
@@ -50,8 +50,8 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
-        hparams: HParams, of which these are used: batch_size: tokens per batch: the largest value of rows x the longest
-            feature, padding included. max_length: examples with more ids (EOS included) in a feature are dropped; see
+        hparams: HParams, of which these are used. batch_size: maximum tokens per batch, padding included, that is, rows
+            x longest feature. max_length: examples with more ids (EOS included) in a feature are dropped; see
             `Problem.max_length`. min_length: examples shorter than this in all features are dropped. random_seed:
             determines the order. bpe_dropout: probability of skipping a merge (`BpeDropout`). If 0, the ids in the
             records are not changed. The sampled segmentations depend only on `random_seed` and the pool's number. The
@@ -60,15 +60,15 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
         paths: paths of the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`. An id
             outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
-        ladder: `WidthLadder`, the only shapes that batches may have; an example that fits into none makes the iterator
+        ladder: `WidthLadder`, the only shapes that batches may have; an example that fits no shape makes the iterator
             raise `tf.errors.InvalidArgumentError`. If None, each batch has the shape that its examples need.
-        pool_size: number of examples in a pool. If None, about 100 batches, but at most all examples of the data, and
-            few enough that the iterator's state stays below 50 MB.
+        pool_size: number of examples in a pool. If None, enough for about 100 batches, but at most all examples of the
+            data, and few enough that the iterator's state stays below 50 MB.
         shuffle: whether to shuffle; False keeps the order of the files and of the sorted pools.
         prefetch: whether to prepare batches in the background; a checkpoint then holds the prepared batches.
 
     Returns:
-        A `tf.data.Dataset` of {feature: int32 [rows, longest of the feature], or [rows]}, padded with 0.
+        A `tf.data.Dataset` of {feature: int32 [rows, length of its longest row], or [rows]}, padded with 0.
 
     Raises:
         UserError: a file is damaged or missing, no example is within the length limits, the vocabulary has no merges to
@@ -143,7 +143,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):
 
     Args:
         problem, hparams, paths, encoders: see `training_batches`.
-        facts: facts of the training split as the model sees it (`Records.seen_facts`), which set the widest shape.
+        facts: facts of the training split as the model sees it (`Records.seen_facts`); they set the widest shape.
         most: int, the largest number of shapes.
 
     Raises:
@@ -172,13 +172,13 @@ def _interleaved(files):
 @tf.autograph.experimental.do_not_convert
 def _shuffled(dataset, buffer_size, seed, number):
     """Shuffles strings like `Dataset.shuffle`, but in an order that depends only on `seed` and `number`."""
-    # The order of `Dataset.shuffle` depends on TensorFlow's global seed and on a count of iterations, which is lost in
-    # a checkpoint between two passes. Inside a function, `Dataset.shuffle` cannot be saved at all. The older kernel of
-    # this op has none of these problems.
+    # The order of `Dataset.shuffle` depends on TensorFlow's global seed and on a count of iterations, which a
+    # checkpoint between two passes does not save. Inside a function, `Dataset.shuffle` cannot be saved at all. The
+    # older kernel of this op has none of these problems.
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
-        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # a seed of two zeros would mean a random order
+        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # never 0, because two seeds of 0 would give a random order
         seed2=number,
         output_types=[tf.string],
         output_shapes=[[]],
@@ -191,8 +191,8 @@ def usual_pool_size(reader, hparams, longest):
     """Returns the number of examples in a pool, estimated from the first records of some files."""
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(reader.paths))
     with reader.naming_damage():
-        # The lengths are those of the stored records, before `_copy`. A saved position depends on the size of the pool,
-        # so this choice must not change.
+        # Lengths are measured in the stored records, before `_copy`. This must not change, because the position in a
+        # checkpoint depends on the size of the pool.
         first = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE)), None)
         if first is None:
             raise UserError(f"{reader.paths[0]}: the file has no records. Run t2t-datagen again.")
@@ -212,7 +212,7 @@ def usual_pool_size(reader, hparams, longest):
     ids = sum(lengths).mean()
     pool_size = min(pool_size, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 8 * len(lengths))))
     if len(length) < _SAMPLE:
-        # A pool larger than the data would put copies of one sentence next to each other.
+        # A pool larger than the data would contain copies of a sentence, which sorting puts next to each other.
         pool_size = min(pool_size, fits.sum())
     else:
         pool_size = min(pool_size, sum(int(tf.size(records)) for records in sample.take(int(pool_size)).batch(_SAMPLE)))
@@ -220,20 +220,20 @@ def usual_pool_size(reader, hparams, longest):
 
 
 def _resampled(encoders):
-    """Returns the names of the features to which BPE-dropout applies: those whose vocabulary has merges."""
+    """Returns the names of the features to which BPE-dropout applies, because their vocabularies have merges."""
     return [name for name, encoder in encoders.items() if isinstance(encoder, SentencePieceEncoder)] or list(encoders)
 
 
 def _resampler(problem, hparams, encoders, limits):
-    """Returns a function of (number, pool) that applies BPE-dropout, with at most `limits` ids per feature."""
+    """Returns a function of (pool number, pool) that applies BPE-dropout, with at most `limits` ids per feature."""
     if problem.targets_are_places:
         raise UserError(
-            f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} refer to pieces in the records. "
-            "Expected 0."
+            f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} refer to positions of pieces, "
+            "which BPE-dropout would change. Expected 0."
         )
     if problem.keeps_pieces:
         raise UserError(
-            f"bpe_dropout={hparams.bpe_dropout}: new pieces would give away the answers of {problem.full_name}. "
+            f"bpe_dropout={hparams.bpe_dropout}: other pieces would reveal the answers of {problem.full_name}. "
             "Expected 0."
         )
     dropouts = {name: BpeDropout(encoders[name], hparams.bpe_dropout) for name in _resampled(encoders)}
@@ -263,7 +263,7 @@ def _resampler(problem, hparams, encoders, limits):
 
 
 def _windows(ids, lengths, limit, draw):
-    """Cuts rows, concatenated `ids` and their `lengths`, to `limit` ids at random offsets; returns (ids, lengths)."""
+    """Cuts concatenated rows to at most `limit` ids, each at a random offset; returns the rows' (ids, lengths)."""
     first = draw.integers(0, np.maximum(lengths - limit, 0) + 1)
     place = np.arange(ids.size) - np.repeat(np.cumsum(lengths) - lengths + first, lengths)
     return ids[(place >= 0) & (place < limit)], np.minimum(lengths, limit)
@@ -271,7 +271,7 @@ def _windows(ids, lengths, limit, draw):
 
 @functools.lru_cache(maxsize=16)
 def _planner(features, batch_size, ladder, shuffle):
-    """Returns a function for `Dataset.scan` that plans the batches of a pool and carries its last batch over."""
+    """Returns a function for `Dataset.scan` that plans a pool's batches and carries the last into the next pool."""
     # The function takes the carried examples as {feature: (flat ids, lengths)}, the pool's number, the pool and the
     # seed. It is traced here, once, because tracing takes half of the time needed to make a stream. `scan` would trace
     # it twice, since the shape of its state changes when the first examples are carried. The function must not contain
@@ -323,7 +323,7 @@ def _gather(pool, rows):
 
 
 def _lengths(pool):
-    """Returns int64 [n], the length of each example's longest feature."""
+    """Returns the length of each example's longest feature, int64 [n]."""
     return functools.reduce(tf.maximum, [ids.row_lengths() for ids in pool.values()])
 
 
@@ -348,7 +348,7 @@ def _walk(pool, batch_size, descending, carried=None):
 
     def close_batch(start, number, bounds):
         rest = length[start : start + batch_size]
-        # the numbers of cells of the first 1, 2, … rows
+        # number of cells if the batch has 1, 2, … rows
         cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(rest, rest[0])
         rows = tf.maximum(1, tf.searchsorted(cost, [tf.cast(batch_size, tf.int64)], side="right")[0])
         return start + rows, number + 1, bounds.write(number, start + rows)

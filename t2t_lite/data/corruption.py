@@ -1,8 +1,7 @@
 """Applies a problem's `augment` and `corrupt`, and a model's `corrupt`, to batches.
 
-An example is masked language modelling (Devlin et al. 2019, "BERT", section 3.1), which selects the ids that a model
-predicts and replaces them in the model's input. All changes are pure functions of the batch and of seeds, one seed per
-row.
+For example, masked language modelling (Devlin et al. 2019, "BERT", section 3.1) selects the ids that a model predicts
+and replaces them in the model's input. All changes are pure functions of the batch and of seeds, one seed per row.
 """
 
 import dataclasses
@@ -21,7 +20,7 @@ from t2t_lite.text.encoder_parts import mask_in
 from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.vocabulary import EOS_ID
 
-# The shares of the ids to predict that are replaced by the mask, replaced by another id, and left unchanged.
+# Of the ids to predict, the shares that are replaced by the mask and by another id. The rest is left unchanged.
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
@@ -38,15 +37,15 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
     Args:
         problem: Problem.
         batches: `tf.data.Dataset` of {feature: int32 ids}.
-        hparams: HParams, whose `random_seed` is used, and the `corrupt` of its `model_class`: see `SequenceModel`.
+        hparams: HParams; only `random_seed` and the `corrupt` of `model_class` (see `SequenceModel`) are used.
         is_stream: bool, whether the batches are for training, so that the seeds of a batch depend on its index.
             Otherwise each pass gives the same result.
-        whole: bool, whether to omit the model's `corrupt`, so that batches have the whole texts, as for reference
-            outputs.
+        whole: bool, whether to omit the model's `corrupt`, so that batches have the whole texts, which serve as
+            references for outputs.
 
     Raises:
-        UserError: a feature of the problem is missing, the model's `corrupt` is for other problems, or a change could
-            not be resumed: see `check_stateless`.
+        UserError: a feature of the problem is missing, the model's `corrupt` is for other problems, or a
+            change has a state that could not be resumed: see `check_stateless`.
     """
 
     names, seed = (*["augment"] * is_stream, "corrupt"), hparams.random_seed
@@ -159,7 +158,7 @@ def ordinary_ids(pieces):
 
 def _borders(encoder, pieces):
     """Returns (which ids continue the preceding word, which ids end a word), two tensors bool [V]."""
-    # WordPiece has already split texts at spaces and punctuation, so no piece spans two words
+    # WordPiece splits texts at spaces and punctuation first, so no piece spans two words.
     if any(piece.startswith("##") for piece in pieces):
         return np.array([piece.startswith("##") for piece in pieces]), np.zeros(len(pieces), bool)
     texts = [text.decode("utf-8", errors="replace") for text in encoder.piece_bytes]
@@ -193,9 +192,9 @@ class Masking:
         rate: float, the share of a row's ordinary ids to predict, at least one id per row. Fewer ids are predicted only
             if every remaining unit would exceed this number (as in BERT's create_pretraining_data.py).
         unit: what is masked as a whole: "token", "word"; "ngram", one to three consecutive words, where n words have a
-            probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase from a list,
-            and elsewhere a word (Sun et al. 2019, "ERNIE"). A unit with more ids than are to be predicted is split into
-            its words. A word that is still too long, such as a text without spaces, is split into its ids.
+            probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase from a list
+            or, outside of phrases, a word (Sun et al. 2019, "ERNIE"). A unit with more ids than are to be predicted is
+            split into its words. A word that is still too long, such as a text without spaces, is split into its ids.
         phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping phrases in a row are merged.
         closes: bool [V], the ids that end a word, such as punctuation; None: no id.
 
@@ -213,7 +212,7 @@ class Masking:
 
     def __post_init__(self):
         if self.rate not in MASK_RATE:
-            raise UserError(f"mask_rate={self.rate}: expected a number {MASK_RATE}. BERT has 0.15.")
+            raise UserError(f"mask_rate={self.rate}: expected a number {MASK_RATE}. BERT uses 0.15.")
         if self.unit not in MASK_UNITS:
             raise UserError(f"mask_unit={self.unit!r}: expected {', '.join(MASK_UNITS)}.")
         if not np.any(self.ordinary):
@@ -249,7 +248,7 @@ class Masking:
 
     @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
-        """Returns a list of bool [B, T]: where units begin, where the words of long units begin, and so on."""
+        """Returns a list of bool [B, T]: where units begin, then where the smaller parts of too long units begin."""
         # An id that cannot be masked forms a unit by itself.
         ids_alone = tf.ones_like(maskable)
         if self.unit == "token":

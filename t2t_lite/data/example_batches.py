@@ -32,7 +32,7 @@ class ExampleBatches:
         features: {feature: rank} of a batch.
         longest: int, the largest number of ids in a training row.
         left_out: str, a description of the dropped examples for messages.
-        rows_per_example: int.
+        rows_per_example: int, number of rows that an example becomes.
         ladder: WidthLadder, the shapes of training batches; None: any shape.
     """
 
@@ -47,7 +47,7 @@ class ExampleBatches:
 
     @staticmethod
     def lanes_of(replicas, accumulation, before, output_dir):
-        """Returns the number of lanes (batches per step that carry a state), which is None for these batches.
+        """Returns the number of lanes (batches per step that carry a state): None, because these batches carry none.
 
         Args:
             replicas: Replicas.
@@ -62,7 +62,7 @@ class ExampleBatches:
         Args:
             model: keras.Model.
             devices: list of str, the devices of this machine's replicas.
-            accumulation: int, batches that each replica accumulates per step.
+            accumulation: int, number of batches that each replica accumulates per step.
         """
 
     def first_state(self, model):
@@ -123,8 +123,8 @@ def check_stride(problem, stride, split, has_state=False):
 def sliding_batches(problem, hparams, paths, encoders, stride):
     """Returns batches of sliding windows that score each id of a text once, given enough preceding ids.
 
-    An id is scored given at least `sequence_length - stride` preceding ids. In the first window, all ids are scored,
-    each given the ids before it.
+    Each id is scored given at least `sequence_length - stride` preceding ids, except in the first window, which begins
+    without preceding ids.
 
     Args:
         problem: Problem with `sequence_length`, whose records in `paths` are in order.

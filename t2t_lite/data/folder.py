@@ -23,7 +23,7 @@ from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 2  # version of generation; to be increased when the same request gives different files
+_FORMAT = 2  # version of generation; increase it when the same request gives different files
 
 
 class DataFolder:
@@ -164,7 +164,7 @@ def _value_text(value):
 
 
 def _source(problem):
-    """Returns the SHA-256 of the problem's module, because generation must not resume after its code has changed."""
+    """Returns the SHA-256 of the problem's module, because generation must not resume after this code has changed."""
     try:
         return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
     except (OSError, TypeError):
@@ -174,9 +174,9 @@ def _source(problem):
 def encoder_files(problem, folder):
     """Returns the files in a folder that a problem's encoders read.
 
-    `Problem.vocabulary_files` lists the files that the encoders know. Other files that `feature_encoders` reads, such
-    as a list of labels, are found by calling this method with a folder that contains only the known files: its error
-    names the missing file. A file outside of the folder cannot be copied, so a message about it is logged.
+    `Problem.vocabulary_files` lists the vocabularies. Other files that `feature_encoders` reads, such as a list of
+    labels, are found by calling `feature_encoders` with a folder that contains only the files found so far: the error
+    names a missing file. A file outside of the folder cannot be copied, so a warning about it is logged.
 
     Args:
         problem: Problem.
@@ -202,19 +202,19 @@ def encoder_files(problem, folder):
         while True:
             files.copy_files(paths, copies)
             try:
-                # a copy of the problem is used, because a problem may store the folder
+                # a copy of the problem is used, because `feature_encoders` may store the folder in the problem
                 encoders = copy.copy(problem).open_encoders(copies)
             except Exception as error:  # the user's code may raise any exception
                 name = _named_in(str(error), copies)
                 if name is None or name in paths or not files.exists(os.path.join(folder, name)):
                     reason = first_line(error).replace(copies, folder)
                     raise _incomplete(
-                        problem, folder, paths, f"with only copies of these, it fails: {reason}"
+                        problem, folder, paths, f"with copies of only these files, it fails: {reason}"
                     ) from error
                 paths[name] = os.path.join(folder, name)
                 continue
             if _fingerprints(encoders) != expected:
-                raise _incomplete(problem, folder, paths, "with only copies of these, the encoders differ")
+                raise _incomplete(problem, folder, paths, "with copies of only these files, the encoders differ")
             return paths
 
 

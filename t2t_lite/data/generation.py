@@ -26,8 +26,8 @@ def generate(problem, data_dir, tmp_dir):
     """Writes the data of `problem` into `data_dir`, unless they are already complete there.
 
     Raises:
-        UserError: `data_dir` contains the output of another request (the message names the difference), or the input
-            is invalid.
+        UserError: `data_dir` contains data that were generated with other settings (the message names the difference),
+            or the input is invalid.
     """
     folder = DataFolder(problem, data_dir)
     _check_order(problem)

@@ -3,12 +3,12 @@
 Facts about a split, such as its number of examples, are counted while the split is written. Training checks these facts
 without reading the split again. A manifest stores them as `splits.<split>`, together with "shards" and "removed":
 
-    "examples"      their number
-    "tokens"        {feature: ids with EOS}
-    "lengths"       {"<ids of the longest feature, with EOS>": examples}
-    "side_lengths"  {feature: {"<ids>": examples}}
+    "examples"      number of examples
+    "tokens"        {feature: total number of ids, including EOS}
+    "lengths"       {"<length>": number of examples whose longest feature has this length, including EOS}
+    "side_lengths"  {feature: {"<length>": number of examples}}
     "largest_id"    {feature: id}
-    "bytes"         [size of each shard]
+    "bytes"         [size of each shard in bytes]
 """
 
 import collections
@@ -100,7 +100,7 @@ def _first_counts(features):
 
 
 def _newer_counts(features):
-    """Returns the schema of the counts in a split's facts that older manifests lack."""
+    """Returns the schema of the counts that older manifests lack."""
     of_features = {"side_lengths": dict.fromkeys(features, _COUNTS), "largest_id": dict.fromkeys(features, int)}
     return {"lengths": _COUNTS, **of_features}
 
@@ -227,7 +227,7 @@ def read_facts(paths, features=SIDES):
     """Reads all records and returns their facts, except the sizes of the files ("bytes").
 
     Raises:
-        UserError: a file is missing, damaged, or does not contain such records; the message names the file.
+        UserError: a file is missing or damaged, or a record is invalid; the message names the file.
     """
     facts = Facts(features)
     for path in paths:
@@ -241,8 +241,8 @@ def check_sizes(paths, sizes, command):
     """Raises `UserError` if the size in bytes of a file has changed; the message names the first such file."""
     if len(paths) != len(sizes):
         raise UserError(
-            f"{paths[0]} and so on: found {counted(len(paths), 'shard')}, but the manifest has {len(sizes)}. Delete "
-            f"them and run: {command}"
+            f"{paths[0]} and so on: found {counted(len(paths), 'shard')}, but the manifest lists {len(sizes)}. "
+            f"Delete the shards and run: {command}"
         )
     for path, size in zip(paths, sizes, strict=True):
         actual = files.size(path)
@@ -258,7 +258,7 @@ def check_ids(facts, encoders, where):
 
     Args:
         facts: facts of a split.
-        encoders: {feature: encoder}, as in the files.
+        encoders: {feature: encoder} of the records on disk, before `_rev` and `_copy`.
         where: path or pattern to name in the message.
     """
     for name, encoder in encoders.items():
@@ -270,7 +270,7 @@ def check_ids(facts, encoders, where):
 
 
 def count_kept(lengths, max_length, min_length=0):
-    """Returns how many examples are (within, outside) the limits, from {length: examples}; `max_length` 0: no limit."""
+    """Counts the examples (within, outside) the limits, given {length: examples}; `max_length` 0: no limit."""
     count = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
     return count, sum(lengths.values()) - count
 

@@ -29,7 +29,7 @@ class GenerationSettings:
         429459, limits=SEED, meaning="Seed for all random numbers; the same seed gives the same files."
     )
     num_workers: int | None = setting(
-        None, limits=_WORKERS, meaning="Number of processes that encode; default: one per core."
+        None, limits=_WORKERS, meaning="Number of processes that encode samples; default: one per core."
     )
 
 
@@ -98,7 +98,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
 
     settings = settings or GenerationSettings()
     for name in names:
-        # The global generators are seeded for problems of users that sample from them. They are seeded before each
+        # The global generators are seeded for users' problems that sample from them. They are seeded before each
         # problem, so that the order of the problems does not matter.
         random.seed(settings.random_seed)
         np.random.seed(settings.random_seed % 2**32)

@@ -61,7 +61,7 @@ def find_fault(record, names=SIDES):
     """
     try:
         features = tf.train.Example.FromString(record).features.feature
-    except Exception as error:  # named, because versions of protobuf have this class in different modules
+    except Exception as error:  # checked by name, since versions of protobuf define DecodeError in different modules
         if type(error).__name__ != "DecodeError":
             raise
         return "not a tf.train.Example"
@@ -80,7 +80,7 @@ def find_fault(record, names=SIDES):
 
 
 class naming_damage:
-    """Context manager that turns TensorFlow's errors about records into `UserError`s with the file and the record.
+    """Context manager that turns TensorFlow's errors about records into `UserError`s that name the file and the record.
 
     Args:
         paths: paths of the files; after an error, they are read again to find the damaged file.
@@ -159,5 +159,5 @@ def _wrong_record(path, number, fault, features):
 
 
 def _first_line(error):
-    # Removes from the message of an assertion the tensor values that TensorFlow appends.
+    # Removes the tensor values that TensorFlow appends to the message of an assertion.
     return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))

@@ -43,8 +43,8 @@ class Records:
         """The sorted paths of the shards.
 
         Raises:
-            UserError: shards are missing, or the folder has shards from two generations; the message gives the pattern
-                and the command to run.
+            UserError: shards are missing, or the folder has several sets of shards, with different numbers of shards;
+                the message gives the pattern and the command to run.
         """
         pattern, paths = os.path.join(*self._pattern), self._shards()
         paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
@@ -128,7 +128,7 @@ class Records:
         """Raises `UserError` unless the records were encoded with the vocabulary that is now in the folder.
 
         Args:
-            encoders: {feature: encoder}, as in the files.
+            encoders: {feature: encoder} of the records on disk, before `_rev` and `_copy`.
         """
         expected = find_manifest(self.problem, self.data_dir).get("vocabulary", {})
         for feature, encoder in encoders.items():
@@ -145,12 +145,12 @@ class Records:
     def check(self, reads_records=False):
         """Checks the split before it is used, and returns its facts.
 
-        If the manifest contains the facts, the check takes the same short time for any size. All records are read if
-        the manifest is older or if the problem wrote its files itself.
+        If the manifest contains the facts, the check is fast, however large the split is. All records are read if the
+        manifest is from an earlier version or if the problem wrote its files itself.
 
         Args:
-            reads_records: whether to read all records in any case, so that a changed byte is found now instead of hours
-                later.
+            reads_records: whether to read all records in any case, so that damaged records are found now instead of
+                hours later.
 
         Raises:
             UserError: the vocabulary has changed, a shard is missing or damaged or its size has changed, or an id is

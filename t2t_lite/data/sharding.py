@@ -1,4 +1,4 @@
-"""Writes a stream of samples to shuffled shards, with bounded memory, in several processes, and resumable.
+"""Writes a stream of samples to shuffled shards in several processes, with bounded memory and resumably.
 
 The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is written to
 a file next to the shards. Then each shard is assembled from the parts of all chunks and shuffled in memory. The
@@ -31,7 +31,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.process.quiet_import import start_worker
 
-CHUNK_FORMAT = 2  # version of the chunks; to be increased when chunks of an earlier version can no longer be used
+CHUNK_FORMAT = 2  # version of the chunks; increase it when existing chunks can no longer be used
 _FRAME = 16  # number of bytes that a TFRecord adds to its data: the length, and checksums of the length and of the data
 
 
@@ -47,9 +47,9 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         paths: paths of the shards to write. Each process needs enough memory for one shard.
         seed: any int or str; the same samples, number of paths and seed give the same files.
         encode: picklable function that turns a list of samples into a list of {feature: ids}.
-        num_workers: int, additional processes; with 1, or with a single chunk, this process does all the work.
-        groups: list of int, how many successive shards of `paths` are counted together; None: all shards form one
-            group.
+        num_workers: int, number of additional processes. With 1, or with a single chunk, this process does all work.
+        groups: list of int, the sizes of groups of successive shards in `paths`. Facts are counted per group. None: all
+            shards form one group.
         features: names of the features.
         is_ordered: bool, whether the samples keep their order, which requires a single shard.
 
@@ -169,7 +169,7 @@ def _chunk_files(paths, ending=""):
 
 
 def _is_of_the_machine(error):
-    """Returns whether an error is unrelated to the samples, so that the finished chunks can still be used."""
+    """Returns whether the cause of an error is not in the samples, so that the finished chunks can still be used."""
     return isinstance(error, Failure | tf.errors.ResourceExhaustedError) or isinstance(explain(error), Failure)
 
 

@@ -1,4 +1,4 @@
-"""A source text with its prepared form and its ids, which also restores replaced parts of the text in the output.
+"""A source text, its prepared form and its ids, and how to restore its replaced parts in the output.
 
 A problem may replace parts of texts, such as URLs, with symbols of the vocabulary. Its `substitution` then has
 
@@ -6,7 +6,7 @@ A problem may replace parts of texts, such as URLs, with symbols of the vocabula
     kinds                               names of the kinds of replaced parts, for messages
     source_text(text, prepared)         a SourceText (of a subclass)
     pairs(pairs, is_training, log)      pairs of a split with symbols, see `translate_own`
-    signatures                          the class of an export's signatures that does the same in a graph
+    signatures                          the class of signatures that replaces and restores parts in an export
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ class SourceText:
         return target
 
     def spans(self, encoder, ids):
-        """Returns the span in the text of each piece, list of (start, end); `ids` are the first ids of the text."""
+        """Returns the span of each piece in the text, a list of (start, end); `ids` are the first ids of the text."""
         return moved_spans(piece_spans(encoder, ids, self.prepared), self.prepared, self.text)
 
     def restored(self, pieces, output, spans=None):

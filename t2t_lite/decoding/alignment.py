@@ -18,7 +18,7 @@ _MARK = "\udfff"  # stands for an unknown piece, since valid text cannot contain
 
 
 def memory_attention(model, layer=-2):
-    """Returns `GivenTargets` of float32 [target length, longest source]: the attention weights of each step.
+    """Returns `GivenTargets` that computes the attention weights of each step, float32 [target length, longest source].
 
     The weights are averaged over the heads of one layer. The default is the last layer but one, which Garg et al. 2019
     ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model
@@ -29,7 +29,7 @@ def memory_attention(model, layer=-2):
     Args:
         model: a model that exposes its attention weights, see `t2t_lite.models.outputs`.
         layer: int, index of a decoder layer; negative numbers count from the last. If there are too few layers, the
-            first is used.
+            first layer is used.
 
     Raises:
         UserError: at the first call, if the model does not expose its attention.
@@ -91,13 +91,13 @@ def piece_words(text, spans):
 def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
     """Replaces each word of a target that contains an unknown piece by a source word.
 
-    The source word is the word to which the unknown piece attends most. The target word keeps its punctuation. For
-    example, this copies unknown names.
+    The source word is the word to which the unknown piece attends most. The target word keeps its punctuation. This
+    copies unknown names, for example.
 
     Args:
         source_text, source_spans, attention: see `word_alignment`.
         text, spans: the target and the positions of its pieces: see `t2t_lite.text.offsets.decode_with_offsets`.
-        unknown: {number of an unknown piece: its characters in `text`, a str}.
+        unknown: {index of an unknown piece: str, the characters in `text` that stand for it}.
 
     Returns:
         (the target with these words replaced, the positions of the new target's pieces).
@@ -122,9 +122,12 @@ def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
 
 
 def _replaced(text, spans, replacements):
-    """Replaces slices of a text, given as (start, end, str) in order of their starts.
+    """Replaces slices of a text; returns the new text and the spans, shifted to their places in the new text.
 
-    Returns the text and its shifted spans.
+    Args:
+        text: str.
+        spans: list of (start, end).
+        replacements: list of (start, end, the new str for this slice), in order of the starts.
     """
     parts, blocks, at, new = [], [], 0, 0
     for start, end, replacement in [*replacements, (len(text), len(text), "")]:
@@ -146,7 +149,7 @@ def _with_source_word(word, chosen):
 
 
 def _divided(word):
-    """Returns the punctuation at a word's beginning, its inside, and the punctuation at its end."""
+    """Splits a word into the punctuation at its beginning, the rest, and the punctuation at its end."""
     first = re.search(r"\w", word)
     if first is None:
         return word, "", word

@@ -37,9 +37,9 @@ _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if
 
 
 class Answerer:
-    """A trained model for texts: `reader` returns a `Reader`, whose readings of texts `answer` takes.
+    """A trained model that answers texts: a `Reader` (see `reader`) reads texts, and `answer` answers these readings.
 
-    Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method for texts.
+    Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method that users call.
 
     Args:
         model: the model.
@@ -53,8 +53,8 @@ class Answerer:
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
         self.model = model
-        # Texts to be answered are encoded only here, both in Python and in exports. Texts to be scored or continued
-        # (targets) are encoded unchanged.
+        # Only texts to be answered have the wrapped encoder, in Python as well as in exports. Texts to be scored or
+        # continued (targets) are encoded unchanged.
         self.encoders = {
             side: reading_plain(encoder) if side == "inputs" else encoder for side, encoder in encoders.items()
         }
@@ -113,7 +113,7 @@ class Answerer:
         """Returns a `Reader` of texts to be answered.
 
         Args:
-            max_length: int, the most ids of a text, or None for the model's maximum.
+            max_length: int, the maximum number of ids per text, or None for the model's maximum.
             long_input: one of `LONG_INPUTS`, the treatment of longer texts, or None for the subclass's default.
             as_flags: see `Reader`.
 
@@ -123,7 +123,7 @@ class Answerer:
         raise NotImplementedError
 
     def answer(self, readings: Sequence, **options) -> list:
-        """Returns the answers to readings of the `reader`. For options and errors see the class's `method`."""
+        """Answers the readings that a `Reader` returned. For options and errors see the method named `method`."""
         return getattr(self, self.method)(readings, **options)
 
 
@@ -182,7 +182,7 @@ class TextModel(Answerer):
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
         encoders: {feature: TextEncoder}; the encoder of "targets" decodes the outputs.
-        hparams: HParams of the model, or the name of a set.
+        hparams: HParams of the model, or the name of a hyperparameter set.
         problem: the Problem, or None.
         **of_search: additional arguments of the `Searcher`.
     """

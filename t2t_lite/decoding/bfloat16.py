@@ -84,7 +84,7 @@ def speedup(rows, inputs, outputs, seconds=0.5):
     product, best = tf.function(tf.matmul), {tf.float32: float("inf"), tf.bfloat16: float("inf")}
     factors = {dtype: (tf.ones((rows, inputs), dtype), tf.ones((inputs, outputs), dtype)) for dtype in best}
     for dtype in best:
-        product(*factors[dtype])  # traces it
+        product(*factors[dtype])  # traces the function before the measurement
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or max(best.values()) == float("inf"):
         for dtype in best:

@@ -50,7 +50,7 @@ class GenerationStream(Iterator[str]):
         # stop string.
         length = min(bucket_width(options.extra_length), int(EXTRA_LENGTH.most))
         options = dataclasses.replace(options, stop=(), extra_length=max(length, options.extra_length))
-        # `output_text` may return any text for an output, so the text of an unfinished output is not certain.
+        # `output_text` may return any text for an output, so the text of an unfinished output may still change.
         self._is_plain = not (generator.problem and generator.problem.overrides("output_text"))
         self._ids = itertools.islice(generator.searcher.stream(prompt.ids, options), self._longest)
 
@@ -185,7 +185,7 @@ class PromptReader(Reader):
 
 
 class _ScoredReader(PromptReader):
-    """Converts texts to be scored by a Generator to lists of ids, as long as the model allows."""
+    """Converts texts to be scored by a Generator to lists of ids; refuses texts that are too long for the model."""
 
     def __init__(self, generator):
         Reader.__init__(self, generator, generator.max_length, "refuse")
@@ -208,7 +208,7 @@ class Generator(TextModel):
         problem: the Problem, or None.
 
     Attributes:
-        max_length: int, the most ids of a prompt and its continuation together, or None for no limit.
+        max_length: int, the maximum number of ids of a prompt with its continuation, or None for no limit.
 
     Example:
         >>> generator = t2t_lite.Generator.load("train/stories")                                  # doctest: +SKIP
@@ -237,10 +237,10 @@ class Generator(TextModel):
 
         Args:
             texts: list of str, the prompts, or of lists of ids, or of readings of the `reader`.
-            max_new_tokens: int, the most ids of a continuation, EOS included. If prompt and continuation would exceed
-                `max_length`, the continuation has fewer ids and has not `ended`. If all examples of the problem have
+            max_new_tokens: int, maximum number of ids of a continuation, EOS included. If prompt and continuation would
+                exceed `max_length`, the continuation is shorter and not `ended`. If all examples of the problem have
                 the same length, such as images of one size, the continuation completes this length instead.
-            max_prompt_length: int, the most ids of a prompt. Default: `max_length` - 1.
+            max_prompt_length: int, maximum number of ids of a prompt. Default: `max_length` - 1.
             long_input: "truncate" reads only the end of a longer prompt; "refuse" raises an error. Default: "truncate"
                 if `max_prompt_length` is given, or else "refuse".
             return_token_scores: bool, whether hypotheses get `token_scores`, at the cost of one more pass.
@@ -279,12 +279,12 @@ class Generator(TextModel):
         """Continues one text and streams the continuation: each part is returned as soon as later ids cannot change it.
 
         Args:
-            text: str, list of ids, or a reading of the `reader`. max_new_tokens, max_prompt_length, long_input,
-            **options: see `generate`; only with sampling or beam_size=1.
+            text: str, list of ids, or a reading of the `reader`.
+            max_new_tokens, max_prompt_length, long_input, **options: see `generate`; only sampling or beam_size=1.
 
         Returns:
-            `GenerationStream`, an iterator of str. The parts together are the text that `generate` returns. At the end,
-            attributes of the stream tell why the text ended.
+            `GenerationStream`, an iterator of str. The parts together are the text that `generate` returns. After the
+            last part, the stream's attributes `ended` and `stop` show why the text ended.
 
         Raises:
             UserError: see `generate`; or more than one beam or sample is requested.
@@ -292,8 +292,8 @@ class Generator(TextModel):
         options = self._options(options, max_new_tokens)
         if options.n_best != 1 or not (options.sampling or options.beam_size == 1):
             raise UserError(
-                "stream: expected sampling or beam_size=1, and n_best=1. Other outputs cannot be streamed, as they "
-                "are only known at the end."
+                "stream: expected sampling or beam_size=1, and n_best=1. Other outputs cannot be streamed, because "
+                "they are only known at the end of the search."
             )
         (prompt,) = self.reader(max_prompt_length, long_input=long_input).read_all([text], "prompt")
         return GenerationStream(self, prompt, options)
@@ -320,7 +320,7 @@ class Generator(TextModel):
             on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
-            list of one `TargetScore` per text, which is without ids for an empty text.
+            list of one `TargetScore` per text. That of an empty text has no `token_log_probs`.
 
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.
@@ -341,7 +341,7 @@ class Generator(TextModel):
         return dataclasses.replace(self.search_options(given), extra_length=length)
 
     def _longest_output(self, length, options):
-        """Returns the most ids of the continuation of a prompt of `length` ids."""
+        """Returns the maximum number of ids that may follow a prompt of `length` ids."""
         whole = self.problem and self.problem.example_length(self.encoders)
         longest = whole - length if whole else options.extra_length
         return max(0, longest if self.max_length is None else min(longest, self.max_length - length))
@@ -356,11 +356,11 @@ class Generator(TextModel):
         return self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=token_scores)
 
     def _token_scores(self, prompts, found):
-        """Iterates over the log-probabilities of each result of each prompt, including the result's EOS."""
+        """Returns an iterator over all results of all prompts: a list of each id's log-probability, EOS included."""
         pairs = [
             (prompt.ids, result.all_ids) for prompt, results in zip(prompts, found, strict=True) for result in results
         ]
-        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # `pairs` may be empty
+        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # zip(*pairs) fails for no pairs
         return (each.tolist() for each in self._of_continuations(ids, results))
 
     @functools.cached_property

@@ -95,7 +95,7 @@ class Translation(Hypotheses):
         hypotheses: tuple of one to n_best `Hypothesis`, best first. If the problem reranks outputs
             (`Problem.choose_output`), the selected output comes first.
         truncated: bool, whether the sentence was longer than `max_input_length` and therefore truncated.
-        source_tokens: list of str, the translated pieces.
+        source_tokens: list of str, the pieces of the source that were translated.
         source_spans: list of (start, end), the slice of the text for each source token, or None unless attention is
             requested.
         parts: int, the number of parts into which the text was split.
@@ -187,7 +187,7 @@ class Tellers(dict):
         return self[name]
 
     def asked(self, options):
-        """Removes every `return_<name>` from options; returns {name: Teller} for the true ones.
+        """Removes every `return_<name>` from options; returns {name: Teller} for the options that are True.
 
         Raises:
             UserError: the model lacks the method of a requested teller.

@@ -1,6 +1,6 @@
 """Minimum Bayes risk decoding: selects the sample that is most similar to all samples.
 
-Kumar and Byrne 2004; with samples from the model, Eikema and Aziz 2020, "Is MAP decoding all you need?". Each sample is
+See Kumar and Byrne 2004; for samples, see Eikema and Aziz 2020, "Is MAP decoding all you need?". Each sample is
 both a hypothesis and a pseudo-reference. The expected utility of a hypothesis is its mean utility against all
 pseudo-references.
 """

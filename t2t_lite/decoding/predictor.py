@@ -83,14 +83,14 @@ class Predictor(Answerer):
         model: keras.Model, which maps a batch of the problem's features to logits of "targets". `fill_mask` and
             `features` need a `TransformerEncoder`.
         encoders: {"inputs": encoder of texts, "targets": encoder of labels}.
-        problem: Problem, whose task is one that a Predictor answers: see `registry.list_tasks`.
+        problem: Problem with a task that a Predictor supports: see `registry.list_tasks`.
 
     Attributes:
         task: EncoderTask, the problem's task.
         labels: list of str, the classes or tags, or [].
-        num_texts: int, the number of texts in a row.
-        max_input_length: int, the most ids of a row.
-        features_length: int, the most ids of a row that `features` reads by default.
+        num_texts: int, the number of texts per row of a batch: 1, or 2 for pairs.
+        max_input_length: int, the maximum number of ids per row.
+        features_length: int, the maximum number of ids per row that `features` reads by default.
         probabilities: tf.function, int32 [B, S] -> float32, the scores of the task's subclass (see
             `EncoderTask.scores`): probabilities of classes [B, C] or tags [B, S, C]; for numbers [B, 1], positions
             between the lowest and the highest number; for answers [B, 2, 1 + S], logits of the first and of the last
@@ -142,7 +142,7 @@ class Predictor(Answerer):
             texts: list of str; for a problem of pairs, of (str, str); for questions, of (question, context); for tags,
                 of str or lists of words. Items may also be results of `read`.
             batch_size: int, number of rows per pass.
-            max_length: int, the most ids of a row, `max_input_length` by default.
+            max_length: int, the maximum number of ids per row, `max_input_length` by default.
             long_input: "refuse" raises an error for a longer text. By default a longer text is truncated ("truncate"),
                 or, for tags and for the context of a question, read in parts ("split").
             n_best: int, the number of hypotheses per answer.
@@ -219,7 +219,7 @@ class Predictor(Answerer):
                 "none" if it has no pooling.
             normalize: bool, whether to divide each vector by its length. None normalizes only if `pooling` is None and
                 the model's own pooling includes normalization.
-            max_length: int, the most ids of a row. Defaults to `features_length`.
+            max_length: int, the maximum number of ids per row. Defaults to `features_length`.
             batch_size, long_input, on_progress: see `predict`.
 
         Returns:

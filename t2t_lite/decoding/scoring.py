@@ -71,7 +71,7 @@ class GivenTargets:
         return found
 
     def _fitting(self, batches, sources, targets):
-        """Yields the batches, split so that longest source and longest target together have at most `longest` ids."""
+        """Yields batches, split so that their longest source and longest target together have at most `longest` ids."""
         for batch in batches:
             rows, source, target = [], 0, 0
             for at in batch:

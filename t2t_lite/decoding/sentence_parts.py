@@ -39,8 +39,8 @@ def splits_sentences(choice, problem, config=None):
         choice: one of `SPLIT_SENTENCES`; None means "auto". With "auto", texts are split if they are natural language
             and fewer than one in ten of the training examples had several sentences.
         problem: Problem, or None.
-        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share. Runs of earlier
-            versions lack this value, which is then taken as 0.
+        config: dict, the contents of the run's `hparams.json`. Its "several_sentences" is the share of training
+            examples with several sentences; 0 if an earlier version, which did not store the share, trained the run.
 
     Raises:
         UserError: an unknown choice.
@@ -51,7 +51,7 @@ def splits_sentences(choice, problem, config=None):
 
 
 def whole_sentences(text, problem):
-    """Returns the `sentence_parts` of a text, without splitting any passage that the problem keeps whole."""
+    """Splits a text into its `sentence_parts`, but never inside a passage that the problem keeps whole."""
     return unbroken(sentence_parts(text), text, problem)
 
 
@@ -107,7 +107,7 @@ class SentenceReader(Reader):
 
     def __init__(self, translator, max_input_length=None, long_input=None, split_sentences=None, as_flags=False):
         limit = translator.checked_length(max_input_length, "max_input_size" if as_flags else "max_input_length")
-        if long_input == "split" and max_input_length is None:  # no training example was longer
+        if long_input == "split" and max_input_length is None:  # training examples had at most `max_length` ids
             limit = min(limit, translator.hparams.max_length or limit)
         super().__init__(translator, limit, long_input or "truncate", as_flags)
         self._splits = splits_sentences(split_sentences, translator.problem, translator.run and translator.run.config)
@@ -187,7 +187,7 @@ def joined(text, parts, translations, language=None):
 
 
 def _joined_hypotheses(hypotheses, sizes, language):
-    """Joins the hypotheses of consecutive parts; `sizes` are the numbers of source pieces."""
+    """Joins the hypotheses of consecutive parts; `sizes` are the numbers of source pieces of the parts."""
     text, starts = join_texts([one.text for one in hypotheses], language)
     scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
     spans = [one.spans for one in hypotheses]

@@ -1,4 +1,4 @@
-"""Checks texts and ids passed by Python users, and forms batches of items; importable without NumPy."""
+"""Checks texts and ids passed by Python users, and forms batches of items; does not import NumPy."""
 
 from t2t_lite.errors import UserError, counted, nearest, shown
 from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
@@ -79,7 +79,7 @@ def check_ids(ids, vocab_size, least=1):
         least: int, the smallest id: 1 allows EOS, 2 does not.
 
     Raises:
-        UserError: the value is not such a list, or an id is outside the vocabulary.
+        UserError: the value is not a list of whole numbers, or an id is outside the vocabulary.
     """
     import numpy as np
 

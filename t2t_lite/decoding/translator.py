@@ -79,8 +79,8 @@ class Translator(TextModel):
                 sum.
             long_input: the treatment of sentences longer than `max_input_length`: "truncate" or None truncates them,
                 "split" splits them after commas or at spaces, as t2t-decoder does, and "refuse" raises an error.
-            max_input_length: int, the most ids of a sentence, EOS included. Default: 1024, or the size of a learned
-                position table, and at most the `max_length` of the training if long sentences are split.
+            max_input_length: int, the maximum number of ids per sentence, EOS included. Default: 1024, or the size of a
+                learned position table; if long sentences are split, at most the hyperparameter `max_length`.
             replace_unknown: bool, whether each word with an unknown piece is replaced by the source word to which that
                 piece attends most.
             prefixes: list of one str per text, with which the output for this text must begin; "" or None for no
@@ -88,8 +88,7 @@ class Translator(TextModel):
                 also be lists of ids, without EOS.
             return_attention, return_token_scores: bool, whether hypotheses get `attention` and `spans`, or
                 `token_scores`. Each of these costs one more pass over the hypotheses, as does `return_<name>` of a
-                `Teller`,
-                such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
+                `Teller` such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or sampling=True with
                 temperature, top_k, top_p and seed; a problem may override the defaults (`decode_defaults`).
@@ -98,7 +97,7 @@ class Translator(TextModel):
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option is out of range, the model lacks what is requested, a prefix is as long as the longest
+            UserError: an option is out of range, the model lacks a requested value, a prefix is as long as the longest
                 output, an id is outside the vocabulary, a text is refused as too long, or the numbers of texts and
                 prefixes differ.
         """
@@ -163,7 +162,7 @@ class Translator(TextModel):
         """
         text = valid_unicode(text)
         source = self.problem.source_text(text) if self.problem else SourceText(text, text)
-        longest = self.checked_length(max_input_length) - 1  # EOS follows
+        longest = self.checked_length(max_input_length) - 1  # leaves room for EOS
         ids = [] if source.is_blank else encode_beginning(self.encoders["inputs"], source.prepared, longest)
         return dataclasses.replace(source, ids=ids)
 
@@ -206,8 +205,8 @@ class Translator(TextModel):
         Args:
             texts: list of str.
             utility: "chrf" or "bleu", the measure of similarity.
-            num_samples: int.
-            tokenize: the tokenization for BLEU. Default: as in evaluations, usually by the target language.
+            num_samples: int, the number of samples per text.
+            tokenize: the tokenization for BLEU. Default: that of evaluations, chosen by the target language.
             split_sentences, long_input, max_input_length, prefixes, on_progress: see `translate`.
             **arguments: arguments of `translate`: temperature, top_k, top_p, seed and so on.
 
@@ -296,8 +295,8 @@ class Translator(TextModel):
             found.append(ids)
         if self.searcher.joins_inputs and (length := sum(map(len, found))) > self.searcher.max_length:
             raise UserError(
-                f"the text and the target have {length:,} ids together, each with EOS; the longest that can be scored "
-                f"have {self.searcher.max_length:,}. Split them, or remove them."
+                f"the text and the target together have {length:,} ids, EOS included, but at most "
+                f"{self.searcher.max_length:,} ids can be scored. Split them, or remove them."
             )
         return found
 
@@ -380,15 +379,13 @@ class Translator(TextModel):
         """Checks and returns the longest input in ids, EOS included: `length`, or the model's maximum if it is None.
 
         Raises:
-            UserError: the length is not an integer from 1, or exceeds a learned position table; the message names the
-                argument `name`.
+            UserError: the length is not a positive integer, or exceeds the model's table of positions. The message
+                begins with `name`.
         """
         if length is None:
             return self.max_input_length
         length = typed_value(name, length, int, Range(1, 2**20))
         if length > (longest := self.searcher.longest_input or length):
-            rest = f", and inputs at {longest}, as outputs follow them in it" if self.searcher.joins_inputs else ""
-            raise UserError(
-                f"{name}={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
-            )
+            rest = f", including the output's. Expected at most {longest}" if self.searcher.joins_inputs else ""
+            raise UserError(f"{name}={length}: the model has only {self.searcher.max_length} positions{rest}.")
         return length

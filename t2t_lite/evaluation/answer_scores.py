@@ -14,7 +14,7 @@ from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.evaluation.scores import warning_of_forms
 
 _LOGGER = logging.getLogger("t2t_lite")
-RESAMPLES = 1000  # as sacreBLEU's
+RESAMPLES = 1000  # as in sacreBLEU
 SEED = 12345  # likewise
 _ENDS = (2.5, 97.5)  # the percentiles between which 95 % of the resampled scores lie
 
@@ -23,7 +23,7 @@ class Reference(NamedTuple):
     """The expected answers, with which predictions are compared.
 
     Attributes:
-        task, path: str.
+        task, path: str, the name of the task and the path of the file.
         answers: list of str, floats or other values that the task's metrics compare.
         keys: values by which the task matches predictions with answers. For a file of columns, they are the numbers
             (from 1) of blank lines, which have no answer.
@@ -56,7 +56,7 @@ def read_reference(path, task, columns=(), header=None):
 
 
 def read_predictions(path, reference):
-    """Reads predictions, in the order of the reference; warns if the Unicode normalization forms of both differ.
+    """Reads predictions, in the order of the reference; warns if the Unicode forms of the two files differ.
 
     Args:
         path: str, a file as for `read_reference` but without texts, or another kind of file that the task's
@@ -70,20 +70,20 @@ def read_predictions(path, reference):
 
 
 def read_predicted_column(path, as_label, reference):
-    """Returns the answers in the first column of a file of predictions, after checking how many they are."""
+    """Returns the answers in the first column of a file of predictions, after checking their number."""
     answers, blanks = read_column(path, as_label)
     if blanks and blanks != reference.keys:
         at = min({*blanks} ^ {*reference.keys})
         raise UserError(
-            f"{path}, line {at}: only one of this file and {reference.path} is blank in this line. Expected an answer "
-            "for each line of the reference; t2t-decoder writes a blank line for each line that it skips."
+            f"{path}, line {at}: this line is blank in only one of this file and {reference.path}. Expected an "
+            "answer for each line of the reference; t2t-decoder writes a blank line for each line that it skips."
         )
     check_count(path, len(answers), reference, "line")
     return answers
 
 
 def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
-    """Returns (the answers in a column, the numbers of the blank lines, which problems skip as well).
+    """Returns (answers in a column, numbers of the blank lines). Problems skip blank lines as well.
 
     Args:
         path: str.
@@ -134,11 +134,11 @@ class AnswerMetric:
 
     Attributes:
         rows: function of (predicted, expected), two lists of answers, that returns an array with a row per answer.
-        score: function of such rows, at least one, that returns a float.
+        score: function of one or more such rows that returns a float.
         check: function that raises `UserError` if the metric needs a package that is not installed.
         allows: function of the list of all answers that returns whether the metric is meaningful for them.
-        is_registered: bool, whether evaluations during training compute the metric from answers; False if they compute
-            a metric with this name in the graph.
+        is_registered: bool, whether evaluations during training compute the metric from answers. If False, they compute
+            a metric of this name in the graph.
     """
 
     rows: Callable
@@ -182,7 +182,7 @@ def _codes(predicted, expected):
 
 
 def _is_positive(predicted, expected):
-    """Returns bool [answers, 2], whether a label is the last one in the alphabet, such as 1, true, yes or positive."""
+    """Returns bool [answers, 2], whether a label is the alphabetically last label, such as 1, true, yes or positive."""
     labels = sorted({*predicted, *expected})
     if len(labels) > 2:
         raise UserError(
@@ -192,7 +192,7 @@ def _is_positive(predicted, expected):
 
 
 def _correlation(correlate):
-    """Converts a correlation function of (predicted, expected) to a score, which is 0 if either is constant."""
+    """Returns a function that computes a correlation, or 0 if all predictions or all expected answers are equal."""
 
     def score(rows):
         return 0.0 if (rows == rows[0]).all(axis=0).any() else correlate(*rows.T)
@@ -305,8 +305,8 @@ def _interval(sample):
 
 
 def _p_value(difference, differences):
-    """Returns the share of resamples whose difference is at least as far from the mean as the actual one is from 0."""
-    # As in sacreBLEU, 1 is added to both numbers of the share, so systems with equal scores have a p-value of 1.
+    """Returns the share of resamples whose difference is at least as far from the mean as `difference` is from 0."""
+    # As in sacreBLEU, 1 is added to the numerator and to the denominator.
     if difference == 0:
         return 1.0
     as_large = np.abs(differences - differences.mean()) >= abs(difference)
@@ -314,7 +314,7 @@ def _p_value(difference, differences):
 
 
 def as_text(report):
-    """Formats a report of `score` as lines of text."""
+    """Formats a report from `make_report` as lines of text."""
     width = max(map(len, report["metrics"]))
     lines = []
     for name, entry in report["metrics"].items():

@@ -13,13 +13,13 @@ _OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of m
 
 
 def token_accuracy(logits, labels):
-    """Returns (the number of labels that are the most probable id, the number of labels), int64 scalars."""
+    """Returns (number of correctly predicted labels, number of labels), int64 scalars."""
     hits = (tf.argmax(logits, axis=-1, output_type=tf.int32) == labels) & (labels != 0)
     return tf.math.count_nonzero(hits), tf.math.count_nonzero(labels)
 
 
 registry.register_metric("token_accuracy")(token_accuracy)
-registry.register_metric("accuracy")(token_accuracy)  # the same function; for classes, there is one label per example
+registry.register_metric("accuracy")(token_accuracy)  # for classes, where each example has one label
 registry.register_metric("sentence_accuracy", feature="sentence")(token_accuracy)  # see sentence_pretraining_own
 
 registry.list_tasks()  # listing the tasks imports the tasks' modules, which register the metrics of answers
@@ -101,7 +101,7 @@ def output_metrics(problem, hparams):
     if added and not main:
         raise UserError(
             f"eval_metrics={added[0]}: this metric is for {registry.metric(added[0]).of}, but evaluations of "
-            f"{problem.name} do not decode outputs. Remove it."
+            f"{problem.name} do not decode outputs. Remove the metric."
         )
     names = dict.fromkeys([*added, *_BESIDE.get(main, ())])
     return [*(name for name in names if name != main), *filter(None, [main])]
@@ -171,12 +171,12 @@ def metric_names(problem, hparams):
 
 
 def _check_answer_metric(name, problem):
-    """Raises `UserError` if a metric of answers belongs to another task; metrics of users suit any task."""
+    """Raises `UserError` if a metric of answers belongs to another task; users' own metrics suit any task."""
     task, tasks = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
     if not task.metrics:
         raise UserError(
-            f"{problem.name}: eval_metrics has a metric for answers, but its task, {problem.task}, does not predict "
-            f"answers. Expected one of {', '.join(other.name for other in tasks if other.metrics)}."
+            f"{problem.name}: eval_metrics has a metric for answers, but the task {problem.task} does not predict "
+            f"answers. Expected one of the tasks {', '.join(other.name for other in tasks if other.metrics)}."
         )
     others = [other.name for other in tasks if name in other.metrics]
     if others and name not in task.metrics:

@@ -86,7 +86,7 @@ def tensor2tensor_scores(translation, references, variant="both"):
 
 
 def note_tensor2tensors_words(lines):
-    """Warns that tensor2tensor's scores mean little if a reference, a list of str, has hardly any spaces."""
+    """Logs that tensor2tensor's scores mean little if the lines of a reference have hardly any spaces."""
     if lacks_spaces(lines):
         _LOGGER.info(
             "tensor2tensor's BLEU_uncased and BLEU_cased count a line without spaces as one word, so they mean little "

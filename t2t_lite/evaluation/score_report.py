@@ -14,8 +14,8 @@ from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.score_files import tensor2tensor_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT
 
-LENGTH_LIMITS = (10, 20, 30, 40, 50, 60)  # compare-mt's
-_RESAMPLES = 1000  # sacreBLEU's
+LENGTH_LIMITS = (10, 20, 30, 40, 50, 60)  # as in compare-mt
+_RESAMPLES = 1000  # as in sacreBLEU
 
 
 def make_report(
@@ -161,13 +161,13 @@ def scores_by_length(
     Args:
         hypotheses, references, metrics, tokenize, ter: as for `corpus_scores`. The length of a sentence is the number
             of words of its first reference, tokenized with `tokenize`.
-        limits: increasing ints; each bucket ends before one of these lengths.
+        limits: increasing ints, the numbers of words at which the second and later buckets begin.
 
     Returns:
         list of nonempty `Bucket`s, the shortest sentences first.
 
     Raises:
-        UserError: as `corpus_scores`.
+        UserError: see `corpus_scores`.
     """
     hypotheses, references = scores.check_texts(hypotheses, references)
     count = scores.make_metric("bleu", tokenize).tokenizer
@@ -198,7 +198,7 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAU
         list of `ScoredSentence`.
 
     Raises:
-        UserError: as `corpus_scores`.
+        UserError: see `corpus_scores`.
     """
     hypotheses, references = scores.check_texts(hypotheses, references)
     scores.check_metrics([metric])
@@ -247,7 +247,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
         {name: `Comparison`}, in the order of `metrics`.
 
     Raises:
-        UserError: as `corpus_scores`.
+        UserError: see `corpus_scores`.
     """
     hypotheses, references = scores.check_texts(hypotheses, references)
     baseline, _ = scores.check_texts(baseline, references)
@@ -268,7 +268,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
             translation=second.score,
             translation_interval=float(second.ci),
             difference=second.score - first.score,
-            # sacreBLEU's p-value is 0.001 if a translation is compared with itself
+            # for equal translations, sacreBLEU's p-value would be 0.001
             p_value=1.0 if second.score == first.score else second.p_value,
             signature=signature.format(),
         )

@@ -25,7 +25,8 @@ __all__ = [
 _LOGGER = logging.getLogger("t2t_lite")
 # {name of a metric: printed title}. BLEU is printed as "sacreBLEU" to distinguish it from tensor2tensor's BLEU_cased.
 METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-# TER takes 2 to 5 seconds for 1,000 sentences of news, but half a minute for one line of 800 words.
+# TER is not a default, because it may be slow: 2 to 5 seconds for 1,000 sentences of news, but half a minute for one
+# line of 800 words.
 DEFAULT_METRICS = ("bleu", "chrf")
 _TOKENIZED_LINES = 100  # number of tokenized lines that causes a warning, as in sacreBLEU
 _LONG_FOR_TER = 300  # number of words in a line for which TER needs seconds
@@ -104,7 +105,7 @@ def corpus_scores(
 
 
 def warn_of_texts(hypotheses, references, metrics, where=""):
-    """Logs the `text_warnings`, prefixed by `where` unless it is "". Without metrics, references are not checked."""
+    """Logs the `text_warnings`, with the prefix `where`. Without metrics, spaces and blank lines are not checked."""
     for warning in text_warnings(hypotheses, references, metrics):
         _LOGGER.warning(f"{where}: {warning}" if where else warning)
 
@@ -211,7 +212,7 @@ def text_warnings(hypotheses, references, metrics):
     """
     warnings = [_warning_of_spaces(name, metrics[name], references[0]) for name in ("bleu", "ter") if name in metrics]
     warnings.append(warning_of_forms(hypotheses, references))
-    if "bleu" in metrics or "ter" in metrics:  # chrF uses the best reference, so blank lines in another have no effect
+    if "bleu" in metrics or "ter" in metrics:  # chrF uses the best reference, so blank references have no effect
         warnings += _warnings_of_blanks(references)
     tokenized = sum(line.endswith(" .") for line in hypotheses)
     if tokenized > _TOKENIZED_LINES:
@@ -253,7 +254,7 @@ def _warnings_of_blanks(references):
             yield (
                 f"reference {number} of {len(references)}: {counted(len(blank), 'blank line')}, such as line "
                 f"{blank[0] + 1}. A blank line counts as a reference without words, as if there were nothing to "
-                "translate. Expected a translation on each line, or one reference less."
+                "translate. Expected a translation on each line, or fewer references."
             )
 
 
@@ -263,7 +264,7 @@ def warning_of_forms(hypotheses, references, unit="line"):
     Args:
         hypotheses: list of str.
         references: list of lists of str or None, one list per reference.
-        unit: str, the word for one of the texts.
+        unit: str, the word for one of the texts in the warning.
     """
     different = {
         number

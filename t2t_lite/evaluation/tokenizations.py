@@ -17,7 +17,7 @@ _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def tokenization_of(language):
-    """Returns the tokenization for BLEU in a language; if words are not separated by spaces, it ignores spaces.
+    """Returns the tokenization for BLEU in a language. It does not rely on spaces if the language has none.
 
     Args:
         language: a code such as "de", "zh-Hant-TW", "cmn" or "jpn_Jpan", or None.

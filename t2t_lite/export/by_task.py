@@ -1,14 +1,14 @@
 """Selects the signatures of an export by task, and collects the files that extras add to an export.
 
-Translator, Generator and Predictor each have a class of signatures. The class is called with (an instance of one of
-these; max_input_length; **settings) and has
+Translator, Generator and Predictor each have a class of signatures. The arguments of the class are an instance of
+Translator, Generator or Predictor, max_input_length and **settings. The class has
 
-    SETTINGS            names of the settings of searches that an export keeps
-    HAS_FEATURES        whether it takes the settings of `Predictor.features`
-    settings            {name: value} of this export
+    SETTINGS            names of the search settings that an export stores
+    HAS_FEATURES        whether the class accepts the settings of `Predictor.features`
+    settings            {name: value}, the settings of this export
     max_input_length    int, checked
     functions()         {name of a signature: tf.function}
-    warmup()            list of (signature, {name: array}): calls with which a server warms the model up
+    warmup()            list of (signature, {name: array}), the calls with which a server warms up the model
     card()              ({title: text}, table of the signatures in Markdown), for the model card
 """
 
@@ -22,7 +22,7 @@ _ANSWERERS = "Translator", "Generator", "Predictor"
 
 
 def check(problem, where):
-    """Raises `UserError`, whose message begins with `where`, unless a SavedModel can answer for a problem's task."""
+    """Raises `UserError`, whose message begins with `where`, unless SavedModels support a problem's task."""
     if registry.task_of(problem).answered_by not in _ANSWERERS:
         tasks = [name for name in registry.list_tasks() if registry.task(name).answered_by in _ANSWERERS]
         raise UserError(
@@ -32,7 +32,7 @@ def check(problem, where):
 
 
 def load(paths, data_dir=None, compute_dtype=None):
-    """Loads a model to export, from one or more runs, as a Translator, Generator or Predictor.
+    """Loads the model of a run, or an ensemble of several runs, for an export: a Translator, Generator or Predictor.
 
     Args:
         paths: list of str or of results of `find_run`.
@@ -50,7 +50,7 @@ def load(paths, data_dir=None, compute_dtype=None):
 
 def signatures_of(task, problem=None):
     """Returns the class of signatures for a problem: the problem's own class, or else its task's."""
-    # Imported here, since `check` must work without TensorFlow.
+    # These need TensorFlow, but `check` must work without it.
     from t2t_lite.export.encoder_signatures import EncoderSignatures
     from t2t_lite.export.generation_signatures import GenerationSignatures
     from t2t_lite.export.signatures import TextSignatures
@@ -64,10 +64,10 @@ def added_files(answerer, **facts):
 
     Args:
         answerer: Translator, Generator or Predictor.
-        **facts: `license` and `command`, str, "" if not stated. A SavedModel also has `signatures` (see
-            `t2t_lite.export.by_task`), `path` of its numbered folder and `weights_dtype`; a folder for another
-            toolkit has `title`, `library` (the toolkit's name on Hugging Face's Hub), `body` (Markdown: how to call it)
-            and `rows` ({title: text}, further facts).
+        **facts: `license` and `command`, str, "" if not stated. For a SavedModel also `signatures` (see
+            `t2t_lite.export.by_task`), `path` (the numbered folder) and `weights_dtype`. For the format of another
+            toolkit also `title`, `library` (the toolkit's name on Hugging Face's Hub), `body` (Markdown: how to call
+            the model) and `rows` ({title: text}, further facts).
     """
     registered = Registries.export_files
     return {name: registered.get(name)(answerer, **facts).encode() for name in registered.names()}

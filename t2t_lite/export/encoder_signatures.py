@@ -1,5 +1,6 @@
-"""The signatures of an encoder's export: the answers of its task, and features. Inputs may be any bytes: invalid UTF-8
-becomes U+FFFD, and long texts are truncated. Rows do not influence one another.
+"""The signatures of an encoder's export, which return the answers of the task and the encoder's features.
+
+Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. Rows do not influence one another.
 """
 
 import tensorflow as tf
@@ -22,13 +23,14 @@ class EncoderSignatures:
 
     Args:
         predictor: Predictor.
-        max_input_length: int, longest input in ids, every EOS included. Default: see `EncoderTask.export_length`.
+        max_input_length: int, the maximum length of an input in ids, every EOS included. Default: see
+            `EncoderTask.export_length`.
         layers, join, pooling: settings of the signature `features`, see `Predictor.features`. A model that does not
             expose hidden states has no such signature.
         **settings: settings of the task, see `EncoderTask.export_settings`.
 
     Raises:
-        UserError: max_input_length or a setting is out of range, or the features are unknown.
+        UserError: max_input_length or a setting is out of range, or the model cannot return the requested features.
     """
 
     SETTINGS, HAS_FEATURES = (), True
@@ -54,17 +56,17 @@ class EncoderSignatures:
         return {"serving_default": tf_functions["predict"], **tf_functions}
 
     def predict(self, *texts):
-        """Texts, string [batch] each -> {"truncated" bool [batch], and the outputs of `EncoderTask.answers`}.
+        """Maps texts, each string [batch], to {"truncated" bool [batch], and the outputs of `EncoderTask.answers`}.
 
-        Different numbers of texts in the inputs raise InvalidArgument.
+        If the inputs have different numbers of texts, the error is InvalidArgument.
         """
         return self._task.answers(self._predictor, self._checked(texts), self.max_input_length, **self._settings)
 
     def features(self, *texts):
-        """Texts, string [batch] each -> {"features" float32 [batch, positions, n], "truncated" bool [batch]}.
+        """Maps texts, each string [batch], to {"features" float32 [batch, positions, n], "truncated" bool [batch]}.
 
-        The positions are the same as in `Predictor.features`, padded with 0; "lengths" int32 [batch] are their numbers.
-        With pooling, features are [batch, n], without lengths.
+        The positions are the same as in `Predictor.features`, padded with 0; "lengths" int32 [batch] has each row's
+        number of positions. With pooling, features are [batch, n], and there is no output "lengths".
         """
         longest = self._task.features_length(self.max_input_length, self._predictor.max_input_length)
         if self._predictor.features_length < self._predictor.max_input_length:  # the model has its own limit
@@ -97,5 +99,5 @@ class EncoderSignatures:
         return rows, table
 
     def _checked(self, texts):
-        """Returns texts, string [batch] each, after checking in the graph that all inputs have the same length."""
+        """Returns texts, each string [batch], after checking in the graph that all inputs have equally many texts."""
         return as_many(**dict(zip(self._task.inputs, texts, strict=True)))

@@ -48,7 +48,7 @@ class Format:
         return class_obstacles(model, {self._model}) or option_obstacles(model, self._supported(model.config))
 
     def answer(self, model, encoders=None):
-        """Returns a description of a supported model in this format."""
+        """Returns how this format supports a model that has no obstacles: "yes", or a str with details."""
         return "yes"
 
 
@@ -101,7 +101,7 @@ def check(format_name, answerer):
 
 
 def check_model(format_name, model, encoders=None):
-    """Does the checks of `check` that work without the problem; for arguments see `obstacles`."""
+    """Runs the checks of `check` that do not need the problem; for the arguments see `obstacles`."""
     check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
     if reasons := obstacles(format_name, model, encoders):
         hint = "" if obstacles(_SAVED_MODEL, model) else " A SavedModel (--format=saved_model) can hold it."
@@ -110,7 +110,7 @@ def check_model(format_name, model, encoders=None):
 
 
 def destinations_text(model, encoders=None):
-    """Describes the possible formats and all obstacles to the others, in lines; for arguments see `obstacles`."""
+    """Describes, one format per line, whether a model can be exported, or all obstacles; see `obstacles`."""
     lines = ["exports (t2t-exporter --format)"]
     width = max(map(len, names()))
     for name in names():
@@ -121,7 +121,7 @@ def destinations_text(model, encoders=None):
 
 
 def class_obstacles(model, holders):
-    """Returns a list with the reason why a model's class is unsupported, or [] if it is one of the format's classes."""
+    """Returns a list with the reason why a model's class is unsupported, or [] if it is one of `holders`."""
     if type(model) in holders:
         return []
     kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
@@ -130,9 +130,12 @@ def class_obstacles(model, holders):
 
 
 def option_obstacles(model, supported):
-    """Returns a text for each option of a model that is not `supported`, {name: tuple of values, or None for any}.
+    """Returns a message for each option of a model that has an unsupported value.
 
-    All other options must have the constructor's defaults, except those of training and of the vocabulary.
+    Args:
+        model: Keras model.
+        supported: {name of an option: tuple of supported values, or None for any value}. Other options must have the
+            constructor's defaults, except options for training and sizes of vocabularies.
     """
     defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
     reasons = []

@@ -1,5 +1,6 @@
-"""The functions of a language model's export, from text to text, with only stock TensorFlow and tensorflow-text
-operations.
+"""The functions of a language model's export, which map texts to texts.
+
+They use only the operations of stock TensorFlow and tensorflow-text.
 
 Inputs may be any bytes: invalid UTF-8 becomes U+FFFD. The model reads only the end of a long prompt, and only the
 beginning of a long text to be scored. Rows do not influence one another.
@@ -41,11 +42,11 @@ class GenerationSignatures:
 
     Args:
         generator: Generator.
-        max_input_length: int, longest text in ids. Default: 512, or the model's maximum if smaller.
+        max_input_length: int, the maximum length of a text in ids. Default: 512, or the model's maximum if smaller.
         **search: the `SETTINGS` of `SearchOptions`, which are fixed in the export except for the inputs of
-            `with_options`. Defaults are `Problem.decode_defaults`. extra_length is the maximum length of a continuation
-            in ids, EOS included. If all examples have the same length, as images do, a continuation completes the
-            example instead.
+            `with_options`. The defaults are `Problem.decode_defaults`. extra_length is the maximum length of a
+            continuation in ids, EOS included. If all examples have the same length, as images do, a continuation
+            completes the example instead.
 
     Raises:
         UserError: a number is out of range.
@@ -60,19 +61,19 @@ class GenerationSignatures:
     def __init__(self, generator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")
         problem = generator.problem
-        self._whole = problem and problem.example_length(generator.encoders)  # ids of an example, or None
+        self._whole = problem and problem.example_length(generator.encoders)  # number of ids in each example, or None
         defaults = dict(problem.decode_defaults) if problem else {}
         self._options = SearchOptions(**{**defaults, **search})
-        self._longest = self._whole or self._options.extra_length  # maximum ids of a continuation
+        self._longest = self._whole or self._options.extra_length  # maximum number of ids in a continuation
         self.settings = kept_settings(self._options, self.SETTINGS)
-        self._positions = generator.max_length  # maximum ids of prompt and continuation, or None
+        self._positions = generator.max_length  # maximum number of ids in prompt and continuation; None: no limit
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
         longest = longest_input(max_input_length, most)
         self.max_input_length = typed_value("max_input_length", longest, int, Range(1, most))
         self._model, self._whole_model = generator.searcher.model, generator.model
         self._encoder = generator.encoders["targets"]
         self._tables = text_tables(self._encoder, self._options)
-        # Shared, since it contains the whole vocabulary file as a constant.
+        # All signatures share this function, since it contains the whole vocabulary file as a constant.
         self._read = encoding(self._encoder)
         ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
         self._continued = tf.function(
@@ -95,23 +96,24 @@ class GenerationSignatures:
     def generate(self, inputs):
         """Continues string [batch]; returns {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
-        Outputs are the continuations without prompts. A score is the log-probability (nats) / length penalty, or for a
-        sample the log-probability. A sample depends only on the prompt's bytes and the export's seed.
+        Outputs are the continuations without prompts. The score of a sample is its log-probability (nats); the score of
+        another output is its log-probability / length penalty. A sample depends only on the prompt's bytes and the
+        export's seed.
         """
         return self._generate(inputs, self._options.alpha, self._options.seed, self._longest)
 
     def with_alpha(self, inputs, alpha, extra_length):
         """Like `generate`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        Values are clipped to 0 to 5, and 1 to 512 (or the export's own value if it is larger). If alpha is NaN, the
-        export's alpha is used.
+        alpha is clipped to the range 0 to 5, and extra_length to 1 to 512. If the export's own value is larger, this
+        value is the upper limit. If alpha is NaN, the export's alpha is used.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
         alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
         return self._generate(inputs, alpha, self._options.seed, self._clipped(extra_length))
 
     def with_seed(self, inputs, seed, extra_length):
-        """Like `generate`; seed and extra_length int32 are scalars or [batch]; extra_length is clipped."""
+        """Like `generate`; seed and extra_length int32 are scalars or [batch]. See `with_alpha`."""
         return self._generate(inputs, self._options.alpha, seed, self._clipped(extra_length))
 
     def score(self, inputs):
@@ -150,7 +152,7 @@ class GenerationSignatures:
         rules += f", stop {', '.join(map(json.dumps, o.stop))}" if o.stop else ""
         rules += f", never {', '.join(map(json.dumps, o.banned_texts))}" if o.banned_texts else ""
         longest = (
-            f"outputs complete examples of {self._whole} pieces" if self._whole else f"at most {o.extra_length} new"
+            f"outputs complete examples of {self._whole}" if self._whole else f"at most {o.extra_length} new"
         )
         longest += f" pieces; only the last {self.max_input_length} pieces of a prompt are read"
         option = "`seed` int32" if o.sampling else "`alpha` float32"
@@ -205,12 +207,12 @@ def _dense(pieces):
 
 
 def _last_texts(prompts):
-    """Replaces the ids of int32 [batch, P] up to the last EOS by 0, since a new text begins after EOS."""
+    """Replaces ids, int32 [batch, P], up to each row's last EOS with 0, since a new text begins after EOS."""
     return tf.where(tf.cumsum(tf.cast(prompts == EOS_ID, tf.int32), axis=1, reverse=True) == 0, prompts, PAD_ID)
 
 
 def _before(texts, stops):
-    """Cuts texts [batch] before the first stop string that they contain, like `decoding.search.rules.before_stop`."""
+    """Truncates texts [batch] before their first stop string, like `decoding.search.rules.before_stop`."""
     if not stops:
         return texts
     return tf.strings.regex_replace(texts, f"(?s)(?:{'|'.join(map(re.escape, stops))}).*", "", replace_global=False)
@@ -218,8 +220,8 @@ def _before(texts, stops):
 
 def _without(prompts, texts):
     """Removes prompts [batch] from the beginning of texts, as in `decoding.text_model.continuation`."""
-    # A character may be split between prompt and continuation. Then its first bytes alone become U+FFFD, which the
-    # whole text lacks.
+    # A character may be split between prompt and continuation. Then its first bytes become U+FFFD in the decoded
+    # prompt, but not in the decoded whole text.
     length = tf.strings.length(prompts)
     begins = tf.strings.substr(texts, tf.zeros_like(length), length) == prompts
     start = tf.where(begins, length, tf.strings.length(tf.strings.regex_replace(prompts, r"\x{FFFD}+$", "")))

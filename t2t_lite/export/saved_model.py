@@ -44,11 +44,11 @@ def export_saved_model(
     `t2t_lite.load` can open the export.
 
     Args:
-        answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export stores weights and
-            computes in the same dtypes: see `Translator.load`, compute_dtype.
+        answerer: Translator, Generator (of one model or an ensemble) or Predictor. The dtypes of its weights and
+            computations are also those of the export: see compute_dtype in `Translator.load`.
         export_dir: str, a folder; created if needed.
-        max_input_length: int, longest input in ids, EOS included. Default: 512, or less if the model's maximum is
-            smaller.
+        max_input_length: int, the maximum length of an input in ids, EOS included. Default: 512, or the model's maximum
+            if smaller.
         license: str, the model's license, for the model card.
         command: str, the command that writes this export, for the model card.
         **settings: settings of the task. For a Translator these are beam_size, alpha, extra_length, length_penalty and
@@ -87,7 +87,7 @@ def export_saved_model(
 
 
 class _Tracked(tf.Module):
-    """Holds resources of the exported functions, but not the model, which is Python code."""
+    """Holds the weights and lookup tables that the exported functions use, but not the models' Python code."""
 
     def __init__(self, answerer, models):
         super().__init__()
@@ -119,7 +119,7 @@ def write_package(export, answerer, **facts):
 
 
 def export_best(output_dir):
-    """Exports the best model of a run, or else the newest, to the next numbered folder in `<output_dir>/export/best`.
+    """Exports a run's best model, or else its newest model, to the next numbered folder in `<output_dir>/export/best`.
 
     Returns:
         The path of the export, or None if this model has already been exported or the run uses several machines.
@@ -138,6 +138,6 @@ def export_best(output_dir):
     if any(tf.io.gfile.stat(export).mtime_nsec >= saved_at for export in exports):
         _LOGGER.info(f"{folder}: already contains an export of this model")
         return None
-    which = "best" if path != output_dir else "newest, since the run has no evaluations"
+    which = "the best" if path != output_dir else "the newest, since the run has no evaluations"
     _LOGGER.info(f"exporting the model of step {answerer.runs[0].step:,} ({which})")
     return export_saved_model(answerer, folder)

@@ -39,11 +39,11 @@ _TABLE = """\
 | `score` | `inputs`, `targets` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
 """
 _SENTENCES = """\
-| `sentences` | the same | the same; only the first sentence is translated, since the model was trained on single ones |
+| `sentences` | the same | the same; translates only the first sentence: the model was trained on single sentences |
 """
 PATH = os.path.join("assets.extra", "tf_serving_warmup_requests")
 _WIDTHS = (6, 10, 16)  # numbers of pieces in the warm-up texts
-# Positions computed at a time: the logits of a position need 4 bytes per entry of the vocabulary.
+# Number of positions computed at a time. The logits of a position need 4 bytes per entry of the vocabulary.
 _POSITIONS = 2048
 
 
@@ -55,8 +55,9 @@ class TextSignatures:
 
     Args:
         translator: Translator.
-        max_input_length: int, longest input in ids, EOS included. Default: see `longest_input`. If the model
-            `joins_inputs`, the rest of its positions is for scored targets.
+        max_input_length: int, the maximum length of an input in ids, EOS included. Default: see `longest_input`. If
+            inputs and targets share the model's positions (`joins_inputs`), the targets to score get the remaining
+            positions.
         **search: the `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export; alpha and
             extra_length are defaults, which callers may override.
 
@@ -150,8 +151,8 @@ class TextSignatures:
     def with_options(self, inputs, alpha, extra_length):
         """Like `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        Values are clipped to 0 to 5, and 0 to 512 (or the export's own value if it is larger). If alpha is NaN, the
-        export's alpha is used.
+        alpha is clipped to the range 0 to 5, and extra_length to 0 to 512. If the export's own value is larger, this
+        value is the upper limit. If alpha is NaN, the export's alpha is used.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
         alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
@@ -162,7 +163,8 @@ class TextSignatures:
         """Translates string [batch]; returns {"outputs" string and "scores" float32, both [batch, beam size];
         "truncated" bool [batch]}.
 
-        Best first. If fewer hypotheses finished, the remaining outputs are "" and their scores the lowest float32.
+        The best output comes first. If fewer hypotheses finished, the remaining outputs are "", and their scores are
+        the lowest float32.
         """
         sources, read = self.read_inputs(inputs)
         beam_size = self._options.beam_size
@@ -179,9 +181,10 @@ class TextSignatures:
         }
 
     def tokens(self, inputs):
-        """Like `serving_default`, plus the pieces of the outputs, "tokens" string and "ids" int32, both [batch,
-        length], and the pieces of the inputs, "input_tokens" and "input_ids". Rows are padded with "" and 0, without
-        EOS.
+        """Like `serving_default`, and also returns the pieces of outputs and inputs.
+
+        "tokens" string and "ids" int32, both [batch, length], are the pieces of the outputs; "input_tokens" and
+        "input_ids" are the pieces of the inputs. Rows have no EOS and are padded with "" and 0.
         """
         sources, read = self.read_inputs(inputs)
         results = self._search_results(sources, self._options.alpha, self._options.extra_length)
@@ -199,12 +202,11 @@ class TextSignatures:
         }
 
     def score(self, inputs, targets):
-        """Scores pairs, both string [batch]; returns {"scores" float32, "lengths" int32, "truncated" bool}, all
-        [batch].
+        """Scores pairs of texts; returns {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
 
-        A score is the log-probability (nats) of the target given its source, EOS included; "lengths" are the numbers of
-        ids in each sum, and "token_scores" float32 [batch, longest length] are its terms, padded with 0. No search is
-        run. If the numbers of inputs and targets differ, the error is InvalidArgument.
+        A score is the log-probability (nats) of a target given its source, EOS included. It is the sum of the row's
+        "token_scores" float32 [batch, longest length], which are padded with 0; "lengths" are the numbers of terms. No
+        search is run. If the numbers of inputs and targets differ, the error is InvalidArgument.
         """
         inputs, targets = self.pairs(*as_many(inputs=inputs, targets=targets))
         sources, targets = self.readers["inputs"](inputs), self.readers["targets"](targets)
@@ -218,7 +220,7 @@ class TextSignatures:
     # Methods that the signatures of a problem with a `substitution` override.
 
     def read_inputs(self, inputs):
-        """Encodes inputs: returns `Sources`, blank for blank inputs, and an argument for `texts` and `unchanged`."""
+        """Encodes inputs; returns (`Sources`, in which blank texts are only EOS; the argument `read` of `texts`)."""
         return blanked(self.readers["inputs"](inputs)), None
 
     def pairs(self, inputs, targets):
@@ -278,10 +280,10 @@ def write_warmup(export, calls, model_name):
 
 
 def prediction_log(model_name, signature, inputs):
-    """Returns the bytes of TensorFlow Serving's `PredictionLog` of a request.
+    """Encodes a request as TensorFlow Serving's protocol buffer `PredictionLog`; returns bytes.
 
-    The few fields of its protos that a request needs are encoded here, so that an export needs no
-    tensorflow-serving-api. The numbers of fields are taken from prediction_log.proto, predict.proto and model.proto.
+    The few fields that a request needs are encoded here, so that an export does not need the package
+    tensorflow-serving-api. The field numbers are those in prediction_log.proto, predict.proto and model.proto.
 
     Args:
         model_name, signature: str.
@@ -291,7 +293,7 @@ def prediction_log(model_name, signature, inputs):
     request = _field(1, model_spec)
     for name, value in sorted(inputs.items()):
         request += _field(2, _field(1, name.encode()) + _field(2, tf.make_tensor_proto(value).SerializeToString()))
-    return _field(6, _field(1, request))  # the field predict_log of PredictionLog, and its field request
+    return _field(6, _field(1, request))  # the field predict_log of PredictionLog contains the field request
 
 
 def _field(number, content):
@@ -312,7 +314,7 @@ def sample_texts(encoder, max_input_length):
 
 
 def scores_of_targets(model, sources, targets, lengths):
-    """Returns the log-probabilities (nats) of targets, computed several rows at a time.
+    """Returns the log-probabilities (nats) of targets, computed a few rows at a time to save memory.
 
     Args:
         model: see `log_probs_of_targets`.

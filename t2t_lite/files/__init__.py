@@ -1,7 +1,7 @@
 """Reads and atomically writes whole files, and checks paths.
 
-Local files are opened by Python. Addresses such as gs://bucket/file are opened by `tf.io.gfile`; TensorFlow is imported
-only for these.
+Python opens local files. `tf.io.gfile` opens addresses such as gs://bucket/file, and TensorFlow is imported only for
+such an address.
 """
 
 import atexit
@@ -41,10 +41,10 @@ _MOST_BYTES_OF_JSON = 2**28
 
 
 def read_bytes(path, most=None):
-    """Returns a file's bytes. Raises `UserError` if it is missing, unreadable, not a file or larger than `most`."""
+    """Returns a file's bytes. Raises `UserError` if the file cannot be read or is larger than `most`."""
     with translated(path), open_stream(path) as file:
         parts, size = [], 0
-        while (most is None or size <= most) and (part := file.read(2**20)):  # a single read allocates `most`
+        while (most is None or size <= most) and (part := file.read(2**20)):  # `read(most)` would allocate `most` bytes
             parts.append(part)
             size += len(part)
     if most is not None and size > most:
@@ -53,7 +53,7 @@ def read_bytes(path, most=None):
 
 
 def list_files(folder, pattern):
-    """Returns the sorted paths in a folder whose names fully match a regular expression, or [] without a folder.
+    """Returns the sorted paths in a folder whose names fully match a regular expression; [] if there is no folder.
 
     Unlike in TensorFlow's globs, the folder's name is never treated as a pattern.
     """
@@ -65,11 +65,11 @@ def list_files(folder, pattern):
 
 
 def plain_folder(folder):
-    """Returns a path to the same folder that TensorFlow does not treat as a pattern.
+    """Returns `folder`, or another path to this folder if TensorFlow would treat `folder` as a pattern.
 
-    TensorFlow's checkpoint readers, and `CheckpointManager` when it deletes files, treat paths as unquoted globs. In a
-    folder `run [v1]` they find no files, and in `run[1]` they find the files of `run1`. Such a folder is accessed
-    through a link that exists until the process ends.
+    TensorFlow's checkpoint readers, and `CheckpointManager` when it deletes files, treat paths as unquoted globs. They
+    find no files in a folder `run [v1]`, and find the files of `run1` in `run[1]`. Such a folder is accessed through a
+    link that exists until the process ends.
     """
     return _linked(os.path.abspath(folder)) if is_pattern(folder) else folder
 
@@ -80,7 +80,7 @@ def is_pattern(path):
 
 
 def plain_path(path):
-    """Returns a path to the same checkpoint in the `plain_folder` of its folder."""
+    """Returns the path of a checkpoint, with its folder replaced by the folder's `plain_folder`."""
     folder, name = os.path.split(path)
     return os.path.join(plain_folder(folder), name)
 
@@ -95,7 +95,7 @@ def _linked(folder):
 
 
 def lock_file(path):
-    """Opens and locks a local text file for appending, or returns None if another process holds the lock.
+    """Opens a local text file for appending and locks it, or returns None if another process holds the lock.
 
     Raises:
         OSError: the file cannot be opened.
@@ -114,10 +114,10 @@ def lock_file(path):
 
 
 def open_stream(path):
-    """Returns a buffered, seekable binary file for reading, on any file system that `tf.io.gfile` knows.
+    """Opens a file on any file system that `tf.io.gfile` supports, and returns a buffered, seekable binary stream.
 
     Raises:
-        UserError: the path is missing, unreadable, or that of a folder, pipe, socket or device. For a remote address,
+        UserError: the path is missing or unreadable, or is a folder, pipe, socket or device. For a remote address,
             the first read may raise one of `tf.errors` instead.
     """
     with translated(path):
@@ -130,14 +130,14 @@ def open_stream(path):
 def check_regular(path):
     """Raises `UserError` for an existing local path that is neither a file nor a folder."""
     if not is_remote(path) and os.path.exists(path) and (kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))):
-        raise UserError(f"{path}: is a {kind}. Expected a regular file, since it is read more than once.")
+        raise UserError(f"{path}: is a {kind}. Expected a regular file, because the command reads it more than once.")
 
 
 _KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
 
 class _GFileReader(io.RawIOBase):
-    """A raw stream over a `tf.io.gfile` file, as Python's buffered and decompressing readers need."""
+    """Wraps a `tf.io.gfile` file as a raw stream for Python's buffered and decompressing readers."""
 
     def __init__(self, path):
         import tensorflow as tf
@@ -161,7 +161,7 @@ class _GFileReader(io.RawIOBase):
         try:
             self._file.seek(offset, whence)
         except tf.errors.InvalidArgumentError:
-            raise OSError(errno.EINVAL, "before the file's beginning") from None
+            raise OSError(errno.EINVAL, "the position is before the beginning of the file") from None
         return self._file.tell()
 
     def tell(self):
@@ -174,9 +174,9 @@ class _GFileReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Context manager that yields a temporary path, then renames its file to `path`; removes it after an error.
+    """Context manager that yields a temporary path; renames the file there to `path`, or removes it after an error.
 
-    Therefore a reader never sees a partial file, and a failure leaves the old file intact.
+    A reader therefore never sees a partial file, and a failure leaves the old file intact.
     """
     temporary = check_name(path) + INCOMPLETE
     try:
@@ -194,7 +194,7 @@ def write_bytes(path, data, seconds=None):
     Args:
         path: str.
         data: bytes.
-        seconds: float, the modification time (since 1970) that a local file gets before it is renamed; None: now.
+        seconds: float, the modification time to set for a local file, in seconds since 1970. None: the current time.
 
     Raises:
         UserError: the file cannot be written.
@@ -211,7 +211,7 @@ def copy_files(paths, folder):
     """Copies files into a folder, each atomically.
 
     Args:
-        paths: {name in the folder, which may be the relative path of a file in a subfolder: path}.
+        paths: {path of the copy, relative to `folder`: path of the original}.
         folder: str, an existing folder.
     """
     for name, path in paths.items():
@@ -259,7 +259,7 @@ def _in_the_way(path):
 
 
 def check_writable(path):
-    """Raises `UserError` if files cannot be written into the folder `path`. Call it before long work."""
+    """Raises `UserError` if files cannot be written into the folder `path`. Call it before a long computation."""
     probe = path.rstrip("/") + "/.t2t_lite_probe"
     with translated(path, "write"):
         with create(probe) as file:
@@ -268,16 +268,16 @@ def check_writable(path):
 
 
 def check_outputs(inputs, outputs):
-    """Raises `UserError` if an output is a folder, or would replace an input or another output; call it before work.
+    """Raises `UserError` if an output is a folder, or would replace an input or another output.
 
-    Paths are compared by the files to which they lead, even through links, hard links and different spellings. Pipes,
-    terminals, /dev/null and inputs may occur more than once.
+    Call this function before any work. Two paths count as the same if they lead to the same file, also through links,
+    hard links or different spellings. Pipes, terminals, /dev/null and inputs may occur more than once.
 
     Args:
         inputs: {name in messages, such as "--source" or "standard input": path, or list of paths}. None and "" are
             ignored; "-" is standard input.
-        outputs: likewise; "-" is standard output. While an output is written, `<path>.t2t_lite_incomplete` and
-            `<path>.t2t_lite_incomplete.json` are used, which must not be inputs either.
+        outputs: the same for the outputs, where "-" is standard output. `<path>.t2t_lite_incomplete` and
+            `<path>.t2t_lite_incomplete.json`, which are used while an output is written, must not be inputs either.
     """
     input_names = {}
     for name, path in _named_paths(inputs):
@@ -290,7 +290,7 @@ def check_outputs(inputs, outputs):
         for suffix in ("",) if path == "-" else ("", INCOMPLETE, f"{INCOMPLETE}.json"):
             with translated(path, "write"):
                 identity = _identity(path if path == "-" else written_path(path) + suffix, 1)
-            if identity is None:  # such an output cannot overwrite a file
+            if identity is None:  # a pipe, terminal or other device, which cannot overwrite a file
                 break
             through = f", which uses {path}{suffix} while it is written," if suffix else ""
             if identity in input_names:
@@ -316,7 +316,7 @@ def _named_paths(paths):
 
 
 def _identity(path, stream):
-    """Returns an identity that all paths of a file or folder share, or None if the path may be used repeatedly."""
+    """Returns a value that is equal for all paths to one file or folder; None for a path that may occur repeatedly."""
     if is_remote(path):
         return path
     try:

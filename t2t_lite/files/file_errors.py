@@ -35,7 +35,7 @@ _FAILURES = {
     errno.ENOSPC: "the disk is full. Free some space and run the same command again.",
     errno.EDQUOT: "the disk quota is used up. Free some space and run the same command again.",
     errno.EFBIG: "the file would exceed the largest size allowed here. Check `ulimit -f`, or choose another disk.",
-    errno.EIO: "the disk or the device reports an error. Check it, or copy the file again.",
+    errno.EIO: "the disk or the device reports an error. Check the device, or copy the file again.",
     errno.EMFILE: "too many files are open. Raise the limit (`ulimit -n`) and run the same command again.",
     errno.ENFILE: "too many files are open on this machine. Run the same command again later.",
     errno.ESTALE: "the network file system has lost the file. Run the same command again.",
@@ -67,7 +67,7 @@ def shown_path(path):
 
 
 def check_name(path):
-    """Returns the path. Raises `UserError` if it contains a NUL byte or is not valid UTF-8."""
+    """Returns the path. Raises `UserError` if the path contains a NUL byte or is not valid UTF-8."""
     if "\0" in path:
         raise UserError(
             f"{shown_path(path)}: the path contains a NUL byte, which is not allowed in file names. Check the path."
@@ -94,7 +94,7 @@ def check_scheme(path):
 
 @contextlib.contextmanager
 def translated(path, doing=_READ):
-    """Context manager that converts errors about a path to `UserError` or `Failure`; other errors pass.
+    """Context manager that converts errors about a path to `UserError` or `Failure`; other errors are unchanged.
 
     Args:
         path: str, as the user typed it.
@@ -172,11 +172,11 @@ def _of_tensorflow(error, text, path, doing):
 
 def _unknown_scheme(scheme, path):
     advice = {
-        "s3": "s3:// needs the package tensorflow-io, imported in --t2t_usr_dir",
-        "hdfs": "hdfs:// needs the package tensorflow-io, imported in --t2t_usr_dir",
+        "s3": "s3:// needs the package tensorflow-io, which a module in --t2t_usr_dir must import",
+        "hdfs": "hdfs:// needs the package tensorflow-io, which a module in --t2t_usr_dir must import",
         "http": "download the file first",
         "https": "download the file first",
-    }.get(scheme, f"{scheme}:// needs a package that adds it to TensorFlow, imported in --t2t_usr_dir")
+    }.get(scheme, f"{scheme}:// needs a package that adds it to TensorFlow and is imported in --t2t_usr_dir")
     return UserError(
         f"{shown_path(path)}: TensorFlow has no file system {shown_path(scheme)}://. Expected a local path or gs://; "
         f"{advice}."

@@ -96,7 +96,7 @@ def create(path, mode="wb"):
     if not is_remote(path):
         return open(path, mode)
     file = _gfile().GFile(path, mode)
-    file.write(b"")  # opens it
+    file.write(b"")  # TensorFlow opens the file only now
     file.flush()
     return file
 

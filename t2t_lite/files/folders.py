@@ -1,4 +1,4 @@
-"""Creates folders that appear only when they are complete, and lock files that only one process can hold."""
+"""Folders that appear only when they are complete, and lock files that only one process at a time can hold."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ def check_new(path):
 
 
 def check_kinds(folder, of_files=(), of_folders=()):
-    """Raises `UserError` if there is a folder where a command will write a file, or a file where it needs a folder.
+    """Raises `UserError` if there is a folder where a command will write a file, or a file where a folder is needed.
 
     Args:
         folder: str, a folder that may be missing.
@@ -35,8 +35,8 @@ def check_kinds(folder, of_files=(), of_folders=()):
     if exists(folder) and not is_folder(folder):
         raise UserError(f"{folder}: is a file. Expected a folder. Rename the file, or choose another folder.")
     for patterns, is_right, what, expected in (
-        (of_files, lambda path: not is_folder(path), "a folder", "a file, which the command will write"),
-        (of_folders, is_folder, "a file", "a folder, to which the command will write"),
+        (of_files, lambda path: not is_folder(path), "a folder", "a file to which the command can write"),
+        (of_folders, is_folder, "a file", "a folder to which the command can write"),
     ):
         for path in list_files(folder, "|".join(patterns)) if patterns else ():
             if not is_right(path):
@@ -75,7 +75,7 @@ def new_folder(path):
 
 @contextlib.contextmanager
 def restored_on_failure(folder):
-    """Context manager that after an error removes everything added to a folder, or the folder if it was new."""
+    """Context manager that, after an error, removes what was added to a folder, or the folder itself if it is new."""
     was_there, old_paths = is_folder(folder), {*list_files(folder, ".*")}
     try:
         yield
@@ -88,7 +88,7 @@ def restored_on_failure(folder):
 
 
 def write_folder(path, write):
-    """Creates a `new_folder` with a function that writes files into an empty local folder; returns `path`."""
+    """Creates a `new_folder` with the files that `write(local folder)` writes, and returns `path`."""
     with new_folder(path) as folder:
         if is_remote(folder):
             with tempfile.TemporaryDirectory() as local:
@@ -101,7 +101,7 @@ def write_folder(path, write):
 
 
 def write_file(folder, name, data):
-    """Writes bytes to a file in the local folder of `write_folder`; creates the subfolder in `name`, if any."""
+    """Writes bytes to a file in a local folder, and creates the subfolder if `name` contains one."""
     path = os.path.join(folder, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
@@ -145,7 +145,7 @@ def held_lock(path, what):
 
 @contextlib.contextmanager
 def waiting_lock(path):
-    """Context manager that waits for the lock file `path`, a local file that is not removed."""
+    """Context manager that waits until it holds the lock file `path`, a local file that is kept afterwards."""
     while (lock := lock_file(path)) is None:
         time.sleep(0.05)
     with lock:
@@ -153,7 +153,7 @@ def waiting_lock(path):
 
 
 def _lock(path):
-    """Returns `lock_file(path)`, retrying if the locked file was just removed by its last owner."""
+    """Returns `lock_file(path)`, retrying if the previous owner has just removed the locked file."""
     while True:
         lock = lock_file(path)
         if lock is None:

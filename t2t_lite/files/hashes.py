@@ -14,7 +14,7 @@ _BLOCK = 2**20
 
 @functools.lru_cache
 def file_sha256(path, length, *times):
-    """Returns the SHA-256 (hex) of a file, cached by `length` and `times`, so that each file is read once."""
+    """Returns the SHA-256 (hex) of a file. A file is read once, unless its `length` or `times` change."""
     digest = hashlib.sha256()
     with files.open_stream(path) as file:
         while block := file.read(_BLOCK):
@@ -33,7 +33,7 @@ def hash64(text, purpose=""):
 
 
 class SeenHashes:
-    """A set of hashes that needs 8 bytes per hash, and up to 1/64 more while it merges.
+    """A set of hashes that needs 8 bytes per hash, and up to 1/64 more while arrays are merged.
 
     Hashes are split by value into 64 parts. A part consists of sorted arrays. A new array is merged with the arrays
     that are not much larger, so that the number of arrays is about the logarithm of the part's size (O'Neil et al.
@@ -48,7 +48,7 @@ class SeenHashes:
         return sum(map(len, itertools.chain.from_iterable(self._parts)))
 
     def add(self, hashes):
-        """Adds uint64 [n]; returns bool [n], whether each hash was added before or is earlier in `hashes`."""
+        """Adds uint64 [n]; returns bool [n], True for hashes added before or occurring earlier in `hashes`."""
         values, places = np.unique(hashes, return_index=True)  # index of each value's first occurrence
         is_new = np.ones(len(values), bool)
         bounds = [0, *np.searchsorted(values, self._begins), len(values)]
@@ -66,6 +66,6 @@ def _merge_in(arrays, values):
     """Adds sorted values to a list of sorted arrays, each of which stays at least twice as long as the next."""
     while arrays and len(arrays[-1]) < 2 * len(values):
         values = np.concatenate([arrays.pop(), values])
-        values.sort(kind="stable")  # timsort merges two sorted runs, unlike radix sort
+        values.sort(kind="stable")  # timsort, unlike radix sort, merges two sorted runs in linear time
     if len(values):
         arrays.append(values)

@@ -14,13 +14,13 @@ from t2t_lite.files.file_system import is_remote
 _LOGGER = logging.getLogger("t2t_lite")
 # Seconds to wait until the other end of a named pipe is opened, as documented in docs/decoding.md.
 SECONDS_FOR_THE_OTHER_END = 30
-_SHARE_IN_SILENCE = 1 / 30  # share of this waiting time that passes before a message is logged
+_SHARE_IN_SILENCE = 1 / 30  # share of `SECONDS_FOR_THE_OTHER_END` before a message is logged
 
 
 def is_device(path):
     """Returns whether a path is a pipe, a terminal, a similar device or an open descriptor (never a folder).
 
-    /dev/stdout may be a file, redirected by the shell's `> file`. Such a file is written in place, because a new file
+    /dev/stdout is a file if the shell redirects it with `> file`. This file is written in place, because a new file
     would not replace the file that the shell has opened.
     """
     if is_remote(path) or not os.path.exists(path) or os.path.isdir(path):
@@ -44,14 +44,14 @@ def open_device(path, mode):
             if process == os.getpid():
                 return _open_again(number)
             if os.path.isfile(path):
-                return open(path, "ab")  # opened without truncation, which keeps the file's contents
+                return open(path, "ab")  # not "wb", which would delete the file's contents
         if not stat.S_ISFIFO(os.stat(path).st_mode):
             return open(path, mode)
         return _open_pipe(path, mode)
 
 
 def _open_again(number):
-    """Opens a descriptor of this process for writing. Opening a file by its path would overwrite it."""
+    """Opens a descriptor of this process for writing. Opening the file by its path would truncate the file."""
     os.write(number, b"")  # raises an error if the descriptor is open for reading only
     return os.fdopen(os.dup(number), "wb")
 
@@ -98,11 +98,11 @@ def _end_waiting(path, mode, thread, results):
 
 
 _DESCRIPTORS = re.compile(r"/proc/([0-9]+)(?:/task/[0-9]+)?/fd")
-_MOST_LINKS = 40  # as in Linux
+_MOST_LINKS = 40  # the number of links that Linux follows
 
 
 def descriptor(path):
-    """Returns the open descriptor of a process that a path names: /dev/stdout, /dev/fd/3, or a link to one.
+    """Finds the open descriptor of a process to which /dev/stdout, /dev/fd/3 or a link to such a path leads.
 
     Returns:
         (process id, number of the descriptor), or None for any other path.
@@ -119,5 +119,5 @@ def descriptor(path):
 
 
 def written_path(path):
-    """Returns the path to write: for a link the link's target, so that the link is kept."""
+    """Returns the path to write. For a link this is its target, so that the link is kept."""
     return os.path.realpath(path) if os.path.islink(path) and not descriptor(path) else path

@@ -12,10 +12,10 @@ class Difference(NamedTuple):
 
 
 class Request:
-    """Compares the settings that a command requests with the settings with which existing results were made.
+    """Compares the settings that a command requests with the settings of existing results.
 
     Args:
-        asked, there: {name: value}; a missing name counts as None.
+        asked, there: {name: value}, the requested and the stored settings. A missing name counts as None.
         names: names to compare, in this order, or None for all names.
 
     Attributes:

@@ -25,13 +25,13 @@ from t2t_lite.files.safe_json import check_schema
 _LOGGER = logging.getLogger("t2t_lite")
 _RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | None}
 CHECKPOINTS = r"(model\.ckpt-([0-9]+))\.index"
-TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # names of t2t-translate-all, not shards, …-00000-of-00010
+TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # files of t2t-translate-all, not shards such as x-00000-of-00010
 _MOST_STEPS = 2**63 - 1
 POLL_SECONDS = 10  # as in tensor2tensor's utils/bleu_hook.py
 StepFile = collections.namedtuple("StepFile", "step path seconds")
 StepFile.__doc__ = (
-    "A file named after a step: the step, the path up to the pattern's first group, and the modification time in "
-    "seconds since 1970."
+    "A file whose name contains a step: the step, the path without an ending such as .index, and the modification time "
+    "in seconds since 1970."
 )
 
 
@@ -48,7 +48,7 @@ class ResumableFiles:
         state: the state passed to the last `write`, {str: int} or a list of such dicts, or None.
 
     Raises:
-        UserError: a file cannot be written, or another process is writing it (raised before anything else is done).
+        UserError: a file cannot be written, or another process is writing it (in which case no file is changed).
     """
 
     def __init__(self, paths, made_from):
@@ -72,7 +72,7 @@ class ResumableFiles:
         Args:
             texts: list of str, one per file.
             count: int, the number of lines in each text.
-            state: {str: int} or a list of such dicts, which is available when writing is resumed.
+            state: {str: int} or a list of such dicts, which a resumed command finds in the attribute `state`.
         """
         for file, text in zip(self._files, texts, strict=True):
             file.write(text)
@@ -92,14 +92,14 @@ class ResumableFiles:
         self._lock.close()
 
     def close(self):
-        """Closes unfinished files and keeps them, so that the same command can resume, or removes empty ones."""
+        """Closes unfinished files. Keeps them, so that the same command can resume, unless they are empty."""
         if self._is_finished:
             return
         for file in self._files:
             try:
                 file.close()
             except Exception as error:
-                if explain(error) is None:  # if the disk is full, this would fail again
+                if explain(error) is None:  # `write` has already raised an error such as a full disk
                     raise
         if not self.done and self._can_resume:
             for file in self._files:
@@ -119,7 +119,7 @@ class ResumableFiles:
         try:
             lock = files.lock_file(f"{path}{INCOMPLETE}")
         except OSError:
-            return contextlib.ExitStack()  # opening the file for writing raises the error
+            return contextlib.ExitStack()  # `_File` will raise the error
         if lock is None:
             raise UserError(
                 f"{path}: another process is writing this file. Wait for the process, stop it, or choose another file."
@@ -203,7 +203,7 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
         folder: path of a folder that need not exist yet.
         pattern: `CHECKPOINTS` or `TRANSLATIONS`.
         min_steps: int, files with fewer steps are skipped.
-        wait_minutes: stops after this many minutes without a new file.
+        wait_minutes: float, the number of minutes without a new file after which the function returns.
         missing: function of a `StepFile` that returns an error message if the file is incomplete, or else "". The
             function is called repeatedly until the file is complete; only then are files of later steps considered.
 
@@ -240,7 +240,7 @@ def step_of(digits, path):
 
 
 def find(folder, pattern, min_steps=0):
-    """Returns the existing `StepFile`s, sorted by step. Raises `UserError` if a step occurs twice or is too large."""
+    """Returns a folder's `StepFile`s, sorted by step. Raises `UserError` if a step occurs twice or is too large."""
     files_by_step = {}
     for name in list_names(folder) if is_folder(folder) else ():
         match = re.fullmatch(pattern, name)
@@ -248,7 +248,7 @@ def find(folder, pattern, min_steps=0):
             continue
         try:
             found = status(os.path.join(folder, name))
-        except FileNotFoundError:  # deleted meanwhile
+        except FileNotFoundError:  # deleted since the folder was listed
             continue
         if found.is_folder:
             continue

@@ -16,9 +16,9 @@ def parse_json(text, where, most=MOST_BYTES, schema=None):
 
     Args:
         text: str or UTF-8 bytes.
-        where: str, name of the text or value in errors, such as a path.
+        where: str, the name of the text or value in error messages, such as a path.
         most: int, the largest accepted length.
-        schema: the value's expected form, see `check_schema`; None: any.
+        schema: the value's expected form, see `check_schema`; None: any form.
 
     Raises:
         UserError: the text is not JSON, is longer than `most`, is nested too deeply, contains a repeated name in an
@@ -38,7 +38,7 @@ def check_schema(value, schema, where):
         schema: a type or union of types (an int counts as a float, a bool never as a number); `[schema]` for a list of
             such items; `{str: schema}` for an object with any names; `{"name": schema, "other?": schema}` for an object
             with these names, where a question mark means that the name is optional. Additional names are allowed.
-        where: str, name of the text or value in errors, such as a path.
+        where: str, the name of the text or value in error messages, such as a path.
     """
     if isinstance(schema, list):
         _expect(isinstance(value, list), value, "a list", where)
@@ -82,7 +82,7 @@ def _parsed(text, where, most):
 
 
 def strict_json(text):
-    """Parses JSON, str or UTF-8 bytes. Raises a one-line `ValueError` for the mistakes named in `parse_json`."""
+    """Parses JSON from a str or UTF-8 bytes. Raises a one-line `ValueError` for the mistakes named in `parse_json`."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
@@ -91,7 +91,7 @@ def strict_json(text):
         )
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    except ValueError as error:  # UnicodeDecodeError too
+    except ValueError as error:  # also a UnicodeDecodeError
         raise ValueError(str(error).splitlines()[0]) from None
 
 
@@ -108,7 +108,7 @@ def _constant(name):
 
 
 def _whole(digits):
-    _finite(digits)  # larger integers are never needed, and Python refuses to parse or print them
+    _finite(digits)  # rejects integers that no float can hold, since Python refuses to parse or print some of them
     return int(digits)
 
 

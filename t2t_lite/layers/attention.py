@@ -22,8 +22,8 @@ class MultiHeadAttention(Projections):
     """Multi-head attention, softmax(QKᵀ / √d_k) V in each head (paper, equation 1 and section 3.2.2).
 
     The first three arguments and the masks mean the same as in `keras.layers.MultiHeadAttention`. B is the batch size,
-    T the length of the query and S the length of the key. True in a mask means visible. To subclass, override `project`
-    or `attend`. If `attend` depends on positions, also override `attend_cached`, which is used in decoding.
+    T the length of the query and S the length of the key. True in a mask means visible. A subclass may override
+    `project` or `attend`. If `attend` depends on positions, override `attend_cached` as well, for decoding.
 
     Args:
         num_heads: int, h, the number of heads.
@@ -39,8 +39,8 @@ class MultiHeadAttention(Projections):
             "memory" (Transformer-XL), or a dict with this name and options.
         pattern: the attention pattern, which says which keys a query sees: "full", "window" (the paper, section 4),
             "local_1d", "local_2d" (Image Transformer), "strided" or "fixed" (Sparse Transformer), or a dict with this
-            name and options, such as {"type": "local_1d", "block_length": 128}; or a list of patterns, among which the
-            heads are divided evenly and in order. "full" and "window" also work without a causal order; in the other
+            name and options, such as {"type": "local_1d", "block_length": 128}. A list divides the heads into equal
+            groups, with one pattern per group. Only "full" and "window" also work without a causal order; in the other
             patterns, a query never sees later keys.
 
     Any score can be combined with any pattern. Sparse patterns save time only on long sequences. All n² scores are
@@ -57,7 +57,7 @@ class MultiHeadAttention(Projections):
             size of a head is needed and the hidden size is not a multiple of `num_heads`.
     """
 
-    context_class = Context  # the class of context that the model must pass; its `lack` is the error for other models
+    context_class = Context  # the required class of context; for another class, the error is `context_class.lack`
     turned = None  # the function that rotates queries and keys, set by `build`; a subclass may replace it
 
     def __init__(
@@ -103,7 +103,7 @@ class MultiHeadAttention(Projections):
         return super().from_config({"positions": "rotary", **config} if config.pop("rotary", False) else config)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        """Creates the four projections; the default, Glorot uniform, is that of tensor2tensor's common_attention.py."""
+        """Creates the projections, by default with Glorot uniform kernels as in tensor2tensor's common_attention.py."""
         check_sequences(query=query_shape, value=value_shape, key=key_shape)
         hidden_size = query_shape[-1]
         self.require_size(query_shape)
@@ -141,7 +141,7 @@ class MultiHeadAttention(Projections):
         Returns:
             (output [B, heads, T, value_dim], weights [B, heads, T, S]).
         """
-        distances = Strides(shape_of(query)[2] - shape_of(key)[2])  # aligned at the end, as states come first
+        distances = Strides(shape_of(query)[2] - shape_of(key)[2])  # the last query and last key share a position
         return self.attend_parts(query, [(key, value, distances)], mask, training)
 
     @property
@@ -220,7 +220,7 @@ class MultiHeadAttention(Projections):
         return self.attend(query, key, value, mask, False)
 
     def of_heads(self, x):
-        """Selects the rows of a score's weights, [heads, …], for the heads of this layer; here, all rows."""
+        """Returns the rows of a score's weights, [heads, …], for the heads of this layer. Here, all rows."""
         return x
 
     def flops(self, keys, context=0):
@@ -228,8 +228,8 @@ class MultiHeadAttention(Projections):
 
         Args:
             keys: int.
-            context: int, the number of keys from earlier states. If there are any, all scores are computed, whatever
-                the pattern.
+            context: int, the number of keys from earlier states. If there are such keys, all scores are computed,
+                whatever the pattern.
         """
         seen = keys + context if context else self.pattern.seen(keys)
         products = 2 * self.num_heads * (self.query_size + self.value_size) * seen

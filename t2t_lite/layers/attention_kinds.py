@@ -1,4 +1,4 @@
-"""The kinds of self-attention, their names, and which layer of a stack has which kind.
+"""The kinds of self-attention and their names, and the choice of a kind for each layer of a stack.
 
 A kind is a score combined with a pattern, or a registered class. Scores and patterns can be named by their registered
 names or by tensor2tensor's names for `self_attention_type`, which are aliases.
@@ -33,7 +33,8 @@ class KindPart(NamedTuple):
     """The meaning of one word in the name of a kind of attention, such as "window" in "relative+window".
 
     Attributes:
-        argument: "score" or "pattern", the argument of `MultiHeadAttention` that the word sets; or "class".
+        argument: str, the argument of `MultiHeadAttention` that the word sets, "score" or "pattern"; "class" if the
+            word names a subclass.
         name: str, the registered name.
         made_by: the registered class.
     """
@@ -100,10 +101,10 @@ def own_options(name):
 def kinds_of(self_attention):
     """Returns the kinds in `self_attention` as a list of (name, all options), which the layers use in turn.
 
-    If heads have different patterns, the option "pattern" lists the pattern of each group of heads, with all options.
+    If heads have different patterns, the option "pattern" lists the pattern of each group, with all its options.
 
     Raises:
-        ValueError: if a name is unknown, the kind does not have an option, or a required option is missing.
+        ValueError: if a name or an option is unknown, or a required option is missing.
     """
     found = []
     for kind in self_attention if isinstance(self_attention, list | tuple) else [self_attention]:
@@ -131,8 +132,8 @@ def _heads(name, patterns):
         word, given = name_and_options(kind)
         if word not in table or table[word].argument != "pattern":
             raise ValueError(
-                f"`self_attention` has {word!r} as the pattern of some heads, but it is not a pattern. Expected one of "
-                f"{', '.join(Registries.patterns.names())}."
+                f"`self_attention` has the pattern {word!r} for some heads, but there is no such pattern. Expected "
+                f"one of {', '.join(Registries.patterns.names())}."
             )
         found.append(kind_of(table[word].name, given))
     return found
@@ -168,8 +169,8 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
         word, _ = name_and_options(pattern)
         if Registries.patterns.get(word).needs_order and not has_order:
             raise ValueError(
-                f"`self_attention` {name}: {word} only sees earlier positions, which is not possible in an encoder. "
-                "Expected a decoder-only model, or another kind."
+                f"`self_attention` {name}: in {word}, a position only sees earlier positions, so an encoder cannot "
+                "use this kind. Expected a decoder-only model, or another kind."
             )
     try:
         return made_by(**own, **of_kinds, **options)
@@ -224,7 +225,7 @@ def spelled_kinds(text):
 
 
 def _shared_out(groups, text):
-    """Assigns options to the words of a kind and returns the groups of words; `text` is quoted in errors."""
+    """Moves options of the last word to the words that accept them; returns the groups. Errors quote `text`."""
     words = [word for group in groups for word in group]
     accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
     for n, word in enumerate(words):
@@ -243,7 +244,7 @@ def _shared_out(groups, text):
 
 
 def words_of(name, options):
-    """Converts a kind of self-attention from `kinds_of`, (name, options), to groups of words for `spell_kind`."""
+    """Converts a kind of self-attention, (name, options) from `kinds_of`, to groups of `Word`s for `spell_kind`."""
     return _shared_out(in_words(name, options), "self_attention")
 
 

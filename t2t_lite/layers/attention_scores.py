@@ -1,4 +1,4 @@
-"""The scoring functions of attention: the dot product (paper, section 3.2.1), also with relative positions."""
+"""The scoring functions of attention: the dot product (paper, section 3.2.1), without or with relative positions."""
 
 import keras
 from keras import ops
@@ -38,11 +38,11 @@ class AttentionScore(Kind):
         return ops.matmul(weights, value)
 
     def extra_flops(self, layer, keys):
-        """Returns the score's operations per query, in addition to the products with `keys` keys and values."""
+        """Returns the number of operations per query beyond the products with `keys` keys and values."""
         return 0
 
     def extra_memory(self, layer, keys, compute):
-        """Returns the bytes stored per query for the backward pass, in addition to the bytes for a dot product."""
+        """Returns the number of bytes stored per query for the backward pass, beyond those for a dot product."""
         return 0
 
 
@@ -58,7 +58,7 @@ class RelativeScore(AttentionScore):
         self.add_relative_to_values = add_relative_to_values
 
     def build(self, layer, hidden_size):
-        """Creates the tables of distance vectors, initialized as Glorot uniform as in tensor2tensor."""
+        """Creates the tables of distance vectors, initialized by Glorot uniform as in tensor2tensor."""
         layer.key_table = self.table(layer, "key_table", layer.query_size)
         layer.value_table = None
         if self.add_relative_to_values:
@@ -96,7 +96,7 @@ class RelativeScore(AttentionScore):
         return ops.matmul(relative, ops.swapaxes(self._rows(offsets, query.dtype), -1, -2))
 
     def sums(self, table, weights, dtype, run):
-        """Returns the weighted sums of distance vectors, […, T, size], for the weights […, T, S] of one run of keys."""
+        """Returns sums of distance vectors, […, T, size], weighted by the weights […, T, S] of the keys of one run."""
         rows = self._rows(run.offsets(*shape_of(weights)[-2:]), weights.dtype)
         return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
 
@@ -134,7 +134,7 @@ class LeftRelativeScore(RelativeScore):
         self.heads_share_relative_embedding = heads_share_relative_embedding
 
     def table(self, layer, name, size):
-        """Creates a table of vectors [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; the last is for 0."""
+        """Creates a table of vectors [heads or 1, k, size], from N(0, size^-0.5); the last row is for distance 0."""
         heads = 1 if self.heads_share_relative_embedding else layer.num_heads
         initializer = keras.initializers.RandomNormal(stddev=size**-0.5)
         return layer.add_weight(name=name, shape=(heads, self.max_relative_position, size), initializer=initializer)
@@ -151,7 +151,7 @@ class LeftRelativeScore(RelativeScore):
         length, width = shape_of(query)[-2], shape_of(offsets)[0]
         near, keys = self._near(table, run, length, query), width - length
         x = ops.matmul(query, ops.swapaxes(near, -1, -2))  # […, T, k]; the last column is for distance 0
-        # Among the T + S columns, distance 0 must come to column T - 1 - shift.
+        # Pad and slice to T + S columns, of which column T - 1 - shift is for distance 0.
         *lead, _, size = shape_of(x)
         x = ops.pad(x, (*[(0, 0)] * len(lead), (0, 0), (length - run.shift, _at_least_0(keys + run.shift))))
         return ops.slice(x, (*[0] * len(lead), 0, size), (*lead, length, width))

@@ -9,10 +9,10 @@ from keras import ops
 
 from t2t_lite.layers.quantization import can_quantize, policy_config
 
-_BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # which Keras saves itself
-_TAKEN_AS_CONFIGS = ("initializer", "activation")  # suffixes of the names of arguments to serialize
+_BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # arguments that Keras itself saves
+_TAKEN_AS_CONFIGS = ("initializer", "activation")  # arguments with these endings are serialized
 _ON_REQUEST = ("return_attention_scores", "return_hidden_states")
-GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
+GATED = "swiglu"  # not a function of one tensor, because it needs a third matrix
 _OWN = {
     "relu": ops.relu,
     "gelu": functools.partial(ops.gelu, approximate=False),
@@ -61,7 +61,7 @@ class Layer(keras.layers.Layer):
     def compute_output_spec(self, *args, **kwargs):
         """Returns symbolic outputs; traces `call` if attention scores or hidden states are requested.
 
-        Otherwise Keras uses `compute_output_shape`, which only returns the shape of the first output.
+        In all other cases, Keras uses `compute_output_shape`, which only returns the shape of the first output.
         """
         if any(kwargs.get(name) not in (None, False) for name in _ON_REQUEST):
             return keras.Operation.compute_output_spec(self, *args, **kwargs)
@@ -87,7 +87,7 @@ class Layer(keras.layers.Layer):
         self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
 
     def _post_build(self):
-        """Freezes all sublayers if `trainable=False` was set before their creation, which Keras ignores."""
+        """Freezes all sublayers if `trainable=False` was set before they existed, which Keras itself does not do."""
         super()._post_build()
         if not self.trainable:
             self.trainable = True  # with TensorFlow, assigning the same value again has no effect
@@ -115,11 +115,11 @@ class Layer(keras.layers.Layer):
         weights = set(config.pop("frozen_weights", ()))
         super().build_from_config(config)
         if (frozen or lora or weights) and not self.built:
-            self.build()  # a model that was not called before it was saved
+            self.build()  # the model was saved before its first call
         for path, part in self._parts():
-            if path in lora and not part.lora_enabled:  # unless the sublayer's own configuration has already enabled it
+            if path in lora and not part.lora_enabled:  # the sublayer's own configuration may already have enabled LoRA
                 part.enable_lora(*lora[path])
-        for path, part in self._parts():  # after LoRA is enabled, because its matrices are frozen as well
+        for path, part in self._parts():  # after LoRA is enabled, so that its matrices are frozen as well
             if path in frozen:
                 part.trainable = False
         for path, weight in self._own_weights() if weights else ():

@@ -75,14 +75,15 @@ class Past(NamedTuple):
         """Returns the cached keys and values at some positions only, in the form of `parts`, and their mask.
 
         Args:
-            positions: int32 [B or 1, W], the positions in the texts.
+            positions: int32 [B or 1, W], the positions, counted from the beginning of each text.
             seen: bool [B or 1, heads or 1, W], which of these positions are visible.
             at: int32 [B or 1, 1], the position of the step.
             beams: int, K.
             mask: as in `MultiHeadAttention.attend_cached`.
 
         Returns:
-            (parts, mask), where the mask is bool and broadcastable to [B, heads, K, W of the prompt + W * K].
+            (parts, mask). The mask is bool and broadcastable to [B, heads, K, N], where N is the number of keys in the
+            parts: W * K, or W + W * K if there are prompts.
         """
         slots, prompts = shape_of(self.key)[2], self.prompt_slots
         steps = positions - (ops.expand_dims(self.lengths, 1) if self.prompt else 0)
@@ -142,7 +143,7 @@ def see_ancestors(ancestry, position):
     batch, beam, length = shape_of(ancestry)
     own = ops.cast(ops.arange(beam), ancestry.dtype)
     ancestry = ops.where(ops.arange(length) == position, ops.expand_dims(own, 1), ancestry)
-    # Beam k sees slot (p, j) if j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
+    # Beam k sees slot (p, j) if beam j is its ancestor at position p, and p is not in the future.
     mask = (ops.expand_dims(ancestry, -1) == own) & ops.expand_dims(ops.arange(length) <= position, 1)
     return ancestry, ops.reshape(mask, (batch, beam, length * beam))
 

@@ -51,7 +51,7 @@ def check_layer_list(layers):
 
 
 def check_sequences(**tensors):
-    """Raises `ValueError` if a tensor, or a tensor's shape, is neither None nor has three axes."""
+    """Raises `ValueError` unless each tensor (or tensor's shape) is None or has three axes."""
     for name, tensor in tensors.items():
         shape = getattr(tensor, "shape", tensor)
         if shape is not None and len(shape) != 3:
@@ -107,8 +107,8 @@ def shape_of(x):
     """Returns a tensor's shape as a tuple of ints, with int32 tensors for sizes that are unknown in a graph.
 
     `keras.ops.shape` does the same, but adds four operations to a TensorFlow graph for each unknown size, whether it is
-    used or not. These were a third of all operations in a Transformer. This function adds two operations for all sizes
-    together.
+    used or not. In a Transformer, a third of all operations came from such sizes. This function adds two operations per
+    shape.
 
     Args:
         x: tensor of known rank, or a `KerasTensor`, whose unknown sizes are returned as None.

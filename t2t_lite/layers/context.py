@@ -13,7 +13,7 @@ from t2t_lite.layers.checks import shape_of
 class Results:
     """Extra outputs of layers by name, such as "cost": float32 [B, T], the cost of each position.
 
-    Names that begin with "shares/" hold counts collected in training, float32 [n]: see `Sums.shares`.
+    Results whose names begin with "shares/" are counts from training, float32 [n]: see `Sums.shares`.
 
     Example:
         >>> results = Results()
@@ -24,10 +24,10 @@ class Results:
     """
 
     def __init__(self):
-        self.tensors = {}  # {name: list, in the order of `add`}
+        self.tensors = {}  # {name: list of tensors, in the order in which they were added}
 
     def add(self, name, tensor):
-        """Adds a result, which is a tensor, under a name; a "cost" must have the shape [B, T]."""
+        """Adds a tensor to the results under a name. A "cost" must have the shape [B, T]."""
         self.tensors.setdefault(name, []).append(tensor)
 
     def update(self, tensors):
@@ -75,11 +75,11 @@ class Context:
         return not isinstance(self.earlier, tuple)
 
     def without_states(self):
-        """Returns the context for a layer that works on each position separately."""
+        """Returns the context without earlier states, for a layer that works on each position separately."""
         return self.replace(earlier=(), visible=()) if self.has_states else self
 
     def normalized(self, normalization):
-        """Returns the context with normalized states, because a pre-norm layer normalizes states like its inputs."""
+        """Returns the context with normalized states, because a pre-norm layer normalizes states as well as inputs."""
         return self.replace(earlier=normalization(self.earlier)) if self.has_states else self
 
     def before(self, inputs):
@@ -87,7 +87,7 @@ class Context:
         return ops.concatenate([ops.cast(self.earlier, inputs.dtype), inputs], axis=1)
 
     def mask(self, length, mask=None):
-        """Returns a mask, bool [B, M + T], of existing states and inputs; `mask` is bool [B, T], or None."""
+        """Returns the mask of states and inputs, bool [B, M + T]; `mask` is the inputs' mask, bool [B, T], or None."""
         batch, size, _ = shape_of(self.earlier)
         seen = ops.ones((batch, size), "bool") if isinstance(self.visible, tuple) else ops.cast(self.visible, "bool")
         mask = ops.ones((batch, length), "bool") if mask is None else ops.cast(mask, "bool")
@@ -111,7 +111,8 @@ class Context:
     def separated(self):
         """Splits the context into its float tensors, which have gradients, and a function that restores the context.
 
-        The function takes a list of float tensors and a `Results`. `TransformerStack` uses it to recompute layers.
+        The function takes a list of float tensors and a `Results`. `TransformerStack` uses this method to recompute
+        layers.
         """
         values = {
             field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "results"

@@ -10,7 +10,7 @@ from t2t_lite.layers.base import Layer, dense_initializers
 from t2t_lite.layers.checks import FileCheck, shape_of
 from t2t_lite.layers.dropout import is_compiled
 
-_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
+_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two when quantized
 _PREFIX = "lora."
 _SCALE = f"{_PREFIX}scale"  # alpha / r, which the shapes do not imply; missing in files of version 0.1.0
 
@@ -149,7 +149,7 @@ class Projections(Layer):
         runs.
         """
         roles = "query", "key", "value"
-        joins = is_compiled() and type(self).project is Projections.project  # overrides may not use the layers
+        joins = is_compiled() and type(self).project is Projections.project  # an override may use other layers
         layers = [getattr(self, f"{role}_projection") for role in roles] if joins else []
         if not joins or any(layer.lora_enabled for layer in layers):
             return [self.project(x, role) for role in roles]

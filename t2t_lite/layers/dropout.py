@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
 
-_LAYERS_A_RUN = 4096  # two runs with different seeds have no layer seed in common, up to this number of layers
+_LAYERS_A_RUN = 4096  # runs with different seeds share no layer seed if a model has at most this number of layers
 _scope = threading.local()  # per thread, because a distribution strategy runs each replica in a separate thread
 
 
@@ -66,7 +66,7 @@ def _dropout_in_xla(inputs, rate, seed):
 
 
 def _hashed_bits(x, words):
-    """Returns 32 random bits, uint32, for each element of x: a hash of its index and a seed of two words."""
+    """Hashes the index of each element of x with a seed of two words, to 32 random bits (uint32)."""
     import tensorflow as tf
 
     key = _mixed(_mixed(words[0] + 0x9E3779B9) + words[1])
@@ -75,8 +75,8 @@ def _hashed_bits(x, words):
         size = tf.shape(x)[axis]
         along = tf.reshape(tf.range(size), [-1] + [1] * (x.shape.rank - 1 - axis))
         place = place * tf.cast(size, tf.uint32) + tf.cast(along, tf.uint32)
-    # Each seed has a different odd factor, because with sums alone, the masks of two seeds would only differ by a
-    # shift.
+    # Each seed also has its own odd factor. If the key was only added, the mask of one seed would be a shifted copy of
+    # the mask of another seed.
     return _mixed(place * (_mixed(key + 0x85EBCA6B) | 1) + key)
 
 
@@ -92,7 +92,7 @@ def _mixed(x):
 class dropout_seed:
     """Context manager in which each `ScopedSeed` depends only on the run seed, the batch index and its own index.
 
-    The trainer enters it for each forward pass, with the index of the batch in the data stream. So replicas and
+    The trainer enters this context in each forward pass, with the batch's index in the data stream. So replicas and
     accumulated micro-batches use different dropout masks, and masks can be reproduced without any saved state.
 
     Args:
@@ -102,7 +102,7 @@ class dropout_seed:
     """
 
     def __init__(self, batch_index, run_seed=0, in_xla=False):
-        if keras.backend.backend() == "tensorflow":  # the batch index is cast once for all seeds: see `ScopedSeed.next`
+        if keras.backend.backend() == "tensorflow":  # cast once for all seeds: see `ScopedSeed.next`
             batch_index = ops.cast(batch_index, "int32")
         self.words, self.in_xla = (batch_index, run_seed), in_xla
 
@@ -144,7 +144,7 @@ class drawn_seeds:
     The seeds are taken once, when the context manager is created.
 
     Args:
-        layer: keras.layers.Layer, including the `ScopedSeed`s of its sublayers.
+        layer: keras.layers.Layer. The seeds of its sublayers are repeated as well.
     """
 
     def __init__(self, layer):
@@ -181,8 +181,8 @@ class ScopedSeed(keras.random.SeedGenerator):
         if words is None:
             return super().next(ordered)
         batch_index, run_seed = words
-        # Keras passes two words of 31 bits to TensorFlow: the first is the batch index, the second combines run and
-        # generator.
+        # Keras passes two words of 31 bits to TensorFlow. The first word is the batch index. The second word combines
+        # the run seed and the number of the generator.
         index = self.index + self.count * getattr(_scope, "call", 0)
         layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
         # TensorFlow's random operations read their seeds on the host, where int32 is computed. Keras' int64 would be
@@ -202,7 +202,7 @@ def _own_seeds(layer):
 
 
 def number_seeds(model):
-    """Numbers all `ScopedSeed`s of a model, including those of its `Dropout`s; call it after the model is built.
+    """Numbers all `ScopedSeed`s of a model that is already built, including the seeds of its `Dropout`s.
 
     The order depends only on how the model is built, not on other models in the process. The seeds are numbered in
     Keras' order (`_flatten_layers`, which visits sublayers from last to first), except that the layers of a stack come

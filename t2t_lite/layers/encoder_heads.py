@@ -21,7 +21,7 @@ class MaskedIdsHead(Layer):
     """The head for masked ids: dense layer, activation and normalization; a tied embedding then computes the logits.
 
     Args:
-        size: int, the size of the outputs, which must be that of the embeddings.
+        size: int, the size of the outputs, which must equal the size of the embeddings.
         activation: the activation after the dense layer: see `FeedForward`.
         epsilon: float, added to the variance in the normalization.
         kernel_initializer: initializer of the dense layer.
@@ -66,7 +66,7 @@ class ClassHead(Layer):
 
     Args:
         num_classes: int, C.
-        pooler: bool, whether a dense layer with an activation comes first (BERT's pooler), as for classifying texts.
+        pooler: bool, whether the head begins with a dense layer and an activation (BERT's pooler), to classify texts.
         dropout: float, the dropout rate before the last dense layer.
         kernel_initializer: initializer of the dense layers.
         pooler_activation: the activation of the pooler: see `FeedForward`.
@@ -156,7 +156,7 @@ class SpanHead(Layer):
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None instead of a mask, because the logits have no axis of positions to mask."""
+        """Returns None, because a mask of positions does not apply to the logits."""
 
     def compute_output_shape(self, inputs_shape, allowed_shape=None):
         """Returns the shape of the logits, [B, 2, 1 + T]."""
@@ -176,8 +176,8 @@ def mean_and_maximum(x, mask):
     x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))
     mask = ops.concatenate([~ops.any(mask, axis=1, keepdims=True), mask], axis=1)
     is_there = ops.expand_dims(ops.cast(mask, x.dtype), -1)
-    # Not `max`, for whose gradient JAX compares x with the result: a compiled x may be computed twice and differ.
-    # Not `argmax` either, for which Keras casts floats to bits, which LiteRT does not support.
+    # Not `max`, whose gradient in JAX compares x with the result. XLA may compute x twice, rounded differently.
+    # Not `argmax`, in which Keras reinterprets floats as bits. LiteRT does not support this operation.
     by_channel = ops.swapaxes(ops.where(ops.expand_dims(mask, -1), x, LOWEST), 1, 2)
     highest = ops.top_k(by_channel, 1)[0][..., 0]
     return ops.concatenate([ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1), highest], axis=-1)

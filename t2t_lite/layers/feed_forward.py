@@ -91,7 +91,7 @@ class FeedForward(Layer):
     def call(self, inputs, training=None):
         """Applies the network at each position, [..., hidden] -> [..., hidden]."""
         shape = shape_of(inputs)
-        x = ops.reshape(inputs, (-1, shape[-1]))  # product and bias are fused for 2-D inputs
+        x = ops.reshape(inputs, (-1, shape[-1]))  # a product and a bias can only be fused if the inputs are 2-D
         inner = self.activate(self.inner(x))
         if self.activation == GATED:
             inner = inner * self.gate(x)
@@ -102,7 +102,7 @@ def kinds_of(feed_forward):
     """Returns the kinds in `feed_forward` as a list of (name, all options), which the layers use in turn.
 
     Raises:
-        ValueError: if a name is unknown, the kind does not have an option, or a required option is missing.
+        ValueError: if a name or an option is unknown, or a required option is missing.
     """
     return named_kinds("feed_forward", feed_forward, own_options)
 
@@ -161,7 +161,7 @@ def spelled_kinds(text):
     kinds = []
     for [word, *others], *groups in read_kinds(text, "ffn_layer"):
         if others or groups:
-            raise ValueError(f"ffn_layer={text}: a layer has only one kind. Expected / between layers.")
+            raise ValueError(f"ffn_layer={text}: a layer has only one kind. Expected / between two layers.")
         options = own_options(word.name)
         for option in word.options:
             if option not in options:
@@ -172,5 +172,5 @@ def spelled_kinds(text):
 
 
 def words_of(name, options):
-    """Converts a kind of layer from `kinds_of`, (name, options), to groups of words for `spell_kind`."""
+    """Converts a kind of layer, (name, options) from `kinds_of`, to groups of `Word`s for `spell_kind`."""
     return in_words(name, options)

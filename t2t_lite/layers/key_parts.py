@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 def attend_in_parts(layer, parts, query, key, value, seen, end, training):
-    """Computes attention to each part of the keys, and combines the results, which equals one softmax over all keys.
+    """Computes attention to each part of the keys, and combines the results as if by one softmax over all keys.
 
     Args:
         layer: MultiHeadAttention.
@@ -70,7 +70,7 @@ def whole_part(mask):
 
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):
-    """Returns a part's output and, if there are several parts, the sums of exponentials and subtracted maxima."""
+    """Returns a part's output and, if there are several parts, each query's sum of exp(score - maximum) and maximum."""
     k, v = part.keys(key, training), part.keys(value, training)
     q = part.queries(query) * ops.cast(layer.query_size**-0.5, query.dtype)
     batch, heads, groups, length, _ = shape_of(q)
@@ -119,7 +119,7 @@ def joined(x, length):
 
 
 def blocks_of(size, length):
-    """Returns the block size, limited to the length, and the number of blocks."""
+    """Returns the block size, which is at most the length, and the number of blocks."""
     if isinstance(length, int):
         size = max(min(size, length), 1)
     else:
@@ -132,8 +132,8 @@ def block_part(size, length, shifts, mask, distances):
 
     Args:
         size, length: int, the block size, and the length of the sequence.
-        shifts: list of int, how many blocks each block of keys lies before the block of queries, in the order of the
-            keys.
+        shifts: list of int, one per block of keys, in order: the number of blocks by which the keys precede the
+            queries. The number is negative if the keys follow the queries.
         mask: function(i [count, size, 1], j [count, 1, width], end) that returns bool, broadcastable to [B, count,
             size, width]. i and j are positions; j is negative before the beginning of the sequence.
         distances: list of `Strides`.

@@ -38,7 +38,7 @@ class Pattern(Kind):
         """Returns whether the query at position i sees the key at position j, bool, or None if all keys are visible.
 
         Args:
-            i, j: int32, broadcast together. j may be negative or beyond the end; the caller masks such keys.
+            i, j: int32, which broadcast together. j may be negative or beyond the end; the caller masks such keys.
             end: int, or int32 [B, 1, 1, 1], one more than the last position of each row.
             causal: bool, whether later keys are hidden, as they are in a decoder.
         """
@@ -63,7 +63,7 @@ class Pattern(Kind):
         """
 
     def attend(self, layer, query, key, value, visible, training):
-        """Computes attention in the `parts` of the pattern; returns None if this length has no parts.
+        """Computes attention in the `parts` of the pattern; returns None if there are no parts for this length.
 
         Args:
             layer: MultiHeadAttention.
@@ -121,7 +121,7 @@ def end_of(seen, length):
     if seen is None:
         return length
     positions = ops.arange(1, length + 1, dtype="int32")
-    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # `initial`: for rows without positions
+    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # `initial` is the result if S is 0
     return ops.reshape(ends, (-1, 1, 1, 1))
 
 
@@ -149,8 +149,8 @@ class WindowPattern(Pattern):
         A neighbourhood reaches at most r - 1 positions back (or ahead, at the beginning), so never beyond the next
         block.
         """
-        # Lengths that are unknown until the graph runs are not tested, because TensorFlow 2.21 would build a wrong
-        # graph.
+        # A length that is unknown until the graph runs counts as long, because TensorFlow 2.21 would build a wrong
+        # graph for a condition on it.
         if is_short(self.neighborhood, length):
             return None
         size, _ = blocks_of(smallest_block(self.neighborhood), length)
@@ -166,7 +166,7 @@ class WindowPattern(Pattern):
         return last_positions(self.neighborhood, at, count)
 
     def seen(self, keys):
-        """Returns min(r, n) scores per query (paper, table 1), although blocks compute up to three times as many."""
+        """Returns min(r, n), as in the paper (table 1), although blocks compute up to three times as many scores."""
         return min(self.neighborhood, keys)
 
 
@@ -215,7 +215,7 @@ class HeadPatterns(Pattern):
         self.patterns, self.heads_each = patterns, num_heads // len(patterns)
 
     def build(self, layer):
-        """Creates a dropout layer for each pattern, because a single layer would use the same mask for all of them."""
+        """Creates a dropout layer for each pattern, because a single layer would use one mask for all patterns."""
         layer.head_dropouts = [
             Dropout(layer.dropout_rate, dtype=layer.dtype_policy, name=f"dropout_{n}")
             for n in range(len(self.patterns))

@@ -65,7 +65,7 @@ def named_kinds(argument, value, own_options):
     """Returns the kinds in an argument as a list of (name, all options), which the layers of a stack use in turn.
 
     Args:
-        argument: str, the argument's name, for errors.
+        argument: str, the argument's name, for error messages.
         value: a kind, or a list of kinds. A kind is a name, or a dict with a name and options: {"type": "local_moe",
             "k": 1}.
         own_options: function from a name to {option: default}.

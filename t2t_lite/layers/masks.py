@@ -22,11 +22,11 @@ class _Masked(keras.layers.Layer):
         return inputs
 
 
-_masked = functools.cache(_Masked)  # once, because creating a layer is slow
+_masked = functools.cache(_Masked)  # cached, because creating a layer is slow
 
 
 def with_mask(tensor, mask):
-    """Attaches a bool mask to a tensor, by calling a layer, which is Keras' only public way on every backend."""
+    """Attaches a bool mask to a tensor by calling a layer, Keras' only public method that works on every backend."""
     is_symbolic = isinstance(tensor, keras.KerasTensor)  # in functional models, each call needs a separate layer
     return (_Masked() if is_symbolic else _masked())(tensor, mask=mask)
 
@@ -118,7 +118,7 @@ def _softmax(scores, mask):
         # that may be a hundred times slower (156 ms for 58 x 8 x 38 x 38 scores). `ops.subtract` lets Keras promote
         # dtypes, unlike `-`.
         logits = ops.subtract(logits, ops.where(mask, 0.0, MASKED))
-    # Keras' softmax warns if there is only one key. With `ones_like`, the scores would have no gradients.
+    # A single key gets exp(0), because Keras' softmax would warn, and `ones_like` would give the scores no gradients.
     weights = ops.exp(ops.subtract(logits, logits)) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
     return ops.cast(weights, scores.dtype)
 

@@ -56,8 +56,8 @@ def rotated(size, x, position=None, first=0):
     Args:
         size: int, d, which must be even. (In a graph, the size may not be known from the shape of `x`.)
         x: [B, heads, T, d].
-        position: int scalar or [B], one position for all T (the beams of a decoding step), for all rows or per row. If
-            None, the positions are `first` … first + T - 1.
+        position: int scalar or [B], the position of a decoding step, which the T beams of a row share. If None, the
+            positions are `first` … first + T - 1.
         first: int or int scalar, the first position.
 
     Returns:
@@ -129,13 +129,13 @@ class SinusoidalPositionEmbedding(Layer):
 
         Args:
             inputs: [B, T, hidden].
-            position: int scalar or [B], one position for all T (the beams of a decoding step), for all rows or per row.
-                If None, the positions are 0 … T - 1.
+            position: int scalar or [B], the position of a decoding step, which the T beams of a row share. If None, the
+                positions are 0 … T - 1.
 
         Returns:
             [B, T, hidden].
         """
-        inputs = ops.cast(inputs, self.compute_dtype)  # for integer inputs
+        inputs = ops.cast(inputs, self.compute_dtype)  # because inputs may be integers
         if position is None:
             return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1])), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
@@ -151,8 +151,8 @@ class LearnedPositionEmbedding(Layer):
             hidden_size^-0.5), as for token embeddings before scaling.
 
     `ValueError` cannot be raised in a graph whose lengths are only known when the graph runs. In such a graph, a
-    sequence that is too long is an error in the backend (a slice beyond its tensor), and a `position` beyond the table
-    gives NaN. Positions are never clamped to the last row.
+    sequence that is too long causes an error in the backend (a slice beyond its tensor), and a `position` beyond the
+    table gives NaN. Positions are never clamped to the last row.
 
     Raises:
         ValueError: if `max_length` is not positive, the initializer is unknown, or a sequence or `position` is beyond
@@ -249,7 +249,7 @@ class Steps(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The distances of queries at arbitrary positions in each row, with S keys at positions 0 to S - 1.
+    """The distances between queries at any positions of a row and S keys at positions 0 to S - 1.
 
     Attributes:
         places: int32 [B, N], the positions of the queries.
@@ -260,7 +260,7 @@ class Places(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns all 2 S possible distances, int32 [2 S], like `Strides` if there are as many queries as keys."""
+        """Returns all possible distances, int32 [2 S], like those of `Strides` with S queries and S keys."""
         return ops.arange(1 - keys, keys + 1, dtype="int32")
 
     def place(self, x):
@@ -275,7 +275,7 @@ def by_key(distances, queries, keys, products):
 
     Args:
         distances: list of `Strides` and `Steps` (runs), whose keys are concatenated.
-        queries, keys: T and S.
+        queries, keys: int or int scalar, T and S, the numbers of queries and keys.
         products: function of (offsets, run) that returns a number for each query and distance, […, T, D].
     """
 
@@ -306,7 +306,7 @@ def shift_rows(x):
     *lead, length, width = shape_of(x)
     zeros = (0,) * len(lead)
     flat = ops.reshape(x, (*lead, length * width))
-    # Not indexing: the gradient of `ops.slice` is a single padding.
+    # Not indexing, because the gradient of `ops.slice` only pads.
     flat = ops.slice(flat, (*zeros, _before(length)), (*lead, length * _before(width)))
     rows = ops.reshape(flat, (*lead, length, _before(width)))
     return ops.slice(rows, (*zeros, 0, 0), (*lead, length, width - length))

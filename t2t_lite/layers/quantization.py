@@ -43,8 +43,8 @@ def check_plain_weights(models, what):
     for model in models:
         if is_quantized(model):
             raise UserError(
-                f"{type(model).__name__} is quantized, but {what} needs float weights. Call it before quantize; save "
-                "the quantized model by model.save."
+                f"{type(model).__name__} is quantized, but {what} needs float weights. Call model.quantize only "
+                "afterwards, or save the quantized model with model.save."
             )
         if any(getattr(part, "lora_enabled", False) for part in model._flatten_layers()):
             raise UserError(

@@ -98,7 +98,7 @@ class Residual(Layer):
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         output = self.dropout(output, training=training)
         # Not `ops.add`, which mistakes an input without positions, [1, 0, hidden], for a bias and fails.
-        output = ops.cast(inputs, output.dtype) + output  # for integer inputs
+        output = ops.cast(inputs, output.dtype) + output  # because inputs may be integers
         if self.norm == "post":
             output = self.normalization(output)
         return output if rest is None else (output, *rest)

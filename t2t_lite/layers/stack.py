@@ -27,7 +27,7 @@ class TransformerStack(Layer):
         (1, 5, 8)
     """
 
-    runs_in_order = True  # `number_seeds` visits the layers in this order
+    runs_in_order = True  # so `number_seeds` visits the layers in the order in which they run
 
     def __init__(self, layers: list, recompute: bool = False, **kwargs):
         super().__init__(**kwargs)
@@ -118,7 +118,7 @@ class TransformerStack(Layer):
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
         x, states, scores = inputs, [inputs], []
         for i, (layer, own) in enumerate(zip(self.layers, contexts, strict=True)):
-            call = self.layers[:i].count(layer)  # a layer may occur several times
+            call = self.layers[:i].count(layer)  # the number of earlier occurrences of this layer
             output = self._run(layer, call, options, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
             x = ops.cast(x, self.compute_dtype)  # because a layer may have another dtype policy

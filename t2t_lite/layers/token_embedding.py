@@ -66,7 +66,7 @@ class TokenEmbedding(Layer):
         self.supports_masking = True
 
     def build(self, input_shape=None):
-        """Creates the matrix and, if requested, the projection, N(0, embedding_size^-0.5), and the biases, 0."""
+        """Creates the matrix and, if requested, the projection from N(0, embedding_size^-0.5) and the biases of 0."""
         if self.quantization_mode in TABLE_MODES:
             self.quantized_build((self.vocab_size, self._row_size), self.quantization_mode)
         else:
@@ -92,7 +92,7 @@ class TokenEmbedding(Layer):
         """Creates the weights for a quantized matrix of shape `input_shape`, [V, E]: see `quantized_rows`."""
         rows, size = input_shape
         self.block_size = block_size or getattr(own_policy(self), "block_size", None)
-        if self.block_size == -1:  # in Keras' dtype policies, -1 means a whole row
+        if self.block_size == -1:  # -1 means one block per row in Keras' dtype policies
             self.block_size = None
         packed, blocks = (size, 1) if mode == "int8" else (-(-size // 2), -(-size // (self.block_size or size)))
         own = {"initializer": "zeros", "trainable": False}
@@ -101,7 +101,7 @@ class TokenEmbedding(Layer):
         self.zero_of_rows = None
         if mode == "int4":
             self.zero_of_rows = self.add_weight(name="zero", shape=(rows, blocks), dtype="int8", **own)
-        self._is_quantized = True  # Keras looks for this attribute
+        self._is_quantized = True  # Keras reads this attribute
 
     def quantize(self, mode=None, type_check=True, config=None):
         """Quantizes the matrix to "int8" or "int4"; the projection and the bias are not quantized.
@@ -149,7 +149,7 @@ class TokenEmbedding(Layer):
         return float_rows(*rows, self._row_size, self.block_size, self.compute_dtype)
 
     def __call__(self, inputs, **kwargs):
-        """Calls the layer, after casting float ids, such as ids from a `keras.Input` without dtype, to integers.
+        """Casts float ids, such as ids from a `keras.Input` without dtype, to integers, and calls the layer.
 
         Without the cast, low precision would round the ids, and `compute_mask` could not distinguish ids from hidden
         states.
@@ -204,7 +204,7 @@ class TokenEmbedding(Layer):
         return self.compute_dtype == "bfloat16"
 
     def compute_mask(self, inputs, mask=None):
-        """Returns the padding mask of ids, bool [...], True where not padding, or for hidden states the given mask."""
+        """Returns the padding mask of ids, bool [...], True where not padding. For hidden states, returns `mask`."""
         if not keras.backend.is_int_dtype(inputs.dtype):
             return mask
         return ops.not_equal(inputs, 0) if self.mask_zero else None

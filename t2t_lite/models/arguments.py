@@ -19,13 +19,13 @@ from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, s
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Range, settings_of
 
-# {argument: module} for the arguments that combine several settings, such as `self_attention.…`: see `_kinds`.
+# {argument: module} for the arguments whose options are settings themselves, such as `self_attention.…`: see `_kinds`.
 _KINDS = {"self_attention": attentions, "feed_forward": networks}
 _MEANINGS = {  # for arguments whose meaning differs from the meaning of their hyperparameter
     "num_layers": "N, the number of layers in the stack.",
     "key_dim": "d_k, the size of a head's queries and keys. Defaults to hidden_size / num_heads.",
     "value_dim": "d_v, the size of a head's values. Defaults to hidden_size / num_heads.",
-    "norm": "Position of the normalizations: post (as in the paper), or pre, with another after each stack.",
+    "norm": "Position of the normalizations: post (as in the paper), or pre, with one more after each stack.",
     "self_attention": "Kind of self-attention, or a list of kinds that the layers use in turn: see "
     "`make_self_attention`.",
     "feed_forward": "Kind of feed-forward network, or a list of kinds that the layers use in turn: see "
@@ -61,12 +61,12 @@ def constructor_arguments(hparams, model_class):
             continue
         value = _to_argument(setting, hparams)
         if name == "dtype_policy" and name not in hparams.said and value == setting.default:
-            value = None  # if the user gave no dtype policy: use Keras' global policy
+            value = None  # unless the user sets a dtype policy, Keras' global policy applies
         if found.setdefault(setting.argument, value) != value:
             other = said_by[setting.argument]
             raise UserError(
-                f"{other}={hparams.get(other)}, {name}={hparams.get(name)}: {setting.argument} would be "
-                f"{found[setting.argument]} and {value}. Expected the same value."
+                f"{other}={hparams.get(other)}, {name}={hparams.get(name)}: these set "
+                f"{setting.argument} to both {found[setting.argument]} and {value}. Expected the same value."
             )
         said_by[setting.argument] = name
     for argument in [name for name in _KINDS if name in found]:
@@ -79,7 +79,7 @@ def constructor_arguments(hparams, model_class):
 def settings_without_effect(model_class):
     """Returns the set of hyperparameters that have no effect on a model: see `SequenceModel.IDLE`.
 
-    The set has the hyperparameters for arguments that the model's constructor lacks, and the model's `IDLE`.
+    These are the hyperparameters for arguments that the model's constructor lacks, and those in the model's `IDLE`.
     """
     accepted, used, settings = constructor_parameters(model_class), set(), model_settings(model_class)
     idle = {*getattr(model_class, "IDLE", ())}
@@ -90,7 +90,7 @@ def settings_without_effect(model_class):
 
 
 def hparam_of(argument, model_class):
-    """Returns the hyperparameter that sets an argument of a model's constructor, or else the argument's own name."""
+    """Returns the hyperparameter that sets an argument of a model's constructor; if there is none, the argument."""
     names = (s.name for s in model_settings(model_class).values() if s.argument == argument)
     return next(names, argument)
 
@@ -110,7 +110,7 @@ def model_hparams(model, base):
         arguments["activation"] = config_of(arguments["activation"])
         if not isinstance(arguments["activation"], str):
             raise UserError(
-                f"activation={shown(model.config['activation'])}: hyperparameters can only hold an activation's name."
+                f"activation={shown(model.config['activation'])}: a hyperparameter can only hold an activation's name."
             )
     of_kinds = [argument for argument in _KINDS if argument in arguments]
     for argument in of_kinds:
@@ -176,7 +176,7 @@ def constructor_parameters(model_class):
         if "__init__" in vars(base):
             parameters = inspect.signature(base.__init__).parameters
             found.update(parameters)
-            if "OPTIONS" in vars(base):  # all accepted, unlike the bases' options
+            if "OPTIONS" in vars(base):  # the class accepts all its options, but maybe not the options of its bases
                 return {*found, "dtype"}
             if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
                 break
@@ -248,7 +248,7 @@ class Option(NamedTuple):
     limits: Range | None = None
 
     def check(self, name, value):
-        """Raises `ValueError` if a value is an invalid choice, size or rate; layers check other values."""
+        """Raises `ValueError` if a value is an invalid choice, size or rate. The layers check all other values."""
         if self.choices and value not in self.choices:
             raise ValueError(f"`{name}` must be one of {', '.join(self.choices)}: received {name}={value!r}.")
         if self.limits == _RATE:
@@ -258,7 +258,7 @@ class Option(NamedTuple):
 
 
 def own_options(settings):
-    """Returns {argument: Option} for the hyperparameters in `declared`, {name: Setting}."""
+    """Returns {argument: Option} for the hyperparameters in `settings`, {name: Setting}."""
     options = {}
     for setting in settings.values():
         name, values = setting.argument, setting.values
@@ -268,7 +268,7 @@ def own_options(settings):
         if values:
             default = values[default]
             kind = type(default)
-        if setting.zero:  # 0 means another setting, or None
+        if setting.zero:  # 0 stands for the value of another setting, or for None
             other = settings.get(setting.zero)
             default, kind = (other.default, kind) if other else (None, kind | None)
             meaning = meaning.replace("; 0: num_hidden_layers", "").replace("; 0:", "; None:")

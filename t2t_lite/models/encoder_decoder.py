@@ -14,8 +14,8 @@ from t2t_lite.models.transformer_parts import build_embeddings
 class EncoderDecoder(SequenceModel):
     """Base class for autoregressive models of any architecture that predict "targets" from "inputs".
 
-    The base class has the embeddings and the output layer, and feeds the decoder with the targets shifted right; the
-    first input is the zero vector. A subclass creates its layers in its constructor, after calling the base
+    The base class has the embeddings and the output layer, and feeds the decoder with the targets shifted right, after
+    the zero vector. A subclass creates its layers in its constructor, after calling the base
     constructor, and defines five methods:
 
         build_layers(shape)                      creates the layers' weights, for the shape (None, None, hidden)
@@ -93,7 +93,7 @@ class EncoderDecoder(SequenceModel):
         return self.softmax(hidden, reverse=True, matrix=matrix)
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for the start of decoding, whose size does not depend on `max_length`.
+        """Returns the cache for the start of decoding. The size of this cache does not depend on `max_length`.
 
         Args:
             memory: the result of `encode` for a batch of size B.
@@ -130,7 +130,7 @@ class EncoderDecoder(SequenceModel):
 
 
 def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
-    """Creates the embeddings of inputs and targets, and the output layer, all of which are the same layer if tied.
+    """Creates the embeddings of inputs and targets, and the output layer. If tied, these are one and the same layer.
 
     Args:
         make: function(vocabulary size, name, **bias) that returns a `TokenEmbedding`.

@@ -26,9 +26,9 @@ class EncoderModel(TransformerModel):
     """Base class for models that encode ids [B, S] bidirectionally and have one prediction head.
 
     Each row holds one or more texts, which all end in id 1. One additional position represents the row as a whole. A
-    subclass defines `encode`, whose "hidden" has the states of this position and of the ids; `of_row` and `of_ids`,
-    which select these states; and `ids_logits`. Its `HPARAMS` include the `HPARAMS` of this class that it needs, and
-    its constructor calls `make_heads`.
+    subclass defines `encode` (which returns the states of this position and of the ids as "hidden"), `of_row` and
+    `of_ids` (which select from these states), and `ids_logits`. Its `HPARAMS` include all `HPARAMS` of this class that
+    apply to it, and its constructor calls `make_heads`.
     """
 
     HPARAMS: ClassVar = {
@@ -38,14 +38,15 @@ class EncoderModel(TransformerModel):
         ),
         "features_pooling": setting(
             ALL_POSITIONS, choices=(ALL_POSITIONS, *POOLINGS), argument="features_pooling",
-            meaning="How Predictor.features makes one vector of a text by default; none: it returns all positions.",
+            meaning="How Predictor.features pools a text to one vector by default; none: one vector per position.",
         ),
         "features_normalized": setting(
-            False, argument="features_normalized", meaning="Whether that vector is divided by its length.",
+            False, argument="features_normalized",
+            meaning="Whether Predictor.features scales a text's vector to length 1 by default.",
         ),
         "features_length": setting(
             0, 0, 2**20, argument="features_length",
-            meaning="Ids of a text that Predictor.features reads by default; 0: as many as the model can.",
+            meaning="Number of ids of a text that Predictor.features reads by default; 0: all that fit the model.",
         ),
     }  # fmt: skip
 
@@ -121,8 +122,8 @@ class EncoderModel(TransformerModel):
 
         Args:
             inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. The dict may also have "targets" and,
-                with `sentence_classes`, "sentence" [B]. Both features are ignored, unless the targets are masked ids:
-                then the head only computes logits at positions that have a target.
+                with `sentence_classes`, "sentence" [B]. Both features are ignored, with one exception: if the targets
+                are masked ids, the head only computes logits at positions that have a target.
             training: bool.
 
         Returns:
@@ -231,7 +232,7 @@ class EncoderModel(TransformerModel):
         return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None instead of a mask, because all logits have a target, or the loss ignores id 0."""
+        """Returns None: logits need no mask, because all logits have a target, or the loss ignores targets of 0."""
         return None
 
     def compute_output_spec(self, inputs, training=None):
@@ -250,6 +251,6 @@ class EncoderModel(TransformerModel):
 
 
 def ends_before(row):
-    """Returns the segment number of each position, int32 [B, T]: the number of 1s before it in ids [B, T]."""
+    """Returns the segment number of each position in ids [B, T]: the number of 1s before the position, int32."""
     ends = ops.cast(row == EOS_ID, "int32")
     return ops.cumsum(ends, axis=1) - ends

@@ -51,13 +51,13 @@ class ExportedModel(Layer, keras.Model):
         """Casts float32 ids to int32 if the model is called in the graph of an outer model; otherwise returns `inputs`.
 
         Keras assumes float32 inputs, in which ids are exact, if the outer model is exported or saved by TensorFlow.
-        Float ids with known values, or passed to this model directly, are a mistake of the caller and remain an error.
+        Float ids that have known values, or are passed directly to this model, are a mistake and still raise an error.
         """
         of_floats = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()
         if not of_floats:
             return inputs
         if self._get_call_context().entry_layer is self:
-            self._maybe_reset_call_context()  # the line above has created a context
+            self._maybe_reset_call_context()  # `_get_call_context` has created a context
             return inputs
         return {f: ops.cast(ids, "int32") if f in of_floats else ids for f, ids in inputs.items()}
 
@@ -66,7 +66,7 @@ class ExportedModel(Layer, keras.Model):
         return {f: make(shape=(None,) * rank, dtype="int32", name=f) for f, rank in self.needed_features.items()}
 
     def _of_logits(self, specs):
-        """Returns a model that only outputs logits, for inputs {feature: spec}, or None if not needed.
+        """Returns a model that only outputs logits, for inputs {feature: spec}, or None if this model already does so.
 
         The costs, which are only needed in training, are a dict inside a dict, which Keras cannot export.
         """
@@ -106,8 +106,8 @@ def _logits(outputs):
 def select_operations(path):
     """Returns the sorted names of the TensorFlow operations in a LiteRT file, such as "FlexRoll".
 
-    The names are strings in a FlatBuffer: a name comes after its length in four bytes and before a zero byte. Reading
-    them this way does not require LiteRT's interpreter, whose package depends on the TensorFlow version.
+    The names are strings in a FlatBuffer: each name follows its length in four bytes, and a zero byte ends it. Reading
+    names this way does not require LiteRT's interpreter, whose package depends on the TensorFlow version.
 
     Args:
         path: str, a LiteRT file written by `keras.Model.export`.
@@ -140,7 +140,7 @@ class SettingsInFiles(FileCheck):
         super().load_own_variables({name: store[name] for name in store.keys() if name != _NAME})  # noqa: SIM118
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if the file has a different number of heads; warns of other differing settings."""
+        """Returns a `ValueError` if the file has a different number of heads; warns about other differing settings."""
         if _NAME not in list(store.keys()):
             return None
         saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
@@ -153,7 +153,7 @@ class SettingsInFiles(FileCheck):
                 f"{self.name}: the file has weights of a model with {text}. The number of heads must be the same."
             )
         if changed:
-            _LOGGER.warning(f"{self.name}: the weights are of a model with other settings: {text}")
+            _LOGGER.warning(f"{self.name}: the weights come from a model with other settings: {text}")
         return None
 
 
@@ -162,7 +162,7 @@ def _settings(model):
     found = {}
     for name, value in fixed_arguments(model).items():
         try:
-            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # the name of a function
+            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # a function is saved by its name
         except TypeError:  # for example an initializer, which loaded weights do not need
             continue
     return found

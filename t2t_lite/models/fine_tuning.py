@@ -26,7 +26,7 @@ def is_embedding(path):
 
 
 def parameters(layer):
-    """Returns the numbers of trainable and frozen parameters of a layer or model, without counters and seeds."""
+    """Returns the weights of a layer or model, trainable or frozen, but not its counters and seeds."""
     own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
     return [weight for weight in layer.weights if id(weight) in own]
 
@@ -40,7 +40,7 @@ def parts_of(model):
     weight belongs to exactly one part.
 
     Args:
-        model: a built keras.Model, whose weights may have shapes without values.
+        model: a built keras.Model, whose weights may have shapes but no values.
     """
     parts, left = {}, {id(weight) for weight in parameters(model)}
 
@@ -80,7 +80,8 @@ def fine_tune(model, hparams):
     frozen. If `frozen` names parts, only these parts and the kernels with LoRA are frozen.
 
     Args:
-        model: keras.Model, whose weights may lack values. A model without weights before its first call is not changed.
+        model: keras.Model, whose weights may have shapes but no values. A model that has no weights before its first
+            call is not changed.
         hparams: HParams, of which only frozen, lora_rank, lora_alpha and lora_targets are used.
 
     Raises:
@@ -90,7 +91,7 @@ def fine_tune(model, hparams):
     for name in ("lora_alpha", "lora_targets"):
         if (value := getattr(hparams, name)) and not hparams.lora_rank:
             shown = f"{value:g}" if isinstance(value, float) else value
-            raise UserError(f"{name}={shown} has no effect without lora_rank. Set, say, lora_rank=8.")
+            raise UserError(f"{name}={shown} has no effect without lora_rank. Also set lora_rank, for example to 8.")
     if not model.weights:
         return
     frozen = _named(model, hparams.frozen) if hparams.frozen else []
@@ -138,7 +139,7 @@ def describe_frozen(model, text):
 
 
 def merge_lora(model):
-    """Merges LoRA into a model's kernels, which keeps the outputs, and makes all weights trainable again.
+    """Merges LoRA into a model's kernels, without changing the outputs, and makes all weights trainable again.
 
     A model without LoRA is not changed.
 
@@ -173,12 +174,12 @@ def _freeze_all_but_heads(model):
 
 
 def _add_lora(model, rank, alpha, frozen=(), targets=""):
-    """Adds LoRA to all kernels of the targets, except those in `frozen` and those frozen before."""
+    """Adds LoRA to all kernels of the targets, except kernels in `frozen` and kernels that are already frozen."""
     layers = _lora_layers(model)
     if not layers:
         raise UserError(
             f"lora_rank={rank}: the model {type(model).__name__} has no attention or feed-forward layers to add LoRA "
-            "to. Set lora_rank=0; frozen=… can freeze parts of any model."
+            "to. Set lora_rank=0. In any model, frozen=… can freeze parts."
         )
     for name in dict.fromkeys(getattr(part, "without_lora", None) for part in model._flatten_layers()):
         if name:
@@ -212,12 +213,12 @@ def target_of(layer):
 def _targeted(layers, targets, name):
     """Returns the layers that `lora_targets` names. Raises `UserError` for unknown names or missing kernels."""
     words = [word.strip() for word in targets.split("/")] if targets else TARGETS
-    expected = f"Expected, with / between them, {', '.join(TARGETS)}."
+    expected = f"Expected one or more of these, with / between them: {', '.join(TARGETS)}."
     for word in words:
         if word not in TARGETS:
             raise UserError(f"lora_targets={targets}: {nearest(word, TARGETS, end=' ')}{expected}")
         if targets and not any(target_of(layer) == word for layer in layers):
-            raise UserError(f"lora_targets={targets}: the model {name} has no kernel of {word}. {expected}")
+            raise UserError(f"lora_targets={targets}: the model {name} has no kernel named {word}. {expected}")
     return [layer for layer in layers if target_of(layer) in words]
 
 
@@ -227,7 +228,7 @@ def _named(model, text):
     by_name = {name: weights for layers in parts.values() for name, weights in layers.items()}
     words = [word for word in map(str.strip, text.split("/")) if word]
     where = f"frozen={text}: the model {type(model).__name__}"
-    expected = f"Expected, with / between them, {_shown_parts(parts)}."
+    expected = f"Expected one or more of these, with / between them: {_shown_parts(parts)}."
     if not words:
         raise UserError(f"frozen={text} does not name a part. {expected}")
     for name in (name for word in words for name in _each(word)):

@@ -19,8 +19,8 @@ def named_outputs(outputs):
     """Splits the outputs of a model into logits and costs, each a dict by feature.
 
     Args:
-        outputs: logits of "targets", or a dict {feature: logits, "costs": {feature: costs}, "shares": see
-            `Sums.shares`, "state": any}, in which costs, shares and state are optional.
+        outputs: the logits of "targets", or a dict with the logits of each feature. The dict may also have "costs",
+            {feature: costs}, "shares" (see `Sums.shares`) and "state".
     """
     logits = dict(outputs) if isinstance(outputs, dict) else {"targets": outputs}
     for name in (SHARES, STATE):
@@ -29,7 +29,7 @@ def named_outputs(outputs):
 
 
 def labels_of(logits, ids):
-    """Returns the ids [n] that the logits [..., V] of a feature should predict, flattened. Id 0 is not scored.
+    """Returns the ids that the logits [..., V] of a feature should predict, flattened to [n]. Id 0 is not scored.
 
     Args:
         logits: float32 [batch, length, V] for all positions, or [n, V] for the positions whose id is not 0, in order.
@@ -56,14 +56,14 @@ def batches_of(model_class):
     name = "segments" if carries_state(model_class) else "examples"
     if name not in Registries.batches:
         raise UserError(
-            f"{model_class.__name__} carries a state from one segment of a text to the next, but no module provides "
-            "batches of segments. Install the extra for such models."
+            f"{model_class.__name__} carries a state from one segment of a text to the next, but no installed extra "
+            "provides batches of segments. Install an extra that does."
         )
     return Registries.batches.get(name)
 
 
 def with_state(model, batch, state, training):
-    """Adds the state to a batch for a model; rows whose text begins in this batch have the initial state.
+    """Adds the state to a batch for a model. Rows whose text begins in this batch get the initial state.
 
     Args:
         model: keras.Model.
@@ -156,10 +156,10 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, featur
         with keras.StatelessScope(initialize_variables=False):
             return make()
 
-    # Keras would initialize these variables when the thread's next scope ends, so the scope runs in a separate thread,
-    # which ends before that.
+    # Keras would initialize these variables when the next scope in the same thread ends. Therefore, the scope runs in a
+    # thread that has no next scope.
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         try:
             return thread.submit(make_shapes).result()
-        except Exception:  # the next line raises errors in hyperparameters again, but no other errors
+        except Exception:  # invalid hyperparameters raise their error again below
             return make()

@@ -54,7 +54,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             cannot be converted.
         softmax: the `TokenEmbedding` that computes the logits of "targets", or None if another layer does.
         predicted_share: float, the share of positions that have logits, for estimates of cost.
-        context_length: int, the number of positions before a row that each layer sees in training through the state.
+        context_length: int, the number of earlier positions that each layer sees through the state in training.
     """
 
     IDLE = ()
@@ -104,7 +104,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return {}
 
     def head_weights(self):
-        """Returns the weights of the prediction head, which a model fine-tuned from this model may not have."""
+        """Returns the weights of the prediction head, which may be missing in a model fine-tuned from this model."""
         return []
 
     def build_if_needed(self):
@@ -126,8 +126,8 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         """Makes Keras' `fit` build the model on one replica's batch under a distribution strategy.
 
-        Keras would use the mean over replicas, which has float64 ids, and fails if replicas have different numbers of
-        rows.
+        Keras itself would build the model on the mean of the replicas' batches, which has float64 ids and cannot be
+        computed if replicas have different numbers of rows.
         """
         strategy = self._distribute_strategy
         if iterator is not None and strategy is not None:
@@ -171,7 +171,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     fit.__wrapped__, train_on_batch.__wrapped__ = keras.Model.fit, keras.Model.train_on_batch  # for the signatures
 
     def _check_class_weight(self, method, args, kwargs):
-        """Raises `ValueError` if `class_weight` is given for labels with two axes, which Keras takes for one-hot."""
+        """Raises `ValueError` if `class_weight` is given with two-axis labels, which Keras takes for one-hot labels."""
         if inspect.signature(method).bind(*args, **kwargs).arguments.get("class_weight") is None:
             return
         features = {f: keras.Input((None,) * (rank - 1), dtype="int32") for f, rank in self.features.items()}
@@ -267,7 +267,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         """
         hparams = t2t_lite.registry.hparams(hparams)
         try:
-            sizes = {"target_vocab_size": target_vocab_size}  # by name, as subclasses may have other orders
+            sizes = {"target_vocab_size": target_vocab_size}  # by name, since subclasses may have another order
             if target_vocab_size is None and "target_vocab_size" not in constructor_parameters(cls):
                 sizes = {}
             model = cls(vocab_size, **sizes, **{**constructor_arguments(hparams, cls), **kwargs})
@@ -309,7 +309,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             data_dir: the folder of the vocabulary, if the vocabulary is not in the checkpoint's folder.
 
         Raises:
-            UserError: if the path does not have a run, or the run's model has another class.
+            UserError: if there is no run at the path, or the run's model has another class.
         """
         check_tensorflow("from_run")
         model = t2t_lite.runs.open_run(path, data_dir).model
@@ -332,14 +332,14 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return t2t_lite.runs.save_run(self, output_dir, **settings)
 
     def check_inputs(self, inputs):
-        """Raises `ValueError` if `inputs` is not a dict of ids with the ranks in `features`, if they are known."""
+        """Raises `ValueError` unless `inputs` is a dict of ids whose ranks, if known, are those in `features`."""
         name = type(self).__name__
         shapes = (f'"{feature}": [batch{", length" * (rank - 1)}]' for feature, rank in self.features.items())
         expected = f"expected a dict of integer ids, {{{', '.join(shapes)}}}"
         if not isinstance(inputs, dict):
             raise ValueError(f"{name}: {expected}; received {type(inputs).__name__}.")
         rows = {}
-        possible, needed = {"inputs": 2} | self.features, self.needed_features  # or a language model's prompts
+        possible, needed = {"inputs": 2} | self.features, self.needed_features  # "inputs" may be prompts
         ranks = {f: rank for f, rank in possible.items() if f in needed or inputs.get(f) is not None}
         for feature, rank in ranks.items():
             if feature not in inputs:
@@ -352,12 +352,12 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             if len(ids.shape) != rank:
                 raise ValueError(f"{name}: {feature!r} has shape {tuple(ids.shape)}: {expected}.")
             rows[feature] = ids.shape[0]
-        if len({size for size in rows.values() if isinstance(size, int)}) > 1:  # ignoring unknown sizes
+        if len({size for size in rows.values() if isinstance(size, int)}) > 1:  # unknown sizes are not compared
             raise ValueError(f"{name}: the features have different numbers of rows, {rows}. Expected the same number.")
 
 
 def call_on_ones(model, features):
-    """Creates the weights of a model that otherwise creates weights in its first call.
+    """Calls a model on ids of 1, to create the weights of a model that has none before its first call.
 
     Args:
         model: keras.Model.

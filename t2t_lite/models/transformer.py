@@ -60,7 +60,7 @@ class Transformer(TransformerModel):
         encoder_layers, decoder_layers = self.depths()
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, encoder_layers)
         self.decoder = self.make_stack("decoder", TransformerDecoderLayer, decoder_layers, True)
-        # After both stacks, because checkpoints identify the optimizer's variables by their order.
+        # Created after both stacks, because checkpoints identify the optimizer's variables by their order.
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.decoder_norm = self.make_final_norm("decoder_norm")
 

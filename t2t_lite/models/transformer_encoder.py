@@ -61,7 +61,7 @@ class TransformerEncoder(EncoderModel):
         **EncoderModel.HPARAMS,
         "sentence_classes": setting(
             0, 0, 2**16, argument="sentence_classes", fixed=True,
-            meaning='Classes of the feature "sentence", such as whether one text follows another; 0: not used.',
+            meaning='Number of classes of the feature "sentence" (2: whether one text follows another); 0: not used.',
         ),
         "first_id": setting(
             0, 0, 2**24, argument="first_id", fixed=True,
@@ -78,7 +78,7 @@ class TransformerEncoder(EncoderModel):
             "relu in DistilBERT, gelu in ELECTRA.",
         ),
         "num_segments": setting(
-            2, 0, 2**16, argument="num_segments", fixed=True, meaning="Rows of the segment embedding; 0: not used."
+            2, 0, 2**16, argument="num_segments", fixed=True, meaning="Number of segment embeddings; 0: none."
         ),
         "match_embedding": setting(
             False, argument="match_embedding", fixed=True,
@@ -93,7 +93,7 @@ class TransformerEncoder(EncoderModel):
         ),
         "num_task_types": setting(
             0, 0, 2**16, argument="num_task_types", fixed=True,
-            meaning="Rows of the task type embedding, whose first row is added to all embeddings; 0: not used.",
+            meaning="Number of task type embeddings, of which the first is added to all tokens; 0: none.",
         ),
     }  # fmt: skip
 
@@ -163,7 +163,7 @@ class TransformerEncoder(EncoderModel):
         )
 
     def head_weights(self):
-        """Returns the weights of the heads, the bias for masked ids, and the match embedding, which pairs may add."""
+        """Returns the weights of the heads, the bias for masked ids, and the match embedding of models for pairs."""
         heads = (self.masked_ids_head, self.class_head, self.span_head, self.sentence_head)
         found = [weight for part in (*heads, self.match_embedding) if part is not None for weight in part.weights]
         return found + ([self.embedding.bias] if self.embedding.use_bias else [])

@@ -58,7 +58,8 @@ class TransformerLM(TransformerModel):
     HPARAMS: ClassVar = {
         "begin": setting(
             "zero", choices=("zero", "end"), argument="begin", fixed=True,
-            meaning="The first input: the zero vector, or id 1 for rows without a prompt (GPT-2).",
+            meaning="The first input of a row: zero (the zero vector) or end (id 1, for rows without a prompt, as in "
+            "GPT-2).",
         ),
         "unused_ids": setting(
             [], argument="unused_ids", fixed=True, meaning="Ids that are never predicted, for imported models."
@@ -69,7 +70,8 @@ class TransformerLM(TransformerModel):
         ),
         "unconditional": setting(
             True, argument="unconditional", fixed=True,
-            meaning="If False, a prompt's first id, such as an image's class, is also added at all positions.",
+            meaning="If False, the embedding of a prompt's first id, such as an image's class, is added at all "
+            "positions.",
         ),
     }  # fmt: skip
 
@@ -88,8 +90,8 @@ class TransformerLM(TransformerModel):
             # The variance of the zero vector is 0, so each of the 2 N + 1 normalizations (2 N with post-norm)
             # multiplies the gradient by norm_epsilon^-0.5, which is 1000 for 1e-6, until float32 overflows.
             raise ValueError(
-                f"`begin` must be end with position={c['position']}, which adds nothing to the zero vector: received "
-                "begin=zero."
+                f"`begin` must be end with position={c['position']}, which does not change the zero vector: "
+                "received begin=zero."
             )
         of_softmax = {"use_bias": c["softmax_bias"]}
         self.target_embedding = self.make_embedding(
@@ -142,7 +144,7 @@ class TransformerLM(TransformerModel):
         return self.outputs(with_mask(self.logits(hidden), is_token(inputs["targets"])), *beside)
 
     def _read(self, features, training=None, states=None, **options):
-        """Runs the stack; returns the targets' states [B, T, hidden], further stack outputs, costs and `Results`.
+        """Runs the stack. Returns the targets' states [B, T, hidden], other outputs of the stack, costs and `Results`.
 
         Costs and `Results` are dicts by feature. `states` is None, or a list with the earlier states of each layer, as
         arguments for its `Context`.

@@ -136,7 +136,7 @@ class TransformerModel(SequenceModel):
         return c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
 
     def _output_initializer(self, num_layers):
-        """Returns the initializer of sub-layers' output matrices, or None for that of other matrices."""
+        """Returns the initializer of sub-layers' output matrices, or None if they need no special initializer."""
         c = self.config
         if not c.get("scale_residuals") or c["kernel_initializer"]:
             return None
@@ -183,7 +183,7 @@ class TransformerModel(SequenceModel):
 
     @property
     def cost_features(self):
-        """The features whose stacks have costs, a list that may have "inputs" and "targets"."""
+        """The features whose stacks have costs, a list that may contain "inputs" and "targets"."""
         return [feature for feature, stack in self.stacks().items() if stack.has_costs]
 
     def outputs(self, logits, costs, results=None, **others):

@@ -22,7 +22,7 @@ def check_tensorflow(what):
 
 
 def choose_tensorflow():
-    """Makes TensorFlow Keras' backend in a command; returns the user's choice if it was another backend, or "".
+    """Sets Keras' backend to TensorFlow in a command; returns the user's choice of another backend, or "".
 
     Raises:
         UserError: if Keras was already imported with another backend.
@@ -35,7 +35,7 @@ def choose_tensorflow():
 
 
 def _chosen():
-    """Returns a text with the backend that the user chose and where it was chosen, or "" without a choice."""
+    """Describes the backend that the user has chosen and where it is set; returns "" without a choice."""
     if os.environ.get(_VARIABLE):
         return f"{_VARIABLE}={os.environ[_VARIABLE]}"
     path = os.path.join(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras"), "keras.json")
@@ -43,5 +43,5 @@ def _chosen():
         with open(path, encoding="utf-8") as file:
             backend = json.load(file)["backend"]
     except (OSError, ValueError, KeyError, TypeError):
-        return ""  # Keras ignores such a file, too
+        return ""  # Keras also ignores an unreadable or invalid file
     return f"{path}: backend={backend}"

@@ -1,4 +1,4 @@
-"""Lazy imports: finds modules and extras without importing any, imports names on first use, and hooks imports."""
+"""Lazy imports: finds modules and extras without importing them, imports names on first use, and hooks imports."""
 
 import ast
 import functools
@@ -103,7 +103,7 @@ class _PostponedModule(types.ModuleType):
 
     def __getattr__(self, name):
         with self._lock:
-            if "__path__" in vars(self) and type(self) is _PostponedModule:  # accesses during the execution
+            if "__path__" in vars(self) and type(self) is _PostponedModule:  # while the module's code is being executed
                 raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} yet")
             if type(self) is _PostponedModule:
                 self.__path__ = self._own_path

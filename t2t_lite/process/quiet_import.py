@@ -43,7 +43,7 @@ def _import_quietly(exec_module, module):
     with _no_stderr(), _no_garbage_collection(), _hidden(_UNUSED):
         exec_module(module)
         if module.__name__ == "tensorflow":
-            module.config.list_physical_devices()  # logs a CUDA failure on machines without a GPU
+            module.config.list_physical_devices()  # now, because it logs a CUDA failure if there is no GPU
 
 
 def _import_trees(exec_module, module):
@@ -72,7 +72,7 @@ def _end_with_parent():
 
 @contextlib.contextmanager
 def _no_garbage_collection():
-    # Otherwise the growing heap of modules would be searched repeatedly, which takes an eighth of the import time.
+    # Otherwise Python would repeatedly search the growing heap for garbage, which takes an eighth of the import time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

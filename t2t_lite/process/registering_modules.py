@@ -1,4 +1,4 @@
-"""Finds the modules that register models, problems and other entries, by searching source files without importing."""
+"""Finds the modules that register models, problems and other entries, by searching their sources, not by importing."""
 
 import functools
 import importlib
@@ -31,7 +31,7 @@ _PACKAGES = {  # {kind: (package of the built-in entries, or "" if only extras h
 
 
 def modules_of(kind):
-    """Returns the names of modules that register built-in entries of a kind (such as models), or [] if unknown."""
+    """Returns the modules that register built-in entries of a kind (such as models), or [] for an unknown kind."""
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
@@ -41,7 +41,7 @@ def modules_of(kind):
 def modules_by_name(kind):
     """Returns {registered name: list of the modules that register this name}; each list should have only one module.
 
-    The registered name is in the source, `@registry.register_family("openai-gpt")`; otherwise it is the name of the
+    The source may give the name, as in `@registry.register_family("openai-gpt")`. Otherwise the name is that of the
     module.
     """
     found = {}
@@ -73,7 +73,7 @@ def names_in_extras(package, word):
 
 
 def modules_with(pattern, *packages):
-    """Returns the modules directly in packages whose sources match a pattern, in which ^ matches at each line."""
+    """Returns the modules directly in packages whose sources match a pattern, in which ^ is the start of a line."""
     compiled = re.compile(pattern, re.MULTILINE)
     return [
         f"{package}.{name}"

@@ -15,9 +15,9 @@ _MOST_BYTES_OF_A_LIST = 2**24
 
 Listed = collections.namedtuple("Listed", "times last_preserved newest")
 Listed.__doc__ = (
-    "The contents of a folder's list: {name of a checkpoint, without folder: time of writing}, oldest first; the time "
-    "of the last permanently kept checkpoint; and the name of the newest checkpoint. All fields are empty if there is "
-    "no list."
+    "A folder's list of checkpoints. `times` is {name of a checkpoint, without folder: time of writing}, oldest first. "
+    "`last_preserved` is the time of the last permanently kept checkpoint. `newest` is the name of the newest "
+    "checkpoint. All fields are empty if there is no list."
 )
 
 
@@ -91,7 +91,7 @@ def write_list(folder, times, last_preserved=0.0):
 def newest_checkpoint(folder):
     """Returns the newest checkpoint of a folder, without suffix, or None.
 
-    The newest checkpoint is the one with the highest step, or, if no name has a step, the newest one in the folder's
+    This is the checkpoint with the highest step or, if no name has a step, the newest checkpoint in the folder's
     list.
     """
     if paths := list_checkpoints(folder):

@@ -28,14 +28,14 @@ from t2t_lite.runs.weights import (
     weight_name,
 )
 
-_STATES_KEPT = 2  # number of checkpoints with state: the newest, and the preceding one in case the newest is damaged
+_STATES_KEPT = 2  # the newest checkpoint may be damaged, so the one before it also keeps its state
 
 
 class RunCheckpoints:
     """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
 
-    If a moving average of the weights is kept, "model" in a checkpoint is this average. Only training, when it resumes,
-    reads the weights themselves, which are in "trained".
+    If a moving average of the weights is kept, "model" in a checkpoint is this average. The weights themselves are in
+    "trained", which is only read when training is resumed.
 
     A save that is killed leaves earlier checkpoints intact, because the list is written last, by a rename. If the list
     is lost or damaged, checkpoints are found by their files. TensorFlow's `CheckpointManager` is not used because it
@@ -47,9 +47,9 @@ class RunCheckpoints:
         model: a built Keras model.
         optimizer: the model's built Keras optimizer.
         keep_max: int, the number of recent checkpoints to keep, or None for all.
-        keep_every_n_hours: float, the interval of additional checkpoints that are kept permanently.
-        carried: CarriedState, saved as `model.ckpt-<step>.state`, but only with the two newest checkpoints, because it
-            may be larger than the weights, or None for a model without state.
+        keep_every_n_hours: float, the hours between checkpoints that are kept permanently.
+        carried: CarriedState, or None for a model without state. It is saved as `model.ckpt-<step>.state`, but only
+            with the two newest checkpoints, because it may be larger than the weights.
         **objects: other objects to save, such as the data iterator and counters, or None. "loss_scale" and "generators"
             keep their values if the restored checkpoint lacks them.
     """
@@ -59,8 +59,8 @@ class RunCheckpoints:
         self._model = model
         self._saved = averages(model, optimizer)
         saved_ids = {id(variable) for variable in self._saved.values()}
-        # The averages are named by number, in the order of the model's weights, since Keras' names depend on the other
-        # models of the process.
+        # The optimizer's other variables are named by number, since Keras' names depend on the other models of the
+        # process.
         rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in saved_ids}
         self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
         if optimizer.use_ema:
@@ -73,11 +73,11 @@ class RunCheckpoints:
         self._times, self._last_preserved = self._find()
 
     def _find(self):
-        """Returns ({name of a checkpoint that may be deleted: its time}, time of the last permanent one)."""
+        """Returns ({name of a checkpoint that may be deleted: its time}, time of the last permanent checkpoint)."""
         there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
         listed = read_list(self.output_dir)
         times = {name: time for name, time in listed.times.items() if name in there}
-        if times:  # unlisted older checkpoints are permanent; newer ones were saved after a copy of the list
+        if times:  # unlisted checkpoints are permanent if older; newer ones mean that the list is an old copy
             newest = max(map(checkpoint_step, times))
             later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
             return times | later, listed.last_preserved
@@ -232,7 +232,7 @@ def _time(path):
 
 
 def average_checkpoints(paths, output_path):
-    """Writes the mean of the models in several checkpoints (in section 6.1 of the paper, the last 5 or 20).
+    """Writes the mean of the models in several checkpoints (the last 5 or 20 in the paper, section 6.1).
 
     Only the model's weights and the step of the last checkpoint are written, since a mean of the optimizer's moments or
     of positions in the data would be meaningless. Sums are computed in float64; each weight keeps its dtype.

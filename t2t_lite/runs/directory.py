@@ -27,7 +27,7 @@ STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
-_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # their hparams.json lacks these facts
+_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # defaults for old hparams.json files
 # Regular expressions of files and folders that training and evaluation write.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
@@ -83,7 +83,8 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
     batches = (earlier or {}).get("batches_a_step")
     if not keep_batches or batches is None:
         return accumulation
-    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # an old run may lack this
+    # If an old run lacks the hyperparameter, `from_dict` uses the default.
+    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:
         return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
@@ -126,7 +127,7 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
     if mixed_precision:
         if parse_assignments(changes, "--hparams").get("dtype_policy", "mixed_bfloat16") != "mixed_bfloat16":
             raise UserError(
-                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Remove one of the two."
+                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Remove one of the two settings."
             )
         hparams.dtype_policy = "mixed_bfloat16"
     return hparams
@@ -148,12 +149,12 @@ def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_chan
     before = HParams.from_dict(earlier["hparams"]) if earlier else None
     of_run = _is_of_run(earlier, hparams_set)
     hparams = before if of_run else registry.hparams(hparams_set)
-    if "keras" in sys.modules:  # a user's folder may have declared a model's hyperparameters
+    if "keras" in sys.modules:  # imported by a user's folder, which may declare more hyperparameters
         return
     hparams = (parse_changes if of_run else HParams.parse)(hparams, changes, may_be_declared)
     if before and output_dir:
         asked, there = hparams.values(), before.values()
-        names = {*asked} - {"gradient_accumulation_steps"}  # whether its value changed depends on the replicas
+        names = {*asked} - {"gradient_accumulation_steps"}  # may change with the number of replicas
         _check_changes(output_dir, Request(asked, there, sorted(names)), before, allow_change)
 
 
@@ -186,13 +187,13 @@ def parse_changes(hparams, changes, skips=None):
 def model_name(model=None, problem=None, hparams_set=None):
     """Returns the name of the model to build.
 
-    As in tensor2tensor, "transformer" is a family of models; for a language model it means only the decoder. This
+    As in tensor2tensor, "transformer" is a family of models. For a language model, it means only the decoder; this
     choice is logged.
 
     Args:
-        model: str; None or "" stands for the model of the set, or "transformer": see `model_for_task`.
-        problem: str, name of the problem; None: unknown.
-        hparams_set: str, name of a new run's set; None: unknown.
+        model: str, or None or "" to use the model of the set, or else "transformer": see `model_for_task`.
+        problem: str, name of the problem, or None if unknown.
+        hparams_set: str, name of a new run's set, or None if unknown.
 
     Raises:
         UserError: the problem or the set is unknown.
@@ -264,7 +265,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
 
 
 def check_unchanged(config, changes):
-    """Raises `UserError` if hyperparameters, `name=value,…`, differ from those in `hparams.json`, a dict."""
+    """Raises `UserError` if changes, `name=value,…`, differ from the hyperparameters in `config`, see `check_names`."""
     check_known(config, changes=changes)
     trained = hparams_of(config)
     if found := Request(parse_changes(trained, changes).values(), trained.values()).first:
@@ -311,7 +312,7 @@ def changed_hparams(output_dir, config, allow_change):
 
     Returns:
         {name: [old, new]} of the changed hyperparameters, and of "records_sha256". Another number of replicas or
-        accumulated batches is a change (of "batches_a_step") only if the number of batches per step differs.
+        accumulated batches is only a change (of "batches_a_step") if the number of batches per step differs.
 
     Raises:
         UserError: a difference is not allowed; the message names it.

@@ -155,7 +155,7 @@ def model_names(count):
 
 
 def find_variables(path):
-    """Returns the checkpoint (without suffix) of an export or of the newest numbered export, or None without an export.
+    """Returns the checkpoint (without suffix) of the export in a folder, or of its newest numbered export, or None.
 
     Args:
         path: str, a folder.
@@ -168,7 +168,7 @@ def find_variables(path):
 
 
 def export_of(checkpoint):
-    """Returns the export to which a checkpoint of variables belongs, or None."""
+    """Returns the folder of the export to which a checkpoint belongs, or None."""
     export = checkpoint.removesuffix(_VARIABLES).rstrip("/")
     is_export = export != checkpoint and exists(os.path.join(export, "saved_model.pb"))
     return export if is_export else None

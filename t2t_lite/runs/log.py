@@ -146,7 +146,7 @@ def read_lines(path):
     skipped.
 
     Raises:
-        UserError: a run cannot have written one of the lines; the message has the line's number.
+        UserError: a line has a form that no run writes; the message has the line's number.
     """
     if not exists(path):
         return []
@@ -156,7 +156,7 @@ def read_lines(path):
             json.loads(text)
         except ValueError:
             continue
-        except RecursionError:  # a damaged line that is not just truncated by a kill
+        except RecursionError:  # the line is not truncated but damaged, which `_checked` reports
             pass
         texts.append((number, text))
     return [_checked(text, f"{path}: line {number}") for number, text in texts]
@@ -172,7 +172,7 @@ def _checked(text, where):
 
 
 def _write_summary(plugin, name, tensor, step):
-    """Replaces tf.summary.scalar and tf.summary.text, for which writers would need the tensorboard package."""
+    """Replaces tf.summary.scalar and tf.summary.text, which need the tensorboard package."""
     metadata = tf.compat.v1.SummaryMetadata(
         plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
     )

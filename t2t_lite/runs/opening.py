@@ -32,7 +32,7 @@ from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, lora_fa
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
 from t2t_lite.settings.config import HParams
 
-_SLACK = 2**22  # number of parameters that need 16 MiB
+_SLACK = 2**22  # parameters, which take 16 MiB in float32
 _LEAST_WEIGHTS_OF_A_LAYER = 12
 
 
@@ -70,9 +70,9 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
     """Loads a trained model.
 
     Args:
-        path: str, an output_dir or a folder of averages (the newest checkpoint is used), a checkpoint,
-            `…/model.ckpt-N`, or an export, whose folder contains `hparams.json` and the vocabulary; or a result of
-            `find_run`.
+        path: str, an output_dir or a folder of averages (to load its newest checkpoint), a checkpoint such as
+            `…/model.ckpt-N`, or an export. The folder must contain `hparams.json` and the vocabulary. Also accepts a
+            result of `find_run`.
         data_dir: str, the vocabulary's folder, if the checkpoint's folder does not contain the vocabulary.
 
     Raises:
@@ -88,7 +88,7 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
 def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
     """Loads a trained model like `open_run`, but returns a list with all models of an ensemble's export.
 
-    A `dtype_policy` overrides the policy with which the models were trained, which `Run.hparams` keeps.
+    A `dtype_policy` overrides the policy with which the models were trained, but does not change `Run.hparams`.
     """
     check_tensorflow("A trained model")
     location = find_run(path)
@@ -123,12 +123,12 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
 def restore_weights(checkpoint, model, name="model"):
     """Loads weights from a checkpoint into a model.
 
-    If the model has no LoRA but the checkpoint has, LoRA is added to the kernels.
+    If the checkpoint has LoRA matrices but the model has not, their products are added to the kernels.
 
     Args:
         checkpoint: str, without suffix.
         model: a built keras.Model, or some of a model's weights, {name: variable}.
-        name: str, the model's name in the checkpoint; an ensemble's export has several.
+        name: str, the model's name in the checkpoint, which matters for the export of an ensemble.
 
     Raises:
         UserError: the checkpoint is damaged or belongs to another model.

@@ -46,7 +46,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
     """Collects the settings of a run in a dict for `write_run_config`.
 
     Args:
-        problem, model: str, full names.
+        problem, model: str, their full names.
         hparams: HParams.
         encoders: {feature: encoder} of the problem.
         hparams_set: str, name of the set of `hparams`, or "".
@@ -77,10 +77,10 @@ def write_run_config(directory, config):
 
     Args:
         directory: str, an output_dir.
-        config: dict, the result of `run_config`. A training run adds "batches_a_step"; "xla_compile" and "xla_shapes";
-            "records_sha256", the `Records.fingerprint` of its training records; "several_sentences", the share, from
-            0 to 1, of these records whose inputs are several sentences, or None; and "plan", see
-            `training.settings.RememberedFlags`.
+        config: dict, the result of `run_config`. A training run adds "batches_a_step", "xla_compile", "xla_shapes",
+            "records_sha256" (the `Records.fingerprint` of its training records), "several_sentences" (the share of
+            these records whose inputs have several sentences, or None) and "plan" (see
+            `training.settings.RememberedFlags`).
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())
@@ -157,15 +157,16 @@ def hparams_of(config):
 def import_usr_dir(directory, config):
     """Imports the user's folder with which a run was trained.
 
-    Importing executes code, and `directory` may come from a stranger. Therefore folders inside it are never imported,
-    nor are packages by name, except packages of t2t_lite.
+    Importing executes code, and `directory` may come from a stranger. Therefore, folders inside it are never imported.
+    Packages given by name are imported only if they belong to t2t_lite.
 
     Args:
         directory: str, the folder of `hparams.json`.
         config: dict, the contents of `hparams.json`.
 
     Raises:
-        UserError: the folder is inside `directory`, or its path is relative or has links; or as
+        UserError: the folder is inside `directory`, its path is relative or has links, or the import fails (see
+            `registry.import_usr_dir`).
     """
     path = config["usr_dir"]
     if not path:
@@ -224,7 +225,7 @@ def build_model(config, dtype_policy=None):
 
 
 def lora_names(names):
-    """Returns the set of LoRA matrices among the names of weights."""
+    """Returns the set of those weight names that belong to LoRA matrices."""
     return {name for name in names if name.endswith(_LORA_MATRICES)}
 
 
@@ -277,7 +278,7 @@ def model_for_task(name, task_model):
 
 
 def check_set(name, hparams, model_class):
-    """Raises `UserError` if a set is meant for another model, because it has a hyperparameter that this model lacks.
+    """Raises `UserError` if a set has a hyperparameter that this model lacks, but that another model declares.
 
     For example, a set for Universal Transformers leaves positional encoding to the steps of the model, so that a
     Transformer would be trained without positions. A model that overrides `from_hparams` may read any name, and a
@@ -288,7 +289,7 @@ def check_set(name, hparams, model_class):
         hparams: HParams, the result of the set's function.
         model_class: the class of the model.
     """
-    from t2t_lite.models.sequence_model import SequenceModel  # imported here, since name look-ups avoid Keras
+    from t2t_lite.models.sequence_model import SequenceModel  # imported here, so that names are found without Keras
 
     if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return

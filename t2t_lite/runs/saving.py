@@ -31,8 +31,8 @@ def save_run(
 ) -> str:
     """Writes a model as a run that t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` can open.
 
-    t2t-trainer cannot resume the run, because the optimizer's state is missing, but can start a new run with its
-    weights by `--warm_start_from`.
+    t2t-trainer cannot resume the run, because the optimizer's state is missing. A new run can start from the
+    weights with `--warm_start_from`.
 
     Args:
         model: a registered and built model, such as `Transformer`.
@@ -51,7 +51,7 @@ def save_run(
     Raises:
         UserError: model, vocabulary and hyperparameters do not match, `output_dir` is not empty, or `step` is out of
             range.
-        Failure: writing failed; nothing is left behind.
+        Failure: writing failed. No files are left behind.
     """
     problem = registry.problem(problem) if isinstance(problem, str) else problem
     name = getattr(type(model), "REGISTERED_NAME", None)
@@ -73,7 +73,7 @@ def save_run(
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     step = typed_value("step", step, int, COUNT)
     config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
-    config = merged_config(config)  # no further check, since the given model is valid: see `check_plain_weights`
+    config = merged_config(config)  # the model has no LoRA, or else `fill` raises an error
     model_config = getattr(model, "config", None) or {}
     config["target_vocab_size"] = model_config.get("target_vocab_size", target_vocab_size)
 
@@ -83,7 +83,7 @@ def save_run(
 
     def fill(built):
         if [w.shape for w in built.weights] != [w.shape for w in model.weights]:
-            raise UserError(f"{name}: the model of these hyperparameters has different weights than the given model.")
+            raise UserError(f"{name}: a model with these hyperparameters has weights of other shapes than the model.")
         for weight, value in zip(built.weights, model.weights, strict=True):
             weight.assign(value)
 
@@ -91,7 +91,7 @@ def save_run(
 
 
 def _check_sizes(model, vocab_size, target_vocab_size, what):
-    """Raises `UserError` if a model declares different vocabulary sizes."""
+    """Raises `UserError` if a model declares vocabulary sizes other than the given sizes."""
     sizes = getattr(model, "vocab_size", vocab_size), getattr(model, "target_vocab_size", target_vocab_size)
     if sizes != (vocab_size, target_vocab_size):
         raise UserError(
@@ -127,8 +127,8 @@ def write_run(output_dir, prepare, fill, step=0):
 
     Args:
         output_dir: str, a new or empty folder, which appears only when it is complete.
-        prepare: function of a folder that writes the vocabulary there and returns the `config` for `write_run_config`.
-        fill: function of the built model that sets its weights.
+        prepare: function that writes the vocabulary to the given folder, and returns the config for `write_run_config`.
+        fill: function that sets the weights of the given built model.
         step: int, the number of training steps.
 
     Returns:
@@ -136,7 +136,7 @@ def write_run(output_dir, prepare, fill, step=0):
 
     Raises:
         UserError: `output_dir` is not empty, or the settings are invalid.
-        Failure: writing failed; nothing is left behind.
+        Failure: writing failed. No files are left behind.
     """
     with folders.new_folder(output_dir) as folder:
         config = prepare(folder)
@@ -158,11 +158,11 @@ def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hpara
     Args:
         output_dir: str, a new or empty folder, which appears only when it is complete.
         problem: str, name of the problem, such as translate_own.
-        hold: function of the problem and a folder that writes the vocabulary there, using `hold_vocabulary` or
+        hold: function of (problem, folder) that writes the vocabulary to the folder, using `hold_vocabulary` or
             `hold_vocabularies`.
         model: str, the model's name.
         hparams: HParams of the model.
-        fill: function of the built model that sets its weights.
+        fill: function that sets the weights of the given built model.
         hparams_set: str, name of the set of `hparams`, or "".
         step: int, the number of training steps of the model.
 
@@ -171,7 +171,7 @@ def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hpara
 
     Raises:
         UserError: `output_dir` is not empty, or settings or vocabularies are invalid.
-        Failure: writing failed; nothing is left behind.
+        Failure: writing failed. No files are left behind.
     """
 
     def prepare(folder):

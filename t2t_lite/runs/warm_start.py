@@ -20,7 +20,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-_HEAD_ARGUMENTS = ("head", "sentence_classes")  # arguments that describe heads; a new head is reported separately
+_HEAD_ARGUMENTS = ("head", "sentence_classes")  # not compared, because a new head is reported separately
 _ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding that have one row, or one number, per id
 
 
@@ -48,9 +48,9 @@ def warm_start(path, model, encoders, hparams=None):
         hparams: HParams of the new model, or None for a model without LoRA.
 
     Returns:
-        dict for the log: "warm_start_from", the checkpoint without suffix; if the vocabulary differs,
-        "warm_start_rows", {name of a matrix: [copied rows, rows]}; if the head differs, "warm_start_new", the names of
-        the new head's weights. The values of this dict are also printed.
+        dict for the log. "warm_start_from" is the checkpoint without suffix. If the vocabulary differs,
+        "warm_start_rows" is {name of a matrix: [copied rows, rows]}. If the head differs, "warm_start_new" is the list
+        of names of the new head's weights. The values of this dict are also printed.
 
     Raises:
         UserError: the checkpoint is missing, damaged or belongs to the export of an ensemble; its vocabulary is
@@ -77,8 +77,8 @@ def warm_start(path, model, encoders, hparams=None):
     matrices = _features_of_rows(model)
     if not matrices:
         raise UserError(
-            f"{checkpoint}: its vocabulary differs from that of the new run's data, and this model does not declare "
-            "which weights are embeddings. Generate data with the checkpoint's vocabulary: t2t-datagen "
+            f"{checkpoint}: its vocabulary differs from the vocabulary of the new data, and this model does not "
+            "declare which weights are embeddings. Generate data with the checkpoint's vocabulary: t2t-datagen "
             f"--vocab_from={shlex.quote(folder)}"
         )
     features_by_matrix = _features_of_rows(_shapes_of(config), is_looked_up=True)
@@ -147,7 +147,7 @@ def _log_facts(facts):
 
 
 def _changed_heads(model, config, saved):
-    """Returns the names of weights in the heads of both models that the other model lacks or has with another shape."""
+    """Returns the names of either model's head weights that the other model lacks or has with another shape."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     names = _head_names(model) | _head_names(_shapes_of(config))
     return {name for name in names if saved.get(name) != shapes.get(name)}
@@ -160,12 +160,12 @@ def _check_trained(names, weights):
 
 
 def _changed_lora(config, hparams, weights, saved):
-    """Returns the names of both models' LoRA matrices, unless the new model continues the old one's LoRA."""
+    """Returns the names of both models' LoRA matrices, or an empty set if the training of LoRA continues."""
     new, old = lora_names(weights), lora_names(saved)
     if new == old and (not new or lora_facts(config) == lora_facts({**config, "hparams": hparams.values()})):
         return set()
     if old:
-        _LOGGER.info("that model's LoRA is added to its kernels")
+        _LOGGER.info("the trained model's LoRA is added to its kernels")
     return new | old
 
 
@@ -202,7 +202,7 @@ def _features_of_rows(model, is_looked_up=False):
 
 
 def _sources(name, features, features_by_matrix):
-    """Returns the run's weights that supply rows for `name`, a weight that the run lacks; the last takes precedence."""
+    """Returns the names of the old weights that supply rows for the new weight `name`. The last takes precedence."""
     kind = name.rpartition("/")[2]
     return [n for n, served in features_by_matrix.items() if n.rpartition("/")[2] == kind and {*served} & {*features}]
 

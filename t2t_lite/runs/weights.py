@@ -66,7 +66,7 @@ def trackable(variables):
 
 
 def nested(variables):
-    """Nests {"a/b": variable} to {"a": {"b": variable}}, which a `tf.Module` saves under the same names."""
+    """Converts {"a/b": variable} to {"a": {"b": variable}}, which a `tf.Module` saves under the same names."""
     tree = {}
     for name, variable in variables.items():
         *folders, last = name.split("/")
@@ -182,7 +182,7 @@ def shape_text(shape):
 
 
 def averages(model, optimizer):
-    """Returns the averages of trainable weights and all other weights themselves, {weight's name: Keras variable}.
+    """Returns {weight's name: Keras variable}, with the moving average in place of each trainable weight.
 
     If the optimizer keeps no averages, the result is `named_weights`.
 

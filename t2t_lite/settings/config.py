@@ -14,17 +14,17 @@ from t2t_lite.settings.declared_hparams import DeclaredHParams
 from t2t_lite.settings.ranges import Setting, own_settings, settings_of
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-KINDS = ("self_attention_type", "ffn_layer")  # these name kinds of layers, which add settings
+KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layers, which declare further settings
 
 
 @dataclasses.dataclass(eq=False)
 class HParams(DeclaredHParams):
     """Hyperparameters. Assigning a name that is not declared here is an error: see `add_hparam`.
 
-    Values keep the type of their declaration and stay in its range (ranges.py); an int accepts `1e3`, a float `1`.
-    Models, runs, exporters and docs handle a setting according to its `Setting`; a model has further `HPARAMS`. `said`
-    is the set of the settings that were given or assigned, even with the default value. Unless it includes
-    `dtype_policy`, a model uses Keras' global policy.
+    Values have the type of their declaration and are in its range (ranges.py): an int may be assigned as `1e3`, a
+    float as `1`. A `Setting` says how models, runs, exporters and docs handle a value. Models declare further settings
+    in `HPARAMS`. `said` is the set of the settings that were given or assigned, even with the default value. Unless
+    `said` includes `dtype_policy`, a model uses Keras' global policy.
     """
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
@@ -34,7 +34,8 @@ class HParams(DeclaredHParams):
         return made
 
     def __post_init__(self):
-        # `_declared`: {name: Setting} of `_own`; `model_class`: the class whose settings are declared: see `of_model`
+        # `_own` has the values of the settings that are not fields of the dataclass, `_declared` their declarations.
+        # `model_class` is the class whose settings are declared: see `of_model`.
         vars(self).update(_own={}, _declared={}, model_class=None, said=vars(self).pop("_given"))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -50,7 +51,7 @@ class HParams(DeclaredHParams):
             self._own[name] = storable(name, self._declared[name].typed(value))
         else:
             raise UserError(
-                f"hparam {shown(name)} is not declared. {self._nearest(name)} To add your own: add_hparam()."
+                f"hparam {shown(name)} is not declared. {self._nearest(name)} To add your own, call add_hparam()."
             )
 
     def __getattr__(self, name: str) -> Any:  # only called for names that are not fields of the dataclass
@@ -162,7 +163,7 @@ class HParams(DeclaredHParams):
 
     @classmethod
     def from_dict(cls, values: dict) -> Self:
-        """Makes HParams from a dict, in which undeclared names are added as the user's hyperparameters."""
+        """Creates HParams from a dict. Names that are not declared are added as the user's hyperparameters."""
         made = cls()
         for name, value in values.items():
             if name in _SETTINGS:

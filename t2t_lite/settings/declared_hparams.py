@@ -22,15 +22,15 @@ class DeclaredHParams:
     )
     num_hidden_layers: int = setting(
         6, 0, 2**9, argument="num_layers", fixed=True,
-        meaning="N, the number of layers of a stack, or of the encoder and the decoder each.",
+        meaning="N, the number of layers of each stack (encoder and decoder).",
     )  # fmt: skip
     num_encoder_layers: int = setting(
         0, 0, 2**9, argument="num_encoder_layers", zero="num_hidden_layers", fixed=True,
-        meaning="Layers of the encoder; 0: num_hidden_layers.",
+        meaning="Number of layers of the encoder; 0: num_hidden_layers.",
     )  # fmt: skip
     num_decoder_layers: int = setting(
         0, 0, 2**9, argument="num_decoder_layers", zero="num_hidden_layers", fixed=True,
-        meaning="Layers of the decoder; 0: num_hidden_layers.",
+        meaning="Number of layers of the decoder; 0: num_hidden_layers.",
     )  # fmt: skip
     attention_key_channels: int = setting(
         0, 0, 2**18, argument="key_dim", zero="none", per="num_heads", fixed=True,
@@ -58,7 +58,7 @@ class DeclaredHParams:
     )
     ffn_activation: str = setting(
         "relu", argument="activation", fixed=True,
-        meaning="Activation of the feed-forward networks: relu, gelu, gelu_tanh, swish, swiglu, or one of Keras.",
+        meaning="Activation of the feed-forward networks: relu, gelu, gelu_tanh, swish, swiglu or another of Keras.",
     )  # fmt: skip
     shared_embedding_and_softmax_weights: bool = setting(
         True, argument="tie_embeddings", fixed=True, meaning="Whether embeddings and softmax share one matrix."
@@ -69,7 +69,7 @@ class DeclaredHParams:
     )  # fmt: skip
     multiply_embedding_mode: str = setting(
         "sqrt_depth", choices={"sqrt_depth": True, "none": False}, argument="scale_embeddings", fixed=True,
-        meaning="Whether embeddings are multiplied by the root of hidden_size.",
+        meaning="Whether embeddings are multiplied by the square root of hidden_size.",
     )  # fmt: skip
     softmax_bias: bool = setting(False, argument="softmax_bias", fixed=True, meaning="Whether logits have a bias.")
     use_target_space_embedding: bool = setting(
@@ -78,7 +78,7 @@ class DeclaredHParams:
     )  # fmt: skip
     pos: str = setting(
         "timing", choices={"timing": "sinusoidal", "emb": "learned", "rotary": "rotary", "none": "none"},
-        argument="position", fixed=True, meaning="Positions: sinusoids, a learned table, rotary embeddings or none.",
+        argument="position", fixed=True, meaning="Positions: sinusoids (timing), a table (emb), rotary or none.",
     )  # fmt: skip
     position_layout: str = setting(
         "interleaved", choices=("interleaved", "marian", "tensor2tensor"), argument="position_layout", fixed=True,
@@ -97,8 +97,8 @@ class DeclaredHParams:
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
-        meaning="For dot_product_relative: largest distance that has its own vector. For v2: number of distances that "
-            "have one.",
+        meaning="For dot_product_relative: largest distance that has its own vector. For v2: number of distances "
+            "that have a vector.",
     )  # fmt: skip
     add_relative_to_values: bool = setting(
         False, argument="self_attention.add_relative_to_values", fixed=True,
@@ -121,7 +121,9 @@ class DeclaredHParams:
         "uniform_unit_scaling", argument="initializer",
         meaning="Initial values of the layers' matrices: see Initialization below.",
     )  # fmt: skip
-    initializer_gain: float = setting(1.0, above=0, most=100, argument="initializer_gain", meaning="Its gain.")
+    initializer_gain: float = setting(
+        1.0, above=0, most=100, argument="initializer_gain", meaning="Gain of the initializer."
+    )
 
     # Regularisation.
     layer_prepostprocess_dropout: float = setting(
@@ -140,15 +142,19 @@ class DeclaredHParams:
     # Batches.
     batch_size: int = setting(
         4096, 1, 2**24,
-        meaning="Maximum number of tokens per replica: rows x the longest row of either side, including padding.",
+        meaning="Maximum number of tokens per replica: rows x length of the longest row on either side.",
     )  # fmt: skip
-    max_length: int = setting(256, 0, 2**24, meaning="Longer training examples are dropped and counted; 0: batch_size.")
-    min_length: int = setting(0, 0, 2**24, meaning="Shorter training examples are dropped and counted.")
+    max_length: int = setting(
+        256, 0, 2**24, meaning="Maximum length of a training example; longer examples are dropped; 0: batch_size."
+    )
+    min_length: int = setting(
+        0, 0, 2**24, meaning="Minimum length of a training example; shorter examples are dropped."
+    )
     bpe_dropout: float = setting(
         0.0, 0, 1,
         meaning="Probability of skipping a merge in a training sentence, on both sides (text/bpe_dropout.py).",
     )  # fmt: skip
-    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Batches per replica and step.")
+    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Number of batches per replica and step.")
 
     # Optimizer (paper, 5.3).
     optimizer: str = setting(
@@ -159,7 +165,7 @@ class DeclaredHParams:
     optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="For Adam: decay of the first moment.")
     optimizer_adam_beta2: float = setting(0.98, 0, below=1, meaning="For Adam: decay of the second moment.")
     optimizer_adam_epsilon: float = setting(
-        1e-9, 1e-20, 1, meaning="For Adam: number added to the root of the second moment."
+        1e-9, 1e-20, 1, meaning="For Adam: number added to the square root of the second moment."
     )
     optimizer_adafactor_beta1: float = setting(
         0.0, 0, below=1, fixed=True, meaning="For Adafactor: decay of the first moment; 0: no first moment."
@@ -174,7 +180,7 @@ class DeclaredHParams:
         "pow", choices=("pow", "adam"), meaning="For Adafactor: type of the second moment's decay."
     )
     optimizer_adafactor_memory_exponent: float = setting(
-        0.8, above=0, most=10, meaning="For Adafactor with decay type pow: the exponent."
+        0.8, above=0, most=10, meaning="For Adafactor with decay type pow: exponent of the decay."
     )
     optimizer_adafactor_clipping_threshold: float = setting(
         1.0, 0, 10**6, meaning="For Adafactor: root mean square at which an update is clipped; 0: never."
@@ -197,16 +203,18 @@ class DeclaredHParams:
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
         meaning="Schedule of the learning rate, a product of factors: see training/optimization/schedules.py.",
     )
-    learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="The factor constant.")
+    learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="Value of the schedule's factor constant.")
     learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Number of warm-up steps.")
-    learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1, meaning="Number of steps of the decay factors.")
+    learning_rate_decay_steps: int = setting(
+        5000, 1, 2**31 - 1, meaning="Number of steps of the schedule's decay factors."
+    )
     learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Rate of exponential decay.")
     learning_rate_decay_staircase: bool = setting(
         False, meaning="Whether exponential decay is applied in discrete steps."
     )
     learning_rate_layer_decay: float = setting(
         1.0, above=0, most=1,
-        meaning="Layer-wise decay: factor of the learning rate from each layer to the layer below, down to the "
+        meaning="Layer-wise decay: factor between the learning rates of each layer and the layer below, down to the "
         "embeddings; 1: off.",
     )  # fmt: skip
     unfreeze_steps: int = setting(
@@ -221,7 +229,7 @@ class DeclaredHParams:
         0, 0, 2**12, fixed=True, meaning="LoRA rank; if set, only the LoRA weights and the heads are trained; 0: off."
     )
     lora_alpha: float = setting(
-        0.0, 0, 10**6, fixed=True, meaning="The LoRA update is scaled by lora_alpha / lora_rank; 0: by 1."
+        0.0, 0, 10**6, fixed=True, meaning="The LoRA update is scaled by lora_alpha / lora_rank; 0: no scaling."
     )
     lora_targets: str = setting(
         "", fixed=True,
@@ -258,10 +266,10 @@ class DeclaredHParams:
     eval_decode_examples: int = setting(
         200, limits=COUNT, meaning="Number of dev sentences to translate in each evaluation; 0: none."
     )
-    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Beam size of these translations.")
-    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Length penalty of these translations.")
+    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Beam size in evaluations.")
+    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Length penalty in evaluations.")
     eval_tokenization: str = setting(
         "",
-        meaning="Tokenization for BLEU, such as zh or char; empty: by the target language, which is 13a for languages "
+        meaning="Tokenization for BLEU, such as zh or char; empty: by the target language, 13a for languages "
         "with spaces.",
     )

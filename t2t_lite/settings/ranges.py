@@ -1,4 +1,4 @@
-"""Declares settings with their types and ranges, and checks values against these."""
+"""Declares settings with their types and ranges, and checks values against them."""
 
 import ctypes
 import dataclasses
@@ -13,13 +13,13 @@ from t2t_lite.errors import UserError, nearest
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The range of a numeric setting; str() of it is, for example, "from 1 to 4,096". Only finite numbers are allowed.
+    """The range of a numeric setting, which `str` formats as "from 1 to 4,096". Only finite numbers are allowed.
 
     Attributes:
         least, most: the smallest and the largest number.
         above, below: exclusive bounds of the range. Exclusive bounds apply after rounding to float32, the type of later
             computations, so 0.99999999 is not below 1.
-        also: further numbers, such as -1 for "off".
+        also: further allowed numbers, such as -1 for "off".
     """
 
     least: float | None = None
@@ -69,14 +69,14 @@ class Choices:
 # usually fill the memory or never finish.
 ALPHA = Range(0, 5)  # the fifth power of the longest length is still a finite float32
 BEAM_SIZE = Range(1, 1024)
-COUNT = Range(0, 2**31 - 1)  # numbers of sentences, steps or examples, where 0 means none, or all
+COUNT = Range(0, 2**31 - 1)  # numbers of sentences, steps or examples; for some settings, 0 means all
 DECODE_BATCH = Range(1, 4096)
 EXTRA_LENGTH = Range(0, 10_000)
 NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
 JOINS, POOLINGS = ("sum", "concat"), ("mean", "first", "max")  # ways to combine layers and positions
-ALL_POSITIONS = "none"  # the word for not combining positions
+ALL_POSITIONS = "none"  # the choice that keeps all positions instead of combining them
 PATTERN_LENGTH = Range(2, 2048)  # rows and columns in the picture of an attention pattern, one per position
 SHAPES = Range(1, 64)  # number of batch shapes, for each of which XLA compiles a program
 LOGICAL_CPUS = Range(0, 64)  # number of replicas, each with a copy of the graph
@@ -90,7 +90,7 @@ CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # for decoding
 LONG_INPUTS = ("split", "truncate", "refuse")  # treatments of a text that is too long
 SPLIT_SENTENCES = ("auto", "always", "never")  # whether a text is split before it is translated
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # between cells
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # between the cells of a table
 NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names
 PAIRS = Range(1, 10**9)  # number of sentence pairs
 MASK_RATE = Range(0.001, 0.999)
@@ -116,7 +116,7 @@ class Setting:
         kind: type, or the union of a type and None.
         default: value.
         limits: Range, Choices or None.
-        meaning: str, the setting's meaning, a sentence.
+        meaning: str, what the setting means for users, a sentence.
         argument: str, the argument of a model's constructor that the setting sets, or "". `self_attention.x` is the
             argument x of the kinds of self-attention that accept it (`layers/attention_kinds.py`).
         fixed: bool, whether the setting must not change during a run, because checkpoints depend on it.
@@ -177,8 +177,8 @@ def settings_of(cls):
 def own_settings(model_class, **kinds):
     """Returns {name: Setting} of the settings in a model's `HPARAMS`, {name: setting(…)}.
 
-    `kinds` is {name of a setting that names kinds of layers: value}; if given, the settings of these kinds are
-    included: see `TransformerModel.kind_hparams`.
+    `kinds` is {name of a setting that names kinds of layers: value}. If given, the settings that these kinds declare
+    are included: see `TransformerModel.kind_hparams`.
     """
     fields = getattr(model_class, "HPARAMS", {})
     if kinds and hasattr(model_class, "kind_hparams"):
@@ -241,7 +241,7 @@ def _converted(value, kind):
     if kind in (list, str, bool):
         if not isinstance(value, kind):
             raise ValueError
-        return [*value] if kind is list else value  # a copy of the default, since that list belongs to the declaration
+        return [*value] if kind is list else value  # a copy, so that the declared default is not changed
     if isinstance(value, bool | bytes) or value is None or (not isinstance(value, str) and hasattr(value, "__len__")):
         raise ValueError  # since `float` would accept an array with one number
     number = float(value)

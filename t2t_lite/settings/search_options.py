@@ -14,26 +14,25 @@ from t2t_lite.settings.ranges import (
     typed_text,
 )
 
-_BEAM = {"excludes": ("samples", "targets")}  # facts for settings of beam search
+_BEAM = {"excludes": ("samples", "targets")}  # facts that make settings of beam search ineffective
 _SAMPLING = {"needs": ("may_sample",), "excludes": ("targets",)}
 _OUTPUT = {"excludes": ("targets",)}
 _MOST_STOPS, _LONGEST_STOP = 16, 100
-_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # bytes of all texts; each needs a table row of vocabulary size
+_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # each byte of the texts needs a table row of vocabulary size
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """The settings of a search for outputs, or of sampling. Raises `UserError` for values of the wrong type or out of
-    range.
+    """The settings of search and sampling. Raises `UserError` for values of the wrong type or out of range.
 
     Attributes:
         beam_size: number of hypotheses kept alive; 1 is greedy search.
         alpha: exponent of the length penalty; larger values prefer longer outputs.
         extra_length: the maximum number of ids by which an output may be longer than its input, counting EOS on both
             sides.
-        batch_size: number of sentences searched at a time; it is reduced if they are longer than 128 ids or have many
+        batch_size: number of sentences searched at a time, reduced for sentences of more than 128 ids or with many
             samples.
-        length_penalty: "gnmt", ((5 + n) / 6)^alpha, or "power", n^alpha; n counts EOS.
+        length_penalty: "gnmt" for ((5 + n) / 6)^alpha or "power" for n^alpha, where the length n counts EOS.
         n_best: how many hypotheses to return, at most beam_size; when sampling, the number of samples.
         ends: which of the 2 * beam_size best continuations of a step may finish: "any" of them (tensor2tensor), or only
             the "top" beam_size (Hugging Face, CTranslate2).
@@ -46,18 +45,17 @@ class SearchOptions:
         top_k: for sampling: number of candidates, the ids with the largest logits; 0 means all ids.
         top_p: for sampling: the sum of probabilities up to which the most probable ids are candidates.
         seed: seed for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
-        no_repeat_ngram_size: n, if an output must not repeat any sequence of n ids in it or in its prompt; 0 to allow
-            it.
+        no_repeat_ngram_size: n to forbid repeating a sequence of n ids of the prompt or the output; 0 to allow
+            repetitions.
         repetition_penalty: for ids that already occur in the prompt or the output, positive scores are divided by this
-            number and negative scores multiplied by it; values above 1 make repetitions less probable. This setting
+            number and negative scores are multiplied by it; values above 1 make repetitions less probable. This setting
             and no_repeat_ngram_size work as in Hugging Face's package. With beam_size above 1, hypotheses are ranked by
             the sum of the changed log-probabilities.
         stop: a string or several strings. An output ends as soon as its text contains a stop string, and its text is
             cut before the stop string.
-        banned_texts: a string or several strings that the text written by the model never contains, however it is split
-            into pieces. Text that the model is given (a prompt, a protected text) may contain banned texts. Upper and
-            lower case differ; a space at the beginning also stands for the beginning of an output. Scores remain the
-            model's own.
+        banned_texts: a string or several strings that generated text never contains, however it is split into pieces.
+            Given text, such as a prompt or a protected text, may contain banned texts. Case matters. A space at the
+            beginning of a banned text also stands for the beginning of an output. Scores remain the model's own.
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)

@@ -11,13 +11,13 @@ from t2t_lite.errors import UserError
 
 
 def _rows(kind):
-    """Returns the table's entries of one kind, a list of (names, value in tensor2tensor, answer)."""
+    """Returns the entries of one kind in tensor2tensor_names.tsv, a list of (names, value in tensor2tensor, answer)."""
     lines = pathlib.Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
     return [tuple(cells) for first, *cells in (line.split("\t") for line in lines) if first == kind]
 
 
-# Hyperparameters of tensor2tensor's Transformer sets (`basic_1` in layers/common_hparams.py; models/transformer.py) as
-# rows (names, which may end in *; value in tensor2tensor; answer).
+# Hyperparameters of tensor2tensor's Transformer sets (layers/common_hparams.py, models/transformer.py), a list of
+# (names, value in tensor2tensor, answer). Names may end in *.
 HPARAMS = _rows("hparam")
 
 # {metric in tensor2tensor (utils/metrics.py): metric here}; neg_log_perplexity is -1 times the loss.
@@ -38,7 +38,7 @@ DECODING = (
 # Flags that trainer, decoder and exporter accept with a warning: switches, followed by flags with a value.
 TF1_SWITCHES = {name: answer for name, _, answer in _rows("switch")}
 TF1_VALUES = {name: answer for name, _, answer in _rows("option")}
-# Flags of tensor2tensor's commands and modules, including older versions, that are errors here: (names, answer).
+# Flags of all versions of tensor2tensor's commands and modules that are errors here, a list of (names, answer).
 FLAGS = [(names, answer) for names, _, answer in _rows("flag")]
 # Modules that users' code imports and that `t2t_lite.extras.tensor2tensor` lacks.
 _MODULES = {name: answer for name, _, answer in _rows("module")}
@@ -47,7 +47,7 @@ _NO_HPARAMS = ("data_dir", "eval_steps", "model", "output_dir", "problem", "sche
 
 
 def hparam_answer(name):
-    """Returns one line of advice on a hyperparameter that is not declared, or "" if it is not tensor2tensor's."""
+    """Returns one line of advice on an undeclared hyperparameter, or "" if tensor2tensor has no such hyperparameter."""
     for names, _, answer in HPARAMS:
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in names.split()):
             return _plain(answer)
@@ -57,7 +57,7 @@ def hparam_answer(name):
 
 
 def flag_answer(name):
-    """Returns one line of advice on a flag that no command declares, or "" if it is not tensor2tensor's."""
+    """Returns one line of advice on a flag that no command declares, or "" if tensor2tensor has no such flag."""
     for names, answer in FLAGS:
         if name in names.split():
             return _plain(answer)

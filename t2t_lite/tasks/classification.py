@@ -118,7 +118,7 @@ class Value:
 
 @registry.register_task("regression")
 class RegressionTask(EncoderTask):
-    """Regression. `scores`, [rows, 1], are positions in the range of numbers in the training files."""
+    """Regression. `scores`, [rows, 1], are positions between the lowest and the highest number in training."""
 
     eval_metrics = ("pearson", "spearman")
     head = "real"
@@ -130,7 +130,7 @@ class RegressionTask(EncoderTask):
 
     @staticmethod
     def fit_labels(batch, features):
-        """Returns the targets as positions between the lowest number, 0, and the highest, 1: see `Task`."""
+        """Returns the targets as positions from 0 (the lowest number) to 1 (the highest number): see `Task`."""
         return RealEncoder.place(tf.cast(batch["targets"], tf.float32))
 
     def scores(self, logits):

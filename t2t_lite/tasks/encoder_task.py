@@ -42,7 +42,7 @@ class EncoderTask(Task):
     (`outputs`).
 
     Attributes:
-        method, count: str, the name of the `Predictor` method that answers, and of its argument for the number of
+        method, count: str, the names of the `Predictor` method that answers and of its argument for the number of
             hypotheses.
         labels: list of str, the classes or tags, if any.
         num_texts: int, the number of texts in a row; a problem's attribute with this name takes precedence.
@@ -81,8 +81,8 @@ class EncoderTask(Task):
 
         Args:
             text: str, or a tuple of `num_texts` str.
-            longest: int, the most ids in a row. If the row is longer, its end is cut off; in a pair, the end of the
-                longer text is cut off first.
+            longest: int, the maximum number of ids in a row. If the row is longer, its end is cut off. In a pair,
+                the end of the longer text is cut off first.
 
         Raises:
             UserError: the number of texts is wrong, or the vocabulary cannot encode a text.
@@ -188,15 +188,15 @@ class EncoderTask(Task):
         return ("inputs",) if self.num_texts == 1 else ("first", "second")
 
     def export_settings(self):
-        """Checks the task's settings of an export, given as keyword arguments; returns {name: value}."""
+        """Checks the settings of an export that this task declares as arguments; returns {name: value}."""
         return {}
 
     def export_length(self, max_input_length, most):
-        """Returns the most ids that an export reads from an input.
+        """Returns the maximum number of ids that an export reads from an input.
 
         Args:
             max_input_length: int, or None for the task's default.
-            most: int, the most ids of a row.
+            most: int, the maximum number of ids in a row.
 
         Raises:
             UserError: the number is out of range, or exports cannot read the vocabulary.
@@ -205,7 +205,7 @@ class EncoderTask(Task):
         return typed_value("max_input_length", found, int, Range(2 * len(self.inputs) - 1, most))
 
     def features_length(self, longest, most):
-        """Returns the most ids for which an export returns features; `longest` is the result of `export_length`."""
+        """Returns the maximum number of ids with features in an export; `longest` is the result of `export_length`."""
         return longest
 
     @functools.cached_property
@@ -238,7 +238,7 @@ class EncoderTask(Task):
         raise NotImplementedError
 
     def warmup_text(self, text):
-        """Converts any text to bytes of a text that suits the task, with which a server can be warmed up."""
+        """Converts a text, bytes, to a text that suits the task, to warm up a server."""
         return text
 
 

@@ -31,7 +31,7 @@ class Candidate:
 
 @registry.register_task("masked_language_model")
 class MaskedLanguageModelTask(EncoderTask):
-    """Masked pieces. Texts without masks, and pairs of texts, can only be read for features."""
+    """The prediction of masked pieces. Texts without masks, and pairs of texts, can only be read for features."""
 
     head = "masked_lm"
     sparse_targets = True
@@ -121,16 +121,16 @@ class MaskedLanguageModelTask(EncoderTask):
 
     @staticmethod
     def as_json(answer):
-        """Returns a list of the candidates for each mask."""
+        """Returns {"masks": list with a list of candidates for each mask}."""
         return {"masks": [[dataclasses.asdict(candidate) for candidate in mask] for mask in answer]}
 
     @classmethod
     def shown(cls, answer):
-        """Returns the answer as JSON, a list for each mask: see `EncoderTask`."""
+        """Returns "" and a list of (piece, probability) for each mask: see `EncoderTask`."""
         return "", [[(candidate.token, candidate.probability) for candidate in mask] for mask in answer]
 
     def export_settings(self, top=5):
-        """Returns {"top": number of candidates per mask}. Raises `UserError` also if the vocabulary has no mask."""
+        """Returns {"top": number of candidates per mask}. Raises `UserError`, also if the vocabulary has no mask."""
         mask_of(self.encoder)
         return {"top": typed_value("top", top, int, Range(1, self.encoder.vocab_size))}
 
@@ -143,7 +143,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return tf.concat([kept, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > kept.row_lengths())
 
     def _ids_of_whole(self, texts):
-        """Encodes string [batch] with masks to int32 ragged [batch, (length)]; a space may precede a mask's id."""
+        """Encodes string [batch] to int32 ragged [batch, (length)], and removes the id of a space before each mask."""
         ids = self.encode_texts(texts)
         after = tf.concat([ids, tf.fill([tf.size(texts), 1], EOS_ID)], 1)[:, 1:]
         goes = (ids.flat_values == self._blank) & (after.flat_values == self.mask[0])
@@ -163,8 +163,9 @@ class MaskedLanguageModelTask(EncoderTask):
         """See `EncoderTask`.
 
         Returns:
-            Returns {"candidates" string [batch, masks, top], pieces of the vocabulary, the most probable first, padded
-            with ""; "probabilities" float32 of the same shape, padded with 0; "truncated" bool [batch]}.
+            {"candidates": string [batch, masks, top], "probabilities": float32 [batch, masks, top], "truncated": bool
+            [batch]}. Candidates are pieces of the vocabulary, the most probable first. Rows with fewer masks are padded
+            with "" and 0.
         """
         ids, truncated = self.whole_rows(texts, longest)
         probabilities, found = self.guesses(predictor.model, ids, top)

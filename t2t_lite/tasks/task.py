@@ -19,9 +19,9 @@ class Task:
 
     Attributes:
         name: str, set by the registry.
-        answered_by: str, the public name of the class that `t2t_lite.load` loads by `load(path, …)`.
+        answered_by: str, the public name of the class whose objects `t2t_lite.load(path, …)` returns.
         eval_metrics: tuple of str, a problem's default metrics, computed with teacher forcing.
-        model: str, name of the model for `--model=transformer`.
+        model: str, name of the model that `--model=transformer` selects.
         head: str, the hyperparameter `head` of a model that supports several heads, or None if the task has no such
             model.
         problems: tuple of str, the names of problems for an imported model with this head, the most common problem

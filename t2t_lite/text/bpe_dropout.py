@@ -9,7 +9,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary
 
-_NEVER = np.iinfo(np.int32).max  # the rank of two symbols that no merge joins
+_NEVER = np.iinfo(np.int32).max  # the rank of a pair of symbols that no merge joins
 _MIX = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, which spreads keys over a table (Knuth, volume 3, section 6.4)
 
 
@@ -89,12 +89,12 @@ class BpeDropout:
         return segmented, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
 
     def _first_skips(self, merges, draw):
-        """Samples (int64 [words], steps before the first skipped merge; bool [words], whether no merge is skipped)."""
-        # Words in which no merge is skipped keep their pieces, which saves time: with a probability of 0.1, these are
-        # two words in three. This shortcut is not used with the probabilities 0 and 1.
+        """Samples, for each word, (int64: number of steps before the first skip; bool: whether nothing is skipped)."""
+        # To save time, words in which no merge is skipped keep their pieces: two words in three if the probability is
+        # 0.1. This shortcut is not used with the probabilities 0 and 1.
         if self._probability in (0, 1):
             return np.full(merges.size, -1), np.zeros(merges.size, bool)
-        # `steps` is a geometric variable when rounded down
+        # rounded down, `steps` has a geometric distribution
         steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)
         steps = np.minimum(steps, merges.max(initial=0)).astype(np.int64)
         return steps, steps >= merges
@@ -102,8 +102,8 @@ class BpeDropout:
     def _merge(self, symbols, begins, sizes, calm, draw):
         """Merges the symbols of all words; returns (remaining symbols, concatenated, sizes [words])."""
         # Each step makes one merge in each unfinished word. All words in a step have the same number of symbols. The
-        # loop starts with the longest words. When these have been merged to one symbol less, the words that originally
-        # have this number of symbols are added.
+        # loop starts with the longest words. After a step, these have one symbol fewer, and the words that have this
+        # number of symbols from the beginning are added.
         order = np.argsort(-sizes, kind="stable")
         # where in `order` the words of each size begin and end, from the largest size
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))
@@ -134,12 +134,12 @@ class BpeDropout:
 
     def _choose(self, ranks, calm, draw):
         """Returns the column of each row's best merge that is not skipped, or a column that holds `_NEVER`."""
-        # `calm` is the number of further steps per row that make the best merge. The step after these skips the best
+        # `calm` is the number of steps, per row, that still make the best merge. The step after them skips the best
         # merge.
-        columns = ranks.argmin(axis=1)  # among pairs of equal rank, the leftmost is chosen, as in SentencePiece
+        columns = ranks.argmin(axis=1)  # of several pairs of equal rank, the leftmost, as in SentencePiece
         if self._probability == 0:
             return columns
-        # In a step, the number of best merges that are skipped is a geometric variable, so it is sampled once per word.
+        # The number of best merges that a step skips has a geometric distribution, so it is sampled once per word.
         chance = np.where(calm > 0, 1.0, draw.random(len(ranks)))
         chance[calm == 0] *= self._probability
         rows = np.flatnonzero(chance < self._probability)
@@ -189,7 +189,7 @@ class BpeDropout:
         self._characters = np.array([i for ids in characters for i in ids], np.int32)
 
     def _read_merges(self, normal, scores):
-        """Makes a hash table (linear probing): each pair of pieces that forms a piece -> that piece's rank and id."""
+        """Makes a hash table (linear probing) from pairs of pieces to the rank and id of the piece that they form."""
         ranks = np.unique(-scores, return_inverse=True)[1].tolist()
         pairs = [
             (normal[piece[:cut]], normal[piece[cut:]], i)

@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 BLANK = "\u2581"  # SentencePiece's symbol for a space
 _LONGEST_WORD = 64  # largest number of characters of a cached word; longer words are rare and would fill the memory
 SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
-_MASKS = ("[MASK]", "<mask>")  # the mask tokens of BERT, and of RoBERTa and XLNet
+_MASKS = ("[MASK]", "<mask>")  # the mask token of BERT, and the mask token of RoBERTa and XLNet
 _SEPARATE = "\u2581"  # SentencePiece's blank
 
 
@@ -102,8 +102,8 @@ def mask_in(pieces):
     masks = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
     if not masks:
         raise UserError(
-            f"The vocabulary has neither {_MASKS[0]} nor {_MASKS[1]}, which replaces masked ids. Expected a vocabulary "
-            "learned by masked_lm_own, or one published with an encoder."
+            f"The vocabulary has no mask token, neither {_MASKS[0]} nor {_MASKS[1]}. Expected a vocabulary learned by "
+            "masked_lm_own, or a vocabulary published with an encoder."
         )
     return masks[0]
 

@@ -83,7 +83,7 @@ def piece_spans(encoder, ids, text):
         encoded = None
     if encoded is not None and encoded[: len(ids)] == list(ids):
         return spans[: len(ids)]
-    # needed for vocabularies in which the pieces of a word depend on its neighbors
+    # happens with vocabularies in which the pieces of a word depend on its neighbors
     decoded, spans = decode_with_offsets(encoder, ids)
     return moved_spans(spans, decoded, text)
 
@@ -164,7 +164,7 @@ def _(encoder: WordPieceEncoder, text):
     word, starts, ends = [], [], []
     for at, character in enumerate([*text, " "]):
         becomes = character.translate(table)
-        if not becomes and ends:  # for example, an accent belongs to the character before it
+        if not becomes and ends:  # for example, the span of a character includes a following accent
             ends[-1] = at + 1
         for part in becomes:
             if part != " ":
@@ -183,11 +183,11 @@ def _(encoder: WordPieceEncoder, text):
 
 
 def _spans(sizes, spelling, origins):
-    """Returns the spans of pieces that spell a text; `sizes` are their bytes, `origins` the characters' indices."""
+    """Returns the spans of pieces of `sizes` bytes that spell a text; `origins` are its characters' old indices."""
     # for each byte, the index of its character
     characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]
     ends = list(origins[1:])
-    for at in range(len(ends) - 2, -1, -1):  # all parts of one original character end where it ends
+    for at in range(len(ends) - 2, -1, -1):  # all parts of an original character end where the character ends
         if ends[at] == origins[at]:
             ends[at] = ends[at + 1]
     borders = itertools.pairwise([0, *itertools.accumulate(sizes)])

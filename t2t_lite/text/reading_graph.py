@@ -65,7 +65,7 @@ def beginnings(texts, longest, ends=False, strips=True):
         texts: string [batch], UTF-8.
         longest: int, number of ids needed per text.
         ends: bool, whether the last ids are needed instead of the first.
-        strips: bool, whether to drop the spaces before a long text, which have no ids in most vocabularies.
+        strips: bool, whether to drop the leading spaces of a long text; most vocabularies have no ids for them.
 
     Returns:
         (string [batch], bool [batch]: whether each text was truncated).

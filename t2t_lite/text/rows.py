@@ -34,18 +34,18 @@ def kept_lengths(first, second, room):
     """
     import tensorflow as tf
 
-    # The first text may use the room that the second text leaves, but at least half of the room.
+    # The first text may use half of the room, or more if the second text leaves room.
     first_kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
     return first_kept, tf.minimum(second, room - first_kept)
 
 
-CHARACTERS_OF_AN_ID = 64  # more characters than hundreds of successive pieces have on average in any vocabulary
+CHARACTERS_OF_AN_ID = 64  # the mean over hundreds of successive pieces is lower with any vocabulary
 _FEWEST_IDS = 64
-_MARGIN = 64  # where a text is truncated, at most this number of the last ids differ from those of the whole text
+_MARGIN = 64  # the largest number of ids before a cut that can differ from the ids of the whole text
 
 
 def encode_beginning(encoder, text, count, prepare=None):
-    """Returns all ids of a text, or of a long text more than `count` first ids, without encoding the rest.
+    """Returns all ids of a text; of a long text only the first ids, more than `count`, without encoding the rest.
 
     Args:
         encoder: TextEncoder.
@@ -72,7 +72,7 @@ def beginning_of(text, count):
 
 
 def longest_text(count):
-    """Returns a number of characters, or bytes, that always give `count` ids, except in hostile texts."""
+    """Returns how many characters or bytes always give `count` ids, except in texts constructed to prevent this."""
     return CHARACTERS_OF_AN_ID * max(count, _FEWEST_IDS)
 
 

@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from t2t_lite.text.encoder_parts import BLANK
 
-# {message: fields}; a field is written as type, name, number, default; a type may be a message or enum; [] is a list
+# {message: fields}. A field is written as type, name, number and default; types may be messages, enums or lists, [].
 _MESSAGES = {
     "TrainerSpec": """
         ModelType model_type 3 UNIGRAM; INT32 vocab_size 4 8000; STRING input_format 7;
@@ -51,7 +51,7 @@ MOST_COUNTED = 40_000_000  # limit on the characters of all distinct words while
 # to 120 for text without spaces.
 MOST_KEPT = 10_000_000
 # Longest word in characters. SentencePiece indexes the characters of a word with 16 bits, and NFKC may turn one
-# character into up to 18.
+# character into up to 18 characters.
 _LONGEST_WORD = 2**16 // 18
 _LONG_WORD = re.compile(rf"[^ ]{{{_LONGEST_WORD}}}")
 _RESERVED = "\u2585"  # SentencePiece's own symbol for unknown characters, which no piece can contain
@@ -194,16 +194,16 @@ def _size(counts):
 
 
 def _most_frequent(counts, room, limits):
-    """Returns the words that fit in `room`, the number of dropped characters, and the lowest count kept."""
-    # `limits` maps a count to a checksum; words with this count are kept if their checksum is lower. Each call updates
-    # `limits`.
+    """Returns (counts of the words that fit in `room`, number of dropped characters, lowest count kept)."""
+    # `limits` maps a count to a checksum. Words with this count are kept if their own checksum is lower. Each call
+    # updates `limits`.
     occurrences = np.fromiter(counts.values(), np.int64, len(counts))
     sizes = np.fromiter(map(len, counts), np.int64, len(counts)) + 1
     if sizes.sum() <= room:
         return counts, 0, 0
     levels, level_of = np.unique(-occurrences, return_inverse=True)  # the different counts, in descending order
     total_sizes = np.cumsum(np.bincount(level_of, sizes))
-    first = np.searchsorted(total_sizes, room, side="right")  # this is the highest count whose words do not all fit
+    first = np.searchsorted(total_sizes, room, side="right")  # index of the highest count whose words do not all fit
     least = -int(levels[first])
     is_tie = occurrences == least
     checksums = np.fromiter(map(_checksum, itertools.compress(counts, is_tie)), np.int64)
@@ -224,7 +224,7 @@ def _checksum(word):
 
 
 def _stand_for(counts, least, left_out):
-    """Raises the counts of the words that occur `least` times to account for the dropped words."""
+    """Raises the counts of the kept words that occur `least` times, so that they also represent the dropped words."""
     sample = [word for word, count in counts.items() if count == least]
     share = left_out / max(1, least * (len(sample) + sum(map(len, sample))))
     for word in sample:

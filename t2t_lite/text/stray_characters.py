@@ -33,8 +33,8 @@ def reading_plain(encoder):
     vocabulary's file.
 
     Args:
-        encoder: any encoder. It is returned unchanged if it is not a SentencePiece encoder, or if its model has a
-            normalization rule of its publisher.
+        encoder: any encoder. It is returned unchanged if it is not a SentencePiece encoder, or if its publisher
+            defined a custom normalization rule.
     """
     return _PlainReader.of(encoder) if type(encoder) is SentencePieceEncoder else encoder
 

@@ -148,8 +148,8 @@ def train_bpe(counts, **options):
 def adopt_sentencepiece(path, model_prefix):
     """Copies any SentencePiece model to `<model_prefix>.model` and writes its `.vocab`.
 
-    Special ids are changed to padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. Byte fallback is not added
-    to a model without it; then a log message warns of unknown characters.
+    Special ids are changed to padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. If the model has no byte
+    fallback, none is added, and a log message warns of unknown characters.
 
     Raises:
         UserError: the file does not exist, or is not a SentencePiece model.
@@ -182,7 +182,7 @@ def with_usual_ids(model, path):
     for role in ("pad", "eos"):
         name = getattr(spec, f"{role}_piece")
         if name not in control:
-            while name in names:  # an ordinary piece may already have the name of a special piece
+            while name in names:  # an ordinary piece may have the name of a special piece
                 name = f"<{name}>"
             setattr(spec, f"{role}_piece", name)
         special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
@@ -295,8 +295,8 @@ def trainer_errors(vocab_size, model_prefix, sensible, added=0):
             largest = int(match[1]) + added
             possible = min(sensible, largest)
             raise ImpossibleSize(
-                f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill: with {largest}, every "
-                "word would be one piece.",
+                f"vocabulary {name}: {vocab_size} pieces are too many for this corpus. With {largest}, every word "
+                "would be one piece.",
                 possible,
                 f"Set {{setting}}={possible}, or use more text.",
             ) from None

@@ -58,7 +58,7 @@ class TextEncoder:
             strip_extraneous: accepted for compatibility with tensor2tensor; it has no effect.
 
         Raises:
-            ValueError: an id outside the vocabulary.
+            ValueError: an id is outside the vocabulary.
         """
         return self._join(self._visible(ids))
 
@@ -72,7 +72,7 @@ class TextEncoder:
         return [names[i] if i in names else self._piece(i) for i in map(int, ids)]
 
     def tf_encode(self, strings):
-        """Encodes string [batch] in a graph as int32 ragged [batch, (length)], without EOS; skips non-numbers."""
+        """Encodes string [batch] in a graph as int32 ragged [batch, (length)]; words without an id are dropped."""
         import tensorflow as tf
 
         words = split_words(strings)
@@ -98,8 +98,8 @@ class TextEncoder:
     def piece_bytes(self):
         """The text of every id as UTF-8, a list of bytes; b"" for ids without text.
 
-        The joined bytes of a list of ids are its text, except that `decode` may drop a space at the beginning. The
-        value is None if the text of an id depends on the ids around it.
+        Joined, the bytes of several ids are the text of these ids, except that `decode` may drop a space at the
+        beginning. The value is None if the text of an id depends on the ids around it.
         """
         return None
 

@@ -1,6 +1,7 @@
 """Opens and adopts vocabulary files.
 
-The ending of a file's name determines the kind of vocabulary. BPE of bytes and BPE of words differ in their tokens.
+The ending of a file's name determines the kind of vocabulary. BPE of bytes and BPE of words have the same endings; the
+tokens show which of the two a file contains.
 
 | in a data folder | kind | published as |
 |---|---|---|
@@ -33,7 +34,7 @@ _ENCODERS = {
 
 
 def ending_of(path):
-    """Returns the ending of a vocabulary's name in a data folder; if the name is unknown, SentencePiece's ending."""
+    """Returns the ending of a vocabulary's file name in a data folder, by default SentencePiece's ending."""
     if path.endswith(SUBWORDS):
         return SUBWORDS
     if path.endswith(tuple(bpe_files.ENDINGS)):
@@ -42,7 +43,7 @@ def ending_of(path):
 
 
 def open_encoder(path):
-    """Returns the TextEncoder for a vocabulary file. Raises `UserError` if the file is damaged or has no known kind."""
+    """Returns the TextEncoder for a vocabulary file. Raises `UserError` if the file is damaged or its kind unknown."""
     ending = ending_of(path)
     if ending == BYTE_LEVEL_BPE and bpe_files.marks_word_ends(path):
         ending = "word_bpe"
@@ -53,7 +54,7 @@ def open_encoder(path):
 
 
 def has_pieces(encoder):
-    """Returns whether an encoder uses pieces of words, so that its vocabulary is of one of the kinds in this module."""
+    """Returns whether an encoder's vocabulary has pieces of words and is of one of the kinds in this module."""
     return isinstance(encoder, SentencePieceEncoder) or hasattr(encoder, "contents")
 
 
@@ -77,7 +78,7 @@ def read_by(encoder):
 
 
 def adopt(source, path):
-    """Copies an existing vocabulary to `path`, whose ending is `ending_of(source)`, with its other files."""
+    """Copies all files of an existing vocabulary; `path`, its new main file, must end in `ending_of(source)`."""
     if ending_of(path) == SENTENCEPIECE:
         subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
     else:
@@ -90,7 +91,7 @@ def as_adopted(source, path):
     """Returns {path: bytes} for the files that hold a vocabulary's pieces after it has been adopted as `path`.
 
     Raises:
-        UserError: `source` is damaged, or its contents are another kind of vocabulary than its name says.
+        UserError: `source` is damaged, or its name and its contents belong to different kinds of vocabularies.
     """
     if ending_of(source) == SENTENCEPIECE:
         return {path: subwords.with_usual_ids(files.read_bytes(source), source)}

@@ -37,7 +37,7 @@ _FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "
 class CheckpointEvaluation:
     """Evaluates the checkpoints in a folder, and writes the results to `<output_dir>/eval.log` and TensorBoard.
 
-    It does not write to `train.log`, nor change any file that a running trainer reads.
+    It neither writes to `train.log` nor changes a file that a running trainer reads.
 
     Args:
         output_dir: str, the output_dir of a run, a folder of averaged checkpoints, or the folder `best`.
@@ -71,8 +71,8 @@ class CheckpointEvaluation:
     def follow(self, timeout_seconds=0.0, poll_seconds=_POLL_SECONDS):
         """Evaluates all checkpoints in the order of their steps, and waits for new checkpoints.
 
-        Results in `eval.log` are reused. A checkpoint that is deleted before its evaluation is skipped. If a checkpoint
-        cannot be read, reading is tried again at the next poll, and then the checkpoint is skipped with a warning.
+        Results in `eval.log` are reused. A checkpoint that is deleted before its evaluation is skipped. An
+        unreadable checkpoint is tried again at the next poll. If it is still unreadable, it is skipped with a warning.
 
         Args:
             timeout_seconds: float, how long to wait for a new checkpoint. 0 means no waiting, infinity means forever.
@@ -145,7 +145,7 @@ class CheckpointEvaluation:
             if name not in free and value != trained.get(name):
                 raise UserError(
                     f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. Remove "
-                    f"it; only {', '.join(free)} may differ."
+                    f"this setting; only {', '.join(free)} may differ."
                 )
         problem = registry.problem(config["problem"])
         records = Records(problem, self._data_dir, self._split)
@@ -154,7 +154,7 @@ class CheckpointEvaluation:
         run = _readable(open_run, LocatedRun(path, config | {"hparams": hparams.values()}), self._data_dir)
         tokenization = tokenization_of_problem(problem, hparams)
         values = {name: hparams.get(name) for name in free}
-        values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # the form in older logs
+        values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # older logs omit the default
         stride = self._settings.eval_stride
         self._logged_settings = {
             "eval_steps": self._settings.eval_steps,

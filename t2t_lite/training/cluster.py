@@ -30,7 +30,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 # machine runs.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
-SECONDS_TO_JOIN = 180  # for TensorFlow's start after all machines are present; half a minute with eight GPUs
+SECONDS_TO_JOIN = 180  # how long TensorFlow may take to connect the machines; with eight GPUs, it takes 30 s
 SECONDS_BETWEEN_TRIES = 2
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMA = {"cluster?": {str: [str]}, "task?": {"type?": str, "index?": int | str}}
@@ -77,7 +77,7 @@ def read_cluster(text=None):
         text: str, the value of TF_CONFIG. Defaults to the environment variable.
 
     Raises:
-        UserError: if the text is not JSON or is malformed, or it has parameter servers or an evaluator.
+        UserError: if the text is not JSON or is malformed, or it lists parameter servers or an evaluator.
     """
     text = os.environ.get("TF_CONFIG", "") if text is None else text
     if not text.strip():
@@ -90,7 +90,7 @@ def read_cluster(text=None):
         reason = str(error).removeprefix("TF_CONFIG: ").removesuffix(" Copy the file again.").rstrip(".")
         raise UserError(f"TF_CONFIG: cannot be read ({reason}). {_EXPECTED}") from None
     if unused := sorted({*hosts, kind} - {"chief", "worker"}):
-        raise UserError(f"TF_CONFIG has {', '.join(unused)}, but every machine must be a worker. {_EXPECTED}")
+        raise UserError(f"TF_CONFIG lists {', '.join(unused)}, but every machine must be a worker. {_EXPECTED}")
     chief, workers = hosts.get("chief", []), hosts.get("worker", [])
     if index < 0 or index >= len(hosts.get(kind, [])):
         if not hosts:
@@ -133,7 +133,7 @@ def wait_for_names(cluster, seconds=None):
 
 
 def _is_known(host, port, end):
-    """Returns whether a machine's name is resolved before the time `end`; the lookup itself may take longer."""
+    """Returns whether a machine's name can be resolved before the time `end`. The lookup runs in a thread."""
     found = []
 
     def look_up():
@@ -199,11 +199,11 @@ def meet(cluster, seconds):
 
 def _host(cluster, end, seconds):
     """Waits for all other machines; called on the first machine."""
-    present = {}  # {machine number: connection}
+    present = {}  # {worker index: connection}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listener(cluster.workers[0]))
         listener.settimeout(SECONDS_BETWEEN_KNOCKS)  # a peer may disconnect before it is accepted
-        silent = {}  # {connection that has not sent its number: the bytes received}
+        silent = {}  # {connection that has not sent its worker index: bytes received so far}
         while len(present) < len(cluster.workers) - 1:
             if time.monotonic() >= end:
                 names = ", ".join(cluster.workers[i] for i in range(1, len(cluster.workers)) if i not in present)

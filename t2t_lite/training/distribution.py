@@ -25,10 +25,10 @@ from t2t_lite.training.cluster import (
 )
 
 _LOGGER = logging.getLogger("t2t_lite")
-# The XLA flags for GPU steps, unless the user's XLA_FLAGS override them; measured with the paper's base model on an
-# H200. Command buffers record kernels with their addresses. TensorFlow changes these addresses in each step, and
+# The XLA flags for GPU steps, unless the user's XLA_FLAGS override them. All numbers are for the paper's base model on
+# an H200. Command buffers record kernels with memory addresses. TensorFlow changes these addresses in each step, and
 # updating the buffers would take 12 % of a step. Autotuning Triton's matrix products takes half of the compile time.
-# With deterministic operations XLA does not autotune, and a step then takes 21 times as long as with cuBLAS.
+# With deterministic operations, XLA does not autotune them, and a step takes 21 times as long as with cuBLAS.
 _XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm": "false"}
 
 
@@ -39,7 +39,7 @@ class Replicas:
     Attributes:
         strategy: tf.distribute.MirroredStrategy, MultiWorkerMirroredStrategy, or None for one device.
         count: int, the number of replicas on all machines.
-        description: str, one line for the log with the devices, and why there are not more devices.
+        description: str, a line for the log that names the devices, and says why there are not more devices.
         cluster: the Cluster of machines, or None for a single machine.
     """
 
@@ -81,7 +81,7 @@ class Replicas:
         if self.strategy is None:
             return values
         flat, places = tf.nest.flatten(values), collections.defaultdict(list)
-        for place, value in enumerate(flat):  # an operation concatenates its tensors, which must have the same dtype
+        for place, value in enumerate(flat):  # a collective operation concatenates tensors of one dtype
             places[self.first(value).dtype].append(place)
         for of_dtype in places.values():
             sums = self.strategy.extended.batch_reduce_to("SUM", [(flat[place],) * 2 for place in of_dtype])
@@ -94,7 +94,7 @@ class Replicas:
         return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
     def in_turn(self, values):
-        """Concatenates a list with one value per replica, as returned by `run`, over this machine's replicas."""
+        """Returns the values of this machine's replicas, one after another, from a list that `run` returned."""
         if self.strategy is None:
             return values
         of_each = self.strategy.experimental_local_results
@@ -174,21 +174,21 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
 
     Args:
         worker_gpu: int, the number of GPUs per machine, with one replica each. If no GPU is visible, 1 means the CPU,
-            which the description reports.
+            and the description says so.
         logical_cpus: int, the number of replicas on the CPU, instead of GPUs; 0 to use GPUs.
 
     Returns:
         Replicas.
 
     Raises:
-        UserError: if there are fewer GPUs, a number is negative, or TF_CONFIG is invalid.
+        UserError: if there are fewer GPUs than `worker_gpu`, a number is negative, or TF_CONFIG is invalid.
     """
     cluster = read_cluster()
     worker_gpu = typed_value("worker_gpu", worker_gpu, int, GPUS)
     logical_cpus = typed_value("logical_cpus", logical_cpus, int, LOGICAL_CPUS)
     if cluster and logical_cpus > 1:
         raise UserError(
-            f"--logical_cpus={logical_cpus}: a machine in TF_CONFIG has only one CPU replica. Remove the flag, or "
+            f"--logical_cpus={logical_cpus}: each machine in TF_CONFIG has only one CPU replica. Remove the flag, or "
             "unset TF_CONFIG."
         )
     if not cluster:
@@ -209,8 +209,8 @@ def choose_devices(worker_gpu=1, logical_cpus=0):
         worker_gpu, logical_cpus: see `choose_replicas`.
 
     Returns:
-        (names, description). The names are a list, which is empty for the CPU. The description is one line for the log
-        with the devices, and why there are not more devices.
+        (names, description). The names are a list, which is empty for the CPU. The description is a line for the log
+        that names the devices, and says why there are not more devices.
 
     Raises:
         UserError: if there are fewer GPUs than `worker_gpu`.
@@ -228,7 +228,7 @@ def choose_devices(worker_gpu=1, logical_cpus=0):
         built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
         return [], f"devices: CPU: no GPU is visible{built} (for GPUs: pip install 't2t_lite[cuda]', then nvidia-smi)"
     names = [gpu.name.removeprefix("/physical_device:") for gpu in gpus[:worker_gpu]]
-    unused = f"; more are visible: {len(gpus) - worker_gpu} (--worker_gpu)" if len(gpus) > worker_gpu else ""
+    unused = f"; {len(gpus) - worker_gpu} more visible (see --worker_gpu)" if len(gpus) > worker_gpu else ""
     return [f"/{name}" for name in names], f"devices: {', '.join(names)}{unused}"
 
 
@@ -245,7 +245,7 @@ def gpus_as_needed():
     """Returns the GPUs, a list of `tf.config.PhysicalDevice`, and makes TensorFlow allocate their memory as needed."""
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
-        with contextlib.suppress(RuntimeError, ValueError):  # impossible if GPUs are initialized or split
+        with contextlib.suppress(RuntimeError, ValueError):  # raised if GPUs are initialized or split
             tf.config.experimental.set_memory_growth(gpu, True)
     return gpus
 
@@ -259,7 +259,7 @@ def set_xla_flags():
 
 def hide_gpus():
     """Hides all GPUs, so that this process computes on the CPU."""
-    with contextlib.suppress(RuntimeError):  # TensorFlow is initialized, and its devices stay
+    with contextlib.suppress(RuntimeError):  # raised after TensorFlow is initialized, when devices are fixed
         tf.config.set_visible_devices([], "GPU")
 
 
@@ -285,7 +285,7 @@ def _over(devices, description):
 
 def _over_workers(cluster, gpus):
     """Waits for the other machines and creates replicas over all machines."""
-    with contextlib.suppress(RuntimeError):  # TensorFlow is initialized, and its devices stay
+    with contextlib.suppress(RuntimeError):  # raised after TensorFlow is initialized, when devices are fixed
         tf.config.set_visible_devices(gpus, "GPU")
     wait_for_names(cluster)
     others = ", ".join(cluster.workers)

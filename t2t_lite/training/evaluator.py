@@ -45,7 +45,7 @@ class Evaluation(NamedTuple):
             "loss_<feature>" and "cost_<feature>", losses by unit (`evaluation.loss_units`), the problem's
             teacher-forced metrics, and the scores of decoded outputs.
         texts: list of (input, output, reference), the texts that were decoded and scored.
-        facts: dict of further fields for the log, such as "bleu_signature".
+        facts: dict, further fields for the log, such as "bleu_signature".
     """
 
     metrics: dict
@@ -69,13 +69,13 @@ class Evaluator:
         encoders: {feature: encoder}.
         hparams: HParams, of which batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size and
             eval_alpha are used.
-        records: Records of a problem, which determines the metrics: see `shards_to_evaluate`.
+        records: Records of a problem, which also determines the metrics. For the shards, see `shards_to_evaluate`.
         settings: EvaluationSettings, or None for the defaults. eval_steps is the number of teacher-forced batches,
-            longest sentences first. search overrides options of hparams and problem. translate_all means all examples
-            instead of eval_decode_examples. Without eval_stride, each row is scored separately, or with the state of
-            earlier rows if the model carries a state. With eval_stride, costs are not reported, because they may depend
-            on ids after the scored ids, as in a stack from right to left.
-        weights: function that returns a context manager, in which the model has the weights to evaluate.
+            longest sentences first. search overrides options of hparams and problem. With translate_all, all examples
+            are decoded instead of eval_decode_examples. Without eval_stride, each row is scored separately, or with the
+            state of earlier rows if the model carries a state. With eval_stride, costs are not reported, because they
+            may depend on ids after the scored ids, as in a right-to-left stack.
+        weights: function that returns a context manager. In its context, the model has the weights to evaluate.
 
     Raises:
         UserError: if records are damaged, or a search option is invalid.
@@ -119,7 +119,7 @@ class Evaluator:
         return Evaluation(metrics | scores, texts, facts | more_facts)
 
     def shown(self, names):
-        """Returns the names of the most important metrics, which the line on stderr shows: see `shown_metrics`."""
+        """Returns the names of the metrics to show on stderr, a selection from `names`: see `shown_metrics`."""
         return shown_metrics(self.problem, self._hparams, names)
 
     def _teacher_forced(self):
@@ -147,7 +147,7 @@ class Evaluator:
         return {"loss": loss, **perplexity, **means, **by_unit, **own}, facts
 
     def _own_metrics(self, sums, answers):
-        """Returns the problem's metrics, {name: float}, and further fields for the log."""
+        """Returns (the problem's metrics as {name: float}, further fields for the log)."""
         found, facts = {}, {}
         for name, metric in self._metrics.items():
             if metric.of == "logits":
@@ -268,7 +268,7 @@ class OutputScorer:
         return scores, facts, texts
 
     def _known_to(self, metric):
-        """Returns the facts about the problem that the function of a metric takes as arguments."""
+        """Returns the facts about the problem that a metric's function takes as arguments, {argument: value}."""
         parameters = inspect.signature(metric.__wrapped__).parameters
         return {name: value for name, value in self._facts.items() if name in parameters}
 
@@ -314,7 +314,7 @@ class BleuCallback(keras.callbacks.Callback):
         texts: list of (input, output, reference) from the last translation.
 
     Raises:
-        UserError: if data are missing or damaged, or an option is out of range. When `fit` begins, also if the model
+        UserError: if data are missing or damaged, or an option is out of range. `fit` raises this error if the model
             cannot translate.
     """
 

@@ -49,9 +49,9 @@ class TrainingLoop:
         self._hparams, self._when = self._train_step.hparams, context.checkpoints
         save = self._save_apart if self._replicas.is_chief else None
         self._skipped = SkippedSteps(context.output_dir, self._log, self._hparams.max_skipped_steps, save)
-        self._unknown = []  # (step, StepBatches, result, whether timed), with metrics not fetched
-        self._stops = False  # whether a machine wants to stop, according to the metrics fetched so far
-        self._is_stopping = False  # whether all machines know that one of them wants to stop
+        self._unknown = []  # steps with unfetched metrics: (step, StepBatches, result, whether timed)
+        self._stops = False  # whether the metrics fetched so far say that a machine received a signal
+        self._is_stopping = False  # `_stops` as of the last step at which all machines fetched metrics
         features = len(self._train_step.features)
         bytes_a_step = self._train_step.batches_a_step * self._hparams.batch_size * features * 4  # int32
         most = _UNKNOWN_STEPS_OF_MACHINES if self._replicas.cluster else _UNKNOWN_STEPS
@@ -72,9 +72,9 @@ class TrainingLoop:
         self._metrics, self._why = self._monitor.catch_up(step, is_due), self._monitor.reason_to_stop()
         if step >= train_steps or self._why:
             self.ended_by = "early_stopping" if self._why else "train_steps"
-            reason = f"stopped early: {self._why}" if self._why else f"step {step:,} is not before {train_steps=:,}"
+            reason = f"stopped early: {self._why}" if self._why else f"the run is at step {step:,} and {train_steps=:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
-            self._log.write("end", step, finished=True, reason=self.ended_by)  # no such entry if the run was killed
+            self._log.write("end", step, finished=True, reason=self.ended_by)  # a killed run has no such entry
             return self._metrics
         data, batch = self._context.data, int(self._state.batches_read)
         files = data.records.paths, data.problem.record_features
@@ -91,8 +91,8 @@ class TrainingLoop:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
-                # Whether to save is decided before the step, because the data stream may only advance during a step if
-                # no checkpoint follows.
+                # Whether to save is decided before the step, because data may be read ahead during a step only if no
+                # checkpoint follows.
                 is_last = self._is_to_stop(stopped)
                 evaluates = step % self._when.local_eval_frequency == 0 or step == train_steps
                 saves = evaluates or self._is_time_to_save()
@@ -187,7 +187,7 @@ class TrainingLoop:
 
 @contextlib.contextmanager
 def explaining_out_of_memory(step, batches, hparams):
-    """Context manager that converts TensorFlow's out-of-memory error to a `Failure` with settings to lower.
+    """Context manager that converts TensorFlow's out-of-memory error to a `Failure` that names settings to lower.
 
     Args:
         step: int, the number of the current step.
@@ -199,7 +199,7 @@ def explaining_out_of_memory(step, batches, hparams):
     except tf.errors.ResourceExhaustedError as error:
         largest = max(batches, key=_cells)
         shapes = " and ".join(f"{feature} {' x '.join(map(str, ids.shape))}" for feature, ids in largest.items())
-        ways = [f"batch_size={hparams.batch_size} (gradient_accumulation_steps makes up for it)"]
+        ways = [f"batch_size={hparams.batch_size} (a higher gradient_accumulation_steps makes up for it)"]
         if max(length for batch in batches for ids in batch.values() for length in ids.shape[1:]) > 64:
             ways.append(f"max_length={hparams.max_length}")
         also = [

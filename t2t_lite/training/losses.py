@@ -20,13 +20,13 @@ def cross_entropy(logits, targets, label_smoothing=0.0, keeps_softmax=True):
     `ClassHead` are not smoothed: see `_smoothing`.
 
     Args:
-        logits: float32 [batch, target_len, V]; In a graph, V may be unknown if label_smoothing is 0.
+        logits: float32 [batch, target_len, V]. In a graph, V may be unknown if label_smoothing is 0.
         targets: int32 [batch, target_len], where 0 is padding.
         label_smoothing: float, ε in [0, 1).
         keeps_softmax: bool, whether the softmax is stored for the gradient: see `_fused_losses`.
 
     Returns:
-        (objective, nats), float32 scalars, which are sums over tokens. `nats` is without smoothing and has no gradient.
+        (objective, nats), float32 scalars, which are sums over tokens. `nats` is not smoothed and has no gradient.
         Callers add the sums over replicas and accumulated batches, then divide once by the number of tokens.
     """
     import tensorflow as tf
@@ -55,7 +55,7 @@ def squared_error(logits, labels):
 
 
 def _smoothing(logits, label_smoothing):
-    """Returns the smoothed probabilities of the label and of each other id, their difference, and the entropy.
+    """Returns (probability of the label, probability of each other id, their difference, entropy) after smoothing.
 
     Labels are not smoothed if id 0 is impossible, as with `ClassHead` and `SpanHead`. Even a tiny probability for id 0
     would give a loss of millions, and the gradients of the other ids would no longer sum to 0.
@@ -175,8 +175,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             )
         if vocab_size is not None and vocab_size > exact:
             raise ValueError(
-                f"SmoothedCrossEntropy of dtype={self.dtype} cannot represent ids above {exact:,}: received logits of "
-                f"{vocab_size:,} ids. Remove `dtype`, or set it to 'float32'."
+                f"SmoothedCrossEntropy with dtype={self.dtype} cannot represent ids above {exact:,}: received logits "
+                f"of {vocab_size:,} ids. Remove `dtype`, or set it to 'float32'."
             )
         labels, logits = ops.reshape(ops.cast(y_true, "int32"), (-1,)), ops.reshape(y_pred, (-1, ops.shape(y_pred)[-1]))
         if vocab_size is not None:

@@ -75,7 +75,7 @@ class Monitor:
         return metrics
 
     def catch_up(self, step, is_due):
-        """Completes what a killed run missed after its last checkpoint.
+        """Completes the work of a killed run: evaluates its last checkpoint if needed, and updates the best checkpoint.
 
         Args:
             step: int, the checkpoint's step.
@@ -150,8 +150,8 @@ def check_metrics(model, problem, hparams, settings):
     """Raises `UserError` if the settings name a metric that a run's evaluations do not compute.
 
     Args:
-        model: keras.Model. The model is only traced if a metric may be one of the model's other losses and costs, or
-            measures a feature other than the targets.
+        model: keras.Model. It is traced only if a metric measures a feature other than the targets, or may be one of
+            the model's other losses and costs.
         problem: Problem.
         hparams: HParams.
         settings: EvaluationSettings.
@@ -175,7 +175,7 @@ def check_metrics(model, problem, hparams, settings):
 
 
 def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True):
-    """Returns whether a metric has not improved by `delta` in the last `num_steps` steps (as in utils/metrics_hook.py).
+    """Returns whether a metric has not improved by `delta` in `num_steps` steps (tensor2tensor's metrics_hook.py).
 
     Later values are compared with the newest value that is at least `num_steps` steps old. A later value is an
     improvement if it is better by `delta` or more.
@@ -228,8 +228,8 @@ def reason_to_stop(rule, history):
     at = max(i for i, step in enumerate(steps) if step <= steps[-1] - rule.steps)
     after = (min if decrease else max)(values[at + 1 :])
     return (
-        f"{rule.metric} was {values[at]:g} at step {steps[at]:,} and at best {after:g} in the "
-        f"{steps[-1] - steps[at]:,} steps since: it improved by less than {rule.metric_delta:g} in {rule.steps:,} steps"
+        f"{rule.metric} improved by less than {rule.metric_delta:g} in {rule.steps:,} steps: it was {values[at]:g} at "
+        f"step {steps[at]:,}, and at best {after:g} in the {steps[-1] - steps[at]:,} steps since"
     )
 
 
@@ -249,7 +249,7 @@ def write_translations(output_dir, step, texts):
 
 
 def default_metric(names):
-    """Returns the metric that decides which checkpoint is best: a metric registered as deciding, or the loss."""
+    """Returns the metric that decides which checkpoint is best: one registered with `decides`, or the loss."""
     deciding = [name for name in registry.list_metrics() if registry.metric(name).decides]
     return next((name for name in names if name in deciding), "loss")
 
@@ -273,10 +273,10 @@ def best_evaluation(evaluations, metric):
 
 
 class BestCheckpoint:
-    """Keeps a copy of the model in the best checkpoint in `<output_dir>/best`.
+    """Keeps a copy of the best checkpoint in `<output_dir>/best`, without the state of the optimizer.
 
     The choice depends only on the run's evaluations, so a restarted run makes the same choice. A new copy is written
-    next to the previous copy, and replaces it when the file `checkpoint` is replaced by a rename.
+    next to the previous copy, and takes effect when a rename replaces the file `checkpoint`.
 
     Args:
         context: RunContext.
@@ -300,7 +300,7 @@ class BestCheckpoint:
 
         Args:
             history: list of (step, {metric: value}), as returned by `monitor.history`. Steps whose checkpoints have
-                been deleted do not count, except for the step of the model in the folder.
+                been deleted are ignored, except for the step of the copy in `best`.
         """
         kept = self.step
         if kept not in [line["best_step"] for line in lineage(self._log.read()) if line["event"] == "best"]:
@@ -327,7 +327,7 @@ class BestCheckpoint:
         copy_files(self._context.data.encoder_files, self._folder)
         write_run_config(self._folder, self._context.config)
         # The checkpoint is written last, because a restarted run assumes that a folder with a checkpoint is complete.
-        average_checkpoints([self._source(step)], copy)  # averaging one checkpoint removes its optimizer
+        average_checkpoints([self._source(step)], copy)  # removes the state of the optimizer
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
         for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):

@@ -47,8 +47,10 @@ def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
     logits, costs = named_outputs(outputs)
     unknown = [feature for feature in (*logits, *costs) if feature not in batch]
     if unknown or "targets" not in logits:
-        what = f"{unknown[0]!r}, which its batches lack" if unknown else f"{', '.join(logits) or 'nothing'}"
-        raise UserError(f"the model predicts {what}. Expected targets, and only features in: {', '.join(batch)}.")
+        what = f"{unknown[0]!r}, which the batches lack" if unknown else f"{', '.join(logits) or 'nothing'}"
+        raise UserError(
+            f"the model predicts {what}. Expected targets, and only features of the batches: {', '.join(batch)}."
+        )
     each = {f: _loss(logits[f], labels_of(logits[f], batch[f]), label_smoothing, keeps_softmax) for f in logits}
     return Sums(
         {feature: objective for feature, (objective, _) in each.items()},
@@ -78,7 +80,7 @@ def _loss(logits, labels, label_smoothing, keeps_softmax):
         error = squared_error(logits, labels)
         return error, tf.stop_gradient(error)
     if logits.shape[-1] is None and label_smoothing:
-        raise UserError(f"label_smoothing={label_smoothing}: positions in a text cannot be smoothed. Expected 0.")
+        raise UserError(f"label_smoothing={label_smoothing}: labels that are positions cannot be smoothed. Expected 0.")
     return cross_entropy(logits, labels, label_smoothing, keeps_softmax)
 
 

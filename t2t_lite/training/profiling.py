@@ -14,9 +14,9 @@ from t2t_lite.errors import UserError
 from t2t_lite.training.run_context import kept_states
 
 _LOGGER = logging.getLogger("t2t_lite")
-_STEPS_BEFORE = 10  # steps before the trace starts, so that it excludes tracing and compilation
+_STEPS_BEFORE = 10  # steps before the profile starts, so that it excludes graph tracing and compilation
 _TRACED_STEPS = 5
-# The errors of XLA. InternalError, which XLA may also raise, is missing because a lost machine also raises it.
+# The errors that XLA raises. InternalError is not listed, because TensorFlow also raises it for a lost machine.
 _NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
 _TRACEBACK = re.compile(
     r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"
@@ -64,7 +64,7 @@ class StepProfiler(contextlib.AbstractContextManager):
             self._stop()
         elif self._done is not None:
             _LOGGER.warning(
-                f"--profile: no trace was written; it starts after {_STEPS_BEFORE} steps, but the run had {self._done}."
+                f"--profile: no trace was written, as it starts after {_STEPS_BEFORE} steps, but only {self._done} ran."
             )
 
 

@@ -22,12 +22,12 @@ _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters
 _NARROWEST = 70  # columns of the narrowest terminal that shows the bar
 _SECONDS_MOVING = 0.5
-_SECONDS_PLAIN = 60  # the most seconds between lines, if --log_step_count_steps steps take longer
-# Thresholds: the progress line only shows these fields if their values are beyond the thresholds.
+_SECONDS_PLAIN = 60  # a line is shown this often even if --log_step_count_steps steps take longer
+# The progress line only shows a field if its value is beyond its threshold.
 _MUCH_WAITING = 0.1
 _MUCH_PADDING = 0.4
 _LARGE_GRADIENT = 100.0
-_STARVED = 0.1  # the smallest share of an expert, relative to an equal share
+_STARVED = 0.1  # experts with less than this fraction of an equal share of positions are shown
 
 
 def announce(context, train_step, gives_up=()):
@@ -49,7 +49,7 @@ def announce(context, train_step, gives_up=()):
     if any(data.cut.values()):
         cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
         left_out += f" (truncated to {data.max_length} ids: {cut})"
-    kept = "" if accumulation == hparams["gradient_accumulation_steps"] else ", which keeps the batches per step"
+    kept = "" if accumulation == hparams["gradient_accumulation_steps"] else " (same batches per step)"
     exactly = (
         f"except for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
     )
@@ -57,7 +57,7 @@ def announce(context, train_step, gives_up=()):
     if data.ladder:
         each = "" if replicas_count == 1 else ", on each replica"
         shapes = f"{len(data.ladder.shapes)} shapes ({' x '.join(['rows', *data.ladder.features])})"
-        further = [f"XLA compiles {shapes}, each when it first occurs{each}: {data.ladder}"]
+        further = [f"XLA compiles {shapes}, each at its first occurrence{each}: {data.ladder}"]
     if carried:
         further = [carried.description(data.source)]
     for line in (
@@ -79,7 +79,7 @@ def announce(context, train_step, gives_up=()):
     if replicas_count > 1 and (drawing := layers_that_draw(model)):
         _LOGGER.warning(
             f"model {config['model']}: {', '.join(drawing)} have random generators that sample the same numbers on all "
-            "replicas. t2t_lite.layers.Dropout samples different numbers."
+            "replicas. t2t_lite.layers.Dropout samples different numbers on each replica."
         )
 
 
@@ -110,7 +110,7 @@ class TrainingProgress:
         log: RunLog.
         train_steps: int, the step at which the run ends.
         feed: Feed, which measures how long steps wait for their batches.
-        examples: int, the number of sentences per epoch: the training examples, or their segments.
+        examples: int, the number of sentences per epoch, which are the training examples or their segments.
         sentences: int, the number of sentences that earlier processes of the run read.
         task: Task, which determines the unit of the loss and whether targets are sparse.
 
@@ -127,7 +127,7 @@ class TrainingProgress:
         self._task = task
         self._shown = ProgressLine(train_steps, "nats per target token" if task.has_perplexity else "squared error")
         self._reset()
-        self._pace = None  # seconds per step, averaged over the last windows
+        self._pace = None  # seconds per step, a moving average over windows
         self._begun = time.monotonic()
         self._first = True
 
@@ -138,7 +138,7 @@ class TrainingProgress:
 
     def _start_clock(self):
         """Starts the clock for the next steps of the window."""
-        self._timed = []  # the numbers of target tokens in timed steps
+        self._timed = []  # the number of target tokens of each timed step
         self._started, self._waited_before = time.monotonic(), self._feed.seconds_waited
 
     @property
@@ -154,7 +154,7 @@ class TrainingProgress:
         self._started += time.monotonic() - begun if is_needed else 0.0
 
     def add(self, batches, metrics, is_timed=True):
-        """Adds a step's StepBatches and its metrics from `fetch`; `is_timed` says whether its time counts."""
+        """Adds a step's StepBatches and its metrics from `fetch`; `is_timed` says whether to include its duration."""
         self._window.append(metrics)
         self._target_tokens.append(batches.counts["targets"])
         self._cells += batches.cells
@@ -169,7 +169,7 @@ class TrainingProgress:
 
     @property
     def is_due(self):
-        """Whether progress should be shown now; the metrics must be fetched first."""
+        """Whether progress should be shown now. If so, fetch the metrics before `show`."""
         return self._shown.is_due
 
     def show(self, step):
@@ -242,7 +242,7 @@ class TrainingProgress:
         return self._counts.total() - self._counts[BEFORE] + unpredicted
 
     def _means(self, name):
-        """Returns {feature: mean per id} for the metric `name`, a sum per step, over the steps of this window."""
+        """Returns {feature: mean per id} in this window for the metric `name`, whose values are sums per step."""
         sums = {f: sum(metrics[name][f] for metrics in self._window) for f in self._window[0][name]}
         return {feature: total / max(self._counts[feature], 1) for feature, total in sums.items()}
 
@@ -292,7 +292,7 @@ class ProgressLine:
 
     def begin(self, seconds, loss):
         """Logs the time and the loss of the first step, which takes longer because it is traced."""
-        _LOGGER.info(f"first step: {seconds:.1f} s including its tracing, loss {loss:{_digits(loss)}} {self._unit}")
+        _LOGGER.info(f"first step: {seconds:.1f} s with tracing, loss {loss:{_digits(loss)}} {self._unit}")
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else SECONDS)
 
     @property
@@ -318,14 +318,14 @@ class ProgressLine:
         move(bar + fit(self._fields, width - len(bar)))
 
     def leave(self, step):
-        """Leaves the progress line of a step on the terminal, without the bar, unless this line is already there."""
+        """Leaves the line of a step on the terminal, without the bar, unless an earlier call has already left it."""
         if self._fields and self._left_at != step:
             _LOGGER.info(fit(self._fields, columns()))
             self._left_at = step
         move()
 
     def _made(self, step, values, shares):
-        """Returns the fields of the line, the most important first, as narrow terminals truncate lines."""
+        """Returns the fields of the line. The most important come first, because narrow terminals truncate lines."""
         seconds, steps_left = values["seconds_per_step"], self._train_steps - step
         fields = [f"step {step:,}/{self._train_steps:,}", f"loss {values['loss']:{_digits(values['loss'])}}"]
         if seconds and steps_left:

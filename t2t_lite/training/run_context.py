@@ -21,10 +21,10 @@ from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, Evalu
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData, check_lengths, check_reads
 
-# Operations that sample from a state that is not saved in a run's checkpoints.
+# TensorFlow operations whose random state is not saved in checkpoints.
 _DRAWS = re.compile(r"(?!Stateless)(\w*Random\w*|\w*TruncatedNormal|Multinomial|Stateful\w*(Normal|Uniform)\w*|Rng\w+|"
                     r"(Eager)?PyFunc)")  # fmt: skip
-_KNOWN = ("t2t_lite", "keras")  # packages whose layers only sample from generators with saved state
+_KNOWN = ("t2t_lite", "keras")  # packages whose layers sample only from generators that checkpoints save
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RunContext:
         output_dir: str.
         config: dict, the contents of the run's `hparams.json`.
         hparams: HParams.
-        accumulation: int, the number of batches per replica and step, which may differ from `hparams`.
+        accumulation: int, the number of batches per replica and step. May differ from gradient_accumulation_steps.
         data: TrainingData.
         replicas: Replicas.
         evaluation: EvaluationSettings, or None if the run is not evaluated.
@@ -78,7 +78,7 @@ class TrainingState:
         optimizer: the Keras optimizer of the model.
         train_step: TrainStep.
         step: tf.Variable, int64 scalar, the number of completed steps.
-        batches_read: tf.Variable, int64 scalar, the number of batches that these steps used.
+        batches_read: tf.Variable, int64 scalar, the number of batches used by the completed steps.
         iterator: iterator over the batches of the data, at position `batches_read`.
         checkpoints: RunCheckpoints, which saves these objects.
 
@@ -114,7 +114,7 @@ class TrainingState:
         )  # fmt: skip
 
     def set_position(self, step, batches):
-        """Sets the position that checkpoints save to the end of `step`, which used the StepBatches `batches`."""
+        """Sets the position to save in checkpoints to the end of `step`; `batches` are the StepBatches of this step."""
         self.step.assign(step)
         self.batches_read.assign(batches.end)
 
@@ -137,8 +137,8 @@ def layers_that_draw(model):
 def unsaved_state(train_step):
     """Describes the state that a step uses but checkpoints do not save, as a list of str for the user.
 
-    The graph of the step is searched for operations and variables. If a model only has layers from this package and
-    from Keras, it is not searched, because all their state is saved.
+    The graph of the step is searched for operations and variables. The search is skipped if all layers of the model
+    are from this package and from Keras, because all state of these layers is saved.
 
     Args:
         train_step: TrainStep.

@@ -1,6 +1,6 @@
 """The settings of a `Trainer` other than problem, model and hyperparameters, and the flags that a run remembers.
 
-Each setting that has a meaning text is also a flag of t2t-trainer, with the same name, default and range.
+Each setting with a `meaning` is also a flag of t2t-trainer, with the same name, default and range.
 """
 
 import dataclasses
@@ -57,14 +57,16 @@ class EvaluationSettings(_Checked):
 
     eval_steps: int = setting(0, limits=ranges.COUNT, meaning="Batches per evaluation; 0: the whole set.")
     eval_stride: int = setting(
-        0, limits=ranges.COUNT, meaning="Language models: slide a window by this many ids and score only them, given "
-        "the earlier ids in the text; 0: score each row separately."
+        0, limits=ranges.COUNT, meaning="Language models: slide a window by this many ids and score only these new "
+        "ids, given the ids before them in the text; 0: score each row separately."
     )  # fmt: skip
     eval_throttle_seconds: float = setting(
-        0, limits=ranges.SECONDS, meaning="Minimum time between evaluations (except the last); 0: none."
+        0, limits=ranges.SECONDS, meaning="Minimum seconds between evaluations, except before the last; 0: no minimum."
     )
     best_checkpoint_metric: str | None = setting(
-        None, meaning="Metric that chooses the model in best/. Default: BLEU, a parser's F1, or the loss; none: off."
+        None,
+        meaning="Metric that selects the model in best/. Default: BLEU, F1 for parsers, or else the loss; none: keep "
+        "no best model.",
     )
     early_stopping: EarlyStopping = EarlyStopping()
     search: dict | None = None
@@ -79,7 +81,7 @@ class CheckpointSettings(_Checked):
         1000, limits=ranges.STEPS_BETWEEN, meaning="Steps between checkpoints, each of which is evaluated."
     )
     save_checkpoints_secs: float = setting(
-        0, limits=ranges.SECONDS, meaning="Seconds between additional checkpoints; 0: none."
+        0, limits=ranges.SECONDS, meaning="Seconds between additional checkpoints; 0: no additional checkpoints."
     )
     keep_checkpoint_max: int = setting(
         20, limits=ranges.CHECKPOINTS_KEPT, meaning="Number of recent checkpoints to keep; 0: all."
@@ -93,18 +95,19 @@ class CheckpointSettings(_Checked):
 class DeviceSettings(_Checked):
     """The settings for the devices of a run, and for how the run uses these devices."""
 
-    worker_gpu: int = setting(1, limits=ranges.GPUS, meaning="GPUs per machine; 1 falls back to the CPU.")
+    worker_gpu: int = setting(1, limits=ranges.GPUS, meaning="GPUs per machine; 1 uses the CPU if there is no GPU.")
     logical_cpus: int = setting(
         0, limits=ranges.LOGICAL_CPUS, meaning="Train on this many CPU replicas instead of GPUs; 0: off."
     )
     deterministic: bool = setting(True, meaning="Use only deterministic GPU operations.")
     xla_compile: bool | None = setting(
-        None, meaning="Compile training with XLA, for a few batch shapes. Default: off, or as the run started."
+        None, meaning="Compile training with XLA, for a few batch shapes. Default: off; if resumed, as before."
     )
     xla_shapes: int | None = setting(
         None,
         limits=ranges.SHAPES,
-        meaning="Most batch shapes that XLA compiles; fewer mean more padding. Default: 16, or as the run started.",
+        meaning="Maximum number of batch shapes that XLA compiles; fewer mean more padding. Default: 16; if resumed, "
+        "as before.",
     )
 
 
@@ -203,8 +206,8 @@ class RememberedFlags:
         """Warns if the number of steps is not stored in `config`, the `hparams.json` of a run."""
         if config and "plan" not in config:
             _LOGGER.warning(
-                f"{self.path} does not have the number of steps, so the default is used, train_steps={train_steps:,}. "
-                "Set --train_steps=N as when the run was started."
+                f"{self.path} does not store the number of steps, so the default train_steps={train_steps:,} is used. "
+                "Set --train_steps=N to the number with which the run was started."
             )
 
     def __str__(self):
@@ -232,7 +235,7 @@ class RememberedFlags:
 
 
 def _names(settings):
-    """Returns the names of the settings in a class that a run remembers."""
+    """Returns the names of the settings that a run remembers, given the class of the settings."""
     declared = settings_of(settings).values()
     return [setting.name for setting in declared if setting.meaning and setting.name not in _NOT_REMEMBERED]
 

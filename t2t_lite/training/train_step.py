@@ -51,7 +51,7 @@ class TrainStep:
     Attributes:
         batches_a_step: int, the number of batches per step.
         loss_scale: LossScale for float16, otherwise None.
-        traces: int, how often the step was traced: once for all shapes.
+        traces: int, how often the step was traced. One trace serves all batch shapes.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class TrainStep:
         self.accumulation = hparams.gradient_accumulation_steps
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
-        # On one device, XLA also compiles the update, without a branch. With replicas, a collective operation comes
-        # before the update, and the branch is taken on the host.
+        # On one device, XLA also compiles the update, which has no branch. With replicas, a collective operation comes
+        # before the update, and the host decides whether to skip the update.
         self._compiles_update = xla_compile and replicas.strategy is None
         with tf.device(replicas.devices[0] if self._compiles_update else "CPU:0"):
             self._skipped_in_a_row = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_in_a_row")
             self.loss_scale = make_loss_scale(hparams)
         batch = {feature: tf.TensorSpec([None] * rank, tf.int64) for feature, rank in features.items()}
-        # The dtype of a batch's index in the data stream. int32 stays on the host, where the seeds of dropout are
-        # computed.
+        # The dtype of a batch's index in the data stream. Without XLA, the seeds of dropout are computed on the host,
+        # where int32 scalars stay.
         self._index = tf.int64 if xla_compile else tf.int32
         number = tf.TensorSpec([], tf.float32)
         scalars = [dict.fromkeys(features, number), tf.TensorSpec([], tf.int32), number]
@@ -103,7 +103,7 @@ class TrainStep:
             self._traced_batch,
             input_signature=[batch, scalars[0], tf.TensorSpec([], self._index), number, state],
             autograph=False,
-            jit_compile=xla_compile or None,  # False would exclude this function if a caller is compiled
+            jit_compile=xla_compile or None,  # False would exclude this function from compiled callers
             experimental_attributes={"_noinline": True},
         )
         self._update = self._traced_update
@@ -115,7 +115,7 @@ class TrainStep:
 
         The ids become int64, because TensorFlow keeps int32 arguments of functions in host memory, and also compares
         int32 tensors there, even if everything else is on a GPU (tensorflow/core/framework/types.h, MTypeFromDType).
-        With int32 ids, a step would begin with copies.
+        With int32 ids, a step would begin with copies to the GPU.
 
         Args:
             batches: StepBatches.
@@ -144,7 +144,7 @@ class TrainStep:
             "shares" (dicts, as in `objectives.Sums`; shares are vectors), "gradient_norm" (global, before clipping),
             "skipped" (1.0 if the loss or the gradient was not finite, so weights were not changed), "stops" (more than
             0 if any machine wants to stop), and in float16 the step's "loss_scale". After `max_skipped_steps` skipped
-            steps in a row that a lower loss scale could not prevent, further steps have no effect.
+            steps in a row, not counting steps that a lower loss scale may prevent, further steps have no effect.
         """
         with tf.device("CPU:0"):
             stop = tf.constant(float(stop))
@@ -185,7 +185,7 @@ class TrainStep:
         batch = {feature: tf.cast(ids, tf.int64) for feature, ids in batch.items()}
         counts, state = dict.fromkeys(self.features, tf.constant(1.0)), self._states()[0]
 
-        def on_replica():  # `strategy.run` would place the function itself on one device
+        def on_replica():  # without this wrapper, `strategy.run` would use only one device
             return self._batch_gradients(batch, counts, tf.constant(0, self._index), tf.constant(1.0), state)
 
         tf.function(lambda: self.replicas.run(on_replica), autograph=False)()
@@ -197,13 +197,13 @@ class TrainStep:
         return self._update(*sums, scale, states, new_states)
 
     def _traced_update(self, gradients, sums, stops, scale, states, new_states):
-        """Updates the weights from the results of `_global_sums`; returns (metrics, states by lane)."""
+        """Updates the weights from the results of `_global_sums`; returns (metrics, list of the lanes' states)."""
         gradients, metrics = self.replicas.run(self._clipped, gradients, sums, stops, scale)
         # All replicas have the same sums and therefore the same metrics.
         metrics = tf.nest.map_structure(self.replicas.first, metrics)
-        # Metrics are only checked after later steps. Meanwhile, if too many steps were skipped, the state stays as
-        # after the last skipped step.
-        with tf.device(None if self._compiles_update else "CPU:0"):  # only this number is copied to the host
+        # The host checks metrics only after later steps. If too many steps were skipped, the state is frozen until
+        # then, because it is saved for debugging.
+        with tf.device(None if self._compiles_update else "CPU:0"):  # "skipped" is the only value copied to the host
             in_a_row = self._skipped_in_a_row.read_value()
             is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
             is_left_out = is_frozen | is_skipped
@@ -218,7 +218,7 @@ class TrainStep:
         return metrics, self._states_unless(is_left_out, states, new_states)
 
     def _states_unless(self, is_left_out, states, new_states):
-        """Returns the states of the lanes, the old states if the step is skipped, each on the device of its lane."""
+        """Returns the new states of the lanes, or the old states if the step is skipped, on each lane's device."""
         kept = []
         for lane, pair in enumerate(zip(states, new_states, strict=True)):
             device = None if self._compiles_update else self.replicas.devices[lane // self.accumulation]
@@ -236,8 +236,8 @@ class TrainStep:
         if not self._compiles_update:
             tf.cond(is_skipped, lambda: None, lambda: self._apply(gradients))
             return
-        # The update is not a branch, for which the device would wait for the host. XLA updates and selects in one pass
-        # over a variable.
+        # The update is not in a branch, because the device would then wait for the host. XLA needs only one pass over
+        # a variable to update it and to select the old or the new value.
         state = [variable.value for variable in [*self.model.trainable_variables, *self.optimizer.variables]]
         before = [variable.read_value() for variable in state]
         self._apply(gradients)
@@ -258,19 +258,19 @@ class TrainStep:
             clipped, _ = tf.clip_by_global_norm(summed, self.hparams.clip_grad_norm, use_norm=norm)
             gradients = [tf.cast(value, old.dtype) for value, old in zip(clipped, gradients, strict=True)]
         skipped = 1.0 - tf.cast(finite, tf.float32)
-        norm = tf.cast(norm, tf.float32)  # from the dtype of the weights, because `fetch` stacks all metrics
+        norm = tf.cast(norm, tf.float32)  # `fetch` stacks all metrics, so they must have one dtype
         return gradients, {**sums._asdict(), "gradient_norm": norm, "skipped": skipped, "stops": stops}
 
     def _global_sums(self, batches, counts, first_batch, scale, stop, states):
-        """Returns ((gradients, Sums, stops), states): sums over replicas, with a copy on each device, and states by
-        lane.
+        """Returns ((gradients, Sums, stops), states of this machine's lanes) of a step.
 
-        The gradients are of the scaled loss. The Sums are neither scaled nor divided by counts.
+        Gradients, Sums and stops are summed over replicas, with a copy on each device. The gradients are of the scaled
+        loss. The Sums are neither scaled nor divided by counts.
         """
 
         def on_replica(batches, counts, first_batch, scale, stop, states):
-            # Every replica receives all batches, and selects the batches on its device by its id, which is known in
-            # tracing.
+            # Every replica receives the batches of all replicas on its machine, and selects its own batches by its
+            # replica id, which is known during tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
             begin = (replica - self.replicas.first_replica) * self.accumulation
@@ -282,7 +282,7 @@ class TrainStep:
         return self.replicas.all_reduce(sums), self.replicas.in_turn(states)
 
     def _replica_gradients(self, replica, batches, states, counts, first_batch, scale):
-        """Returns (gradients, Sums, new states) for one replica's batches; the replica's number counts all machines."""
+        """Returns (gradients, Sums, new states) for one replica's batches; `replica` is its global number."""
         sums, new_states = (), []
         for i, (batch, state) in enumerate(zip(batches, states, strict=True), replica * self.accumulation):
             # Batches run one after another; in parallel, TensorFlow would hold the activations of all batches at the
@@ -295,7 +295,7 @@ class TrainStep:
         return *sums, new_states
 
     def _traced_batch(self, batch, counts, index, scale, state):
-        """Returns (gradients of the scaled loss, Sums, new state) for the batch with this index in the stream."""
+        """Returns (gradients of the scaled loss, Sums, new state) for the batch number `index` of the data stream."""
         variables = [v.value for v in self.model.trainable_variables]
         # The gradient is computed inside this context, because with recompute_grad the backward pass samples dropout
         # masks again.

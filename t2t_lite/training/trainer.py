@@ -58,7 +58,7 @@ from t2t_lite.training.training_data import open_training_data, several_sentence
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SAYS_THAT_IT_STOPS = functools.partial(
-    _LOGGER.info, "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops at once."
+    _LOGGER.info, "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops immediately."
 )
 
 
@@ -79,14 +79,15 @@ class Trainer:
         data_dir: str, the folder where t2t-datagen wrote the records and the vocabulary.
         output_dir: str, the folder for checkpoints and logs.
         evaluation: EvaluationSettings, or None to not evaluate while training. Without this argument, a resumed run
-            keeps its settings, and a new run has the defaults. The next three arguments have the same defaults.
+            keeps its settings, and a new run has the defaults. The same holds for the next three arguments.
         checkpoints: CheckpointSettings.
         devices: DeviceSettings.
         log: LogSettings.
         inexact: tuple of str, other settings of the caller that make the run irreproducible, for the log.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
         keep_batches_a_step: bool, whether a run that is resumed on another number of replicas adjusts its accumulation
-            so that its steps stay the same. If False, it accumulates as set in `hparams` (with allow_hparams_change).
+            so that its steps stay the same. If False (and with allow_hparams_change), it uses the accumulation set in
+            `hparams`.
         warm_start_from: str, a checkpoint or the output_dir of another run, whose weights a new run starts with.
         usr_dir: str, the user's --t2t_usr_dir, stored for later commands.
         flags_text: str, the contents to write to `flags.txt`.
@@ -181,12 +182,12 @@ class Trainer:
     # Set-up.
 
     def check(self):
-        """Checks names, settings and data without writing files; `train` checks the same first. Raises `UserError`."""
+        """Checks names, settings and data without writing files, as `train` does first. Raises `UserError`."""
         check_tensorflow("Trainer")
         given = self.problem, self.model, self.hparams, self.hparams_set
         settings = run_directory.fill_in_settings(self.output_dir, *given)
         self.problem, self.model, self.hparams, self.hparams_set = settings
-        run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before data
+        run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})
         hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
         self.hparams = registry.problem(self.problem).model_hparams(hparams)
         before = read_run_config(self.output_dir)
@@ -244,8 +245,8 @@ class Trainer:
         return train_steps
 
     def _build(self, train_steps):
-        """Builds the training state (such as model and optimizer) and the monitor of the run."""
-        # When trying out a setup, steps have the same learning rate as in the run itself.
+        """Builds the training state, which includes the model and the optimizer, and the monitor of the run."""
+        # A run that only tries out a setup has the learning rates of the full run, which may depend on its length.
         length = train_steps if self.remembers else max(train_steps, self._before.values.get("train_steps", 0))
         self._state = TrainingState(self._context, length)
         self.trained = self._state.model
@@ -265,7 +266,7 @@ class Trainer:
     def _announce(self, train_steps):
         gives_up = list(self.inexact)
         if not self.devices.deterministic:
-            gives_up.append("--nodeterministic: GPU operations may add in another order, which is faster")
+            gives_up.append("--nodeterministic: faster GPU operations may add numbers in a different order each time")
         settings = self.evaluation or EvaluationSettings()
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: the step at which the run stops early depends on the clock")
@@ -288,7 +289,7 @@ class Trainer:
         """Loads the weights of another run into a new run; returns facts for the log."""
         if self._state.checkpoints.latest:
             if self.warm_start_from:
-                _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used; {self.output_dir} has checkpoints")
+                _LOGGER.info(f"--warm_start_from={self.warm_start_from} is not used: {self.output_dir} has checkpoints")
             return {}
         # A run that ended before its first checkpoint restarts from the same weights.
         if not (source := self.warm_start_from or self._before.values.get("warm_start_from")):
@@ -344,7 +345,8 @@ class Trainer:
             )
         if generator_states(self.trained) and not holds(path, "generators"):
             _LOGGER.warning(
-                f"{path} lacks the random states of {', '.join(layers_that_draw(self.trained))}, which start again"
+                f"{path} lacks the random states of {', '.join(layers_that_draw(self.trained))}, which are therefore "
+                "initialized again"
             )
         if (scale := state.train_step.loss_scale) and not holds(path, "loss_scale"):
             _LOGGER.info(f"{path} was not trained in float16: the loss scale starts at {float(scale.value):,.0f}")

@@ -43,7 +43,7 @@ class TrainingData:
         dropped: int, the number of training examples outside the length limits.
         cut: {split: int}, the number of examples that are truncated to the length limits.
         max_length: int, the upper length limit, in ids including EOS.
-        source: ExampleBatches, from which `batches` come.
+        source: ExampleBatches, which creates `batches`.
         batches: tf.data.Dataset, an endless stream of batches for one replica.
         ladder: WidthLadder with the shapes of batches, or None if shapes are not limited.
     """
@@ -73,11 +73,11 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
         data_dir: str, the folder where t2t-datagen wrote the data.
         most_shapes: int, the largest number of batch shapes, for XLA, or None for no limit.
         batches: the class of batches: see `batches_of`.
-        lanes: the result of `lanes_of`, a method of the class of batches.
+        lanes: the result of `batches.lanes_of`.
 
     Raises:
         UserError: if the problem is unknown, data are missing or do not match, or no example is within the length
-            limits; also errors from `batches`.
+            limits. `batches` may raise `UserError` for further reasons.
     """
     problem = registry.problem(problem)
     encoders = problem.get_feature_encoders(data_dir)
@@ -113,13 +113,13 @@ def several_sentences(data):
 
 
 def _of_another_rank(feature, features):
-    """Describes a feature whose rank differs from what a model reads, for a message; "" if the problem lacks it."""
+    """Returns the part of a message that describes the shape of a feature; "" if the problem lacks the feature."""
     shape = {1: "a number per example", 2: "a row of ids per example"}.get(features.get(feature))
     return f", whose {feature} are {shape}" if shape else ""
 
 
 def check_reads(model, problem):
-    """Raises `UserError` if a problem's batches lack a feature that a model reads, or a feature has another rank."""
+    """Raises `UserError` if a problem's batches lack a feature that a model reads, or have it with another rank."""
     wanted = model.features if isinstance(model, SequenceModel) else {}
     features = batch_features(problem, type(model))
     if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:
@@ -144,7 +144,7 @@ def check_lengths(model, max_length, features):
 
     Args:
         model: keras.Model.
-        max_length: int, the most ids in one feature.
+        max_length: int, the maximum number of ids in one feature.
         features: the names of the features in a batch.
     """
     limit = getattr(model, "max_length", None)
@@ -156,7 +156,7 @@ def check_lengths(model, max_length, features):
         where = f"{limit:,} ids{' (inputs and targets together)' if is_joined else ''}"
         raise UserError(
             f"max_length={max_length}: the model's position table has room for {where}. Expected a max_length from "
-            f"1 to {most:,}. Lower it (or t2t-datagen's --sequence_length, if rows have one), or raise max_position."
+            f"1 to {most:,}. Lower max_length (or t2t-datagen's --sequence_length, if set), or raise max_position."
         )
 
 
@@ -215,8 +215,8 @@ class Feed(contextlib.AbstractContextManager):
         self._train_step = train_step
         self._paths = paths
         self._features = features
-        # The batches are placed in a thread, because the call of a step only returns when the device knows whether the
-        # gradient is finite.
+        # Batches are placed in a separate thread, because the call of a step only returns when the device has checked
+        # whether the gradient is finite.
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
         self._ahead = None
         self.seconds_waited = 0.0

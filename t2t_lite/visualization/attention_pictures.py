@@ -30,9 +30,9 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
         answerer: the result of `t2t_lite.load`. A Translator has the kinds "encoder", "decoder" and "memory".
         text: str, the source sentence.
         target: str, a translation, or a list of its ids, with EOS if it is complete. If None, a translation model
-            translates the text itself. A language model whose problem has inputs also continues the text, such as an
-            image after its class.
-        most: int, the largest number of tokens in the source and in the target.
+            translates the text itself. A language model whose problem has inputs also generates the continuation,
+            such as an image from its class.
+        most: int, the largest number of tokens in the source, and in the target.
         **options: options of `Translator.translate`, such as beam_size and alpha, or of `Generator.generate`.
 
     Raises:
@@ -98,7 +98,7 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
     count = len(attention.weights[number - 1])
     heads = list(range(1, count + 1)) if heads is None else list(heads)
     if not heads:
-        raise UserError("heads is empty. Expected numbers from 1 on, or None for all heads.")
+        raise UserError("heads is empty. Expected a list of heads, counted from 1, or None for all heads.")
     for head in heads:
         _check("head", head, count, attention.kind)
     attention = attention.whole_words() if whole_words else attention
@@ -206,7 +206,7 @@ def _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_h
 
 
 def _column(attention, key):
-    """Returns the column of a key, counted from the left, which is mirrored for right-to-left text."""
+    """Returns the column of a key, counted from the left. Right-to-left text is drawn from right to left."""
     return len(attention.keys) - 1 - key if is_right_to_left(" ".join(attention.keys)) else key
 
 
@@ -267,7 +267,7 @@ def draw_lines(attention, layer, heads, rows=None):
     for at, label in enumerate(attention.queries):
         drawing.text(begin - _PAD, _middle(top, at), label, anchor="right")
     for at, label in enumerate(attention.keys):
-        drawing.text(end + _PAD, _middle(top, at), label, halo=rows is not None)  # readable on shaded keys
+        drawing.text(end + _PAD, _middle(top, at), label, halo=rows is not None)  # keys are shaded if rows are chosen
     return drawing
 
 

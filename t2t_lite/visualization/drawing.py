@@ -26,18 +26,18 @@ _MOST_CHARACTERS = 24  # labels are truncated to this length
 _LINE_WIDTH = 2
 _HALO = {"color": "#ffffff", "width": 4, "opacity": 0.8}
 _SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names for left-to-right text
-_MOST_PIXELS = 40e6  # of the largest PNG file
+_MOST_PIXELS = 40e6  # the largest size of a PNG file
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 # Fonts of common systems with characters that DejaVu lacks, which are used if they are installed.
 _MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Sans Devanagari", "Noto Sans Thai")
-# Bidirectional control characters would reorder the text around them. The categories below have no glyph or are invalid
-# in XML.
+# Bidirectional control characters would reorder the text around them. Characters of the categories below have no glyph
+# or are invalid in XML.
 _TURNING = {*"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
 _NOT_DRAWN = ("Cc", "Cs", "Cn", "Co", "Zl", "Zp")
 
 
 def color(number):
-    """Returns the colour of line, bar or head `number`, #rrggbb; the first hundred colours are different."""
+    """Returns the colour of line, bar or head `number` as #rrggbb. The first hundred colours are different."""
     if number < len(COLORS):
         return COLORS[number]
     hue = number * 0.618034 % 1.0  # the golden ratio makes neighbouring colours differ
@@ -131,7 +131,7 @@ class Text:
     """A line of text in a drawing.
 
     Attributes:
-        x, y: float, the position of the text's end (or middle) given by `anchor`, at half its height.
+        x, y: float, the left end, middle or right end of the text, as `anchor` says, at half the text's height.
         text: str, without characters that cannot be drawn: see `drawable`.
         size: float.
         anchor: "left", "middle" or "right", regardless of the writing direction.
@@ -181,7 +181,7 @@ class Drawing:
         self.lines.append((x1, y1, x2, y2, color, opacity, note))
 
     def text(self, x, y, text, most=_MOST_CHARACTERS, **options):
-        """Adds a text to the drawing, with characters as in `drawable`, and with options of `Text`."""
+        """Adds a text to the drawing, as `drawable` returns it. The options are attributes of `Text`."""
         self.texts.append(Text(x, y, drawable(text, most), **options))
 
     def svg(self):
@@ -251,7 +251,7 @@ class Drawing:
             content = figure_bytes(self.figure(), format, dpi)
         if lacking := sum("missing from font" in str(warning.message) for warning in caught):
             _LOGGER.warning(
-                f"{lacking} characters are missing from all fonts here, and are drawn as boxes. An .svg file is "
+                f"{lacking} characters are missing from all installed fonts, and are drawn as boxes. An .svg file is "
                 "drawn with the fonts of the program that shows it."
             )
         return content
@@ -274,7 +274,7 @@ def is_right_to_left(text):
 
 
 def text_width(text, size=13, most=_MOST_CHARACTERS):
-    """Estimates the width of a text, rather too large than too small, because fonts differ."""
+    """Estimates the width of a text. The estimate is generous, because fonts differ."""
     widths = {"W": 1.05, "F": 1.05}
     text = drawable(text, most)
     return size * sum(

@@ -166,7 +166,7 @@ def text_features(problem, target=None):
 
 
 def attending_features(problem):
-    """Returns {feature: rank} for the inputs of a problem's model when drawing pictures, or None without a problem.
+    """Returns {feature: rank} for the inputs of a problem's model in pictures, or None if there is no problem.
 
     A language model only reads its targets: see `text_features`.
     """
@@ -179,7 +179,7 @@ def attending_features(problem):
 def without_text(features, rows):
     """Returns {feature: int32 zeros [rows, 2], or [rows] for rank 1}; for `features` see `read_attention`."""
     features = {"inputs": 2, "targets": 2} if features is None else features
-    return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # Keras warns of length 1
+    return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # Keras warns about length 1
 
 
 def sentence_ids(encoders, feature, text, most=MOST_TOKENS):

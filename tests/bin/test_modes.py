@@ -40,10 +40,18 @@ def flags_of(*words):
 @pytest.mark.parametrize(
     ("mode", "words", "message"),
     [
-        ("print", ["--colour=red"], "--colour: not with --print, only with --draw. Remove it. A printer has one."),
-        ("stop", ["--size=3"], "--size: not with --stop, only with --draw or --print. Remove it."),
-        ("stop", ["--size=4", "--colour=red"], "--colour, --size: not with --stop, only with --draw. Remove them."),
-        ("print", ["--draw=x"], "--draw: not with --print. Remove it."),
+        (
+            "print",
+            ["--colour=red"],
+            "--colour: cannot be used with --print, only with --draw. Remove it. A printer has one.",
+        ),
+        ("stop", ["--size=3"], "--size: cannot be used with --stop, only with --draw or --print. Remove it."),
+        (
+            "stop",
+            ["--size=4", "--colour=red"],
+            "--colour, --size: cannot be used with --stop, only with --draw. Remove them.",
+        ),
+        ("print", ["--draw=x"], "--draw: cannot be used with --print. Remove it."),
         ("draw", ["--draw=x"], "missing --colour (The colour)."),
     ],
 )

@@ -34,7 +34,7 @@ from tests.bin.conftest import CONFIG, REQUIRED
             ["Type instead: t2t-decoder --output_dir='my run' --decode_from_file='my text'"],
         ),
         "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
-        "the test set while training": (["--eval_use_test_set"], ["not with training, only with --schedule"]),
+        "the test set while training": (["--eval_use_test_set"], ["cannot be used with training, only with"]),
         "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "from 1 to"]),
         "early stopping without evaluations": (
             [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],

@@ -85,8 +85,8 @@ def test_fields_of_json_lines_are_chosen_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"en": "a"}', r"a\.jsonl, line 2: no field 'de', but 'en'\. .*--fields=en,de"),
-        ('{"en": "a", "De": "b"}', "line 2: no field 'de', but 'en', 'De'. Nearest: en, De. Name the fields"),
+        ('{"en": "a"}', r"a\.jsonl, line 2: no field 'de', only 'en'\. .*--fields=en,de"),
+        ('{"en": "a", "De": "b"}', "line 2: no field 'de', only 'en', 'De'. Nearest: en, De. Name the fields"),
         ('["a", "b"]', r"line 2: .*Expected an object in each line"),
         ('{"en": "a", "de": null}', "line 2: the field 'de' is None. Expected a text"),
         ('{"en": "a", "de": true}', "the field 'de' is True"),

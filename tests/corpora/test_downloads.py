@@ -73,7 +73,7 @@ def test_a_file_that_is_no_archive_is_compared_with_what_was_recorded(tmp_path):
         downloads.provide([source], str(tmp_dir))
     assert sorted(os.listdir(tmp_dir)) == ["train.json", "train.json.sha256"]
     (tmp_dir / "train.json").write_text("{ }")
-    with pytest.raises(UserError, match=r"train.json: its SHA-256 is .*train.json.sha256\)\. Delete both and run"):
+    with pytest.raises(UserError, match=r"train.json: its SHA-256 is .*train.json.sha256\)\. Delete both files"):
         downloads.provide([source], str(tmp_dir))
 
 

@@ -98,7 +98,7 @@ def test_other_xml_is_lines(tmp_path):
     ("text", "wanted", "message"),
     [
         (xml(document(0, "A"))[:-40], SOURCE, r"set\.xml, line \d+, column \d+: not XML"),
-        (xml(document(0)), REFERENCE, "has no reference for all 1 document"),
+        (xml(document(0)), REFERENCE, "no reference covers all 1 document"),
         (xml(document(0, "A"), document(2, "B")), REFERENCE, r"all 2 documents \(not all segments: A, B\)"),
         (xml(), SOURCE, "has no document"),
         (

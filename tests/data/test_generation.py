@@ -66,7 +66,7 @@ def test_a_problem_that_ends_the_program_is_an_error(tmp_path, monkeypatch):
         ToyBytes().generate_data(str(tmp_path), str(tmp_path))
 
 
-@pytest.mark.parametrize(("asked", "reason"), [(9000, "more than this corpus can fill"), (2**8, "too few")])
+@pytest.mark.parametrize(("asked", "reason"), [(9000, "too many for this corpus"), (2**8, "too few")])
 def test_text_for_which_a_vocabulary_is_too_large_or_small_gets_the_nearest(
     tmp_path, monkeypatch, caplog, asked, reason
 ):

@@ -236,5 +236,5 @@ def test_a_model_with_a_table_of_positions(tmp_path):
     expected = translator.translate(["red " * 30, "a"])
     assert [text.decode() for text in found["outputs"].numpy()] == [t.text for t in expected]
     assert found["truncated"].numpy().tolist() == [True, False]
-    with pytest.raises(UserError, match="table of positions ends at 10"):
+    with pytest.raises(UserError, match="has only 10"):
         export_saved_model(translator, str(tmp_path / "export"), max_input_length=11)

@@ -142,7 +142,7 @@ def test_bad_text(bleu, assert_user_error, translation, reference, words):
         ([], ["--translation", "--reference"]),
         (["--translation=nowhere.de", "--reference=nowhere.de"], ["nowhere.de", "no such file"]),
         (["--translation=.", "--reference=."], [".: is a folder"]),
-        (["--translation=a", "--reference=b", "--translations_dir=x"], ["--translation: not with --translations_dir"]),
+        (["--translation=a", "--reference=b", "--translations_dir=x"], ["--translation: cannot be used with"]),
         (["--translation=a", "--reference=b", "--event_dir=x"], ["--event_dir", "--translation"]),
         (["--translations_dir=a", "--reference=b", "--worst=3"], ["--worst", "--translations_dir"]),
         (["--translations_dir=a"], ["--reference"]),

@@ -144,7 +144,7 @@ def test_flags_of_the_training_may_be_repeated(eager, call_command, made, source
         (["--decode_hparams=sampling_temp=0.5"], ["sampling_temp", "sampling_method=random"]),
         (["--decode_hparams=sampling_method=random,num_samples=9999"], ["num_samples=9999", "to 4,096"]),
         (["--score_file=x", "--decode_from_file="], ["--score_file", "x", "no such file"]),
-        (["--score_file=in.en"], ["--decode_from_file: not with --score_file"]),
+        (["--score_file=in.en"], ["--decode_from_file: cannot be used with --score_file"]),
         (["--score_file=in.en", "--decode_from_file=", "--mbr=chrf"], ["--mbr", "--score_file"]),
         (["--decode_from_fil=x"], ["--decode_from_fil", "--decode_from_file"]),
         (["--decode_from_file=nowhere"], ["nowhere", "no such file"]),

@@ -180,7 +180,7 @@ def test_an_encoder_refuses_patterns_that_need_an_order(kind):
         ("dot_product(stride=3)", "dot_product has no option stride. Expected none."),
         ("local_1d(block_length=3)+relative(block_length=4)", "block_length of local_1d is given twice"),
         ("loca_1d(block_length=3)", "`self_attention_type` must be one of .* received self_attention_type='loca_1d'"),
-        ("strided:dot_product", "'dot_product' as the pattern of some heads"),
+        ("strided:dot_product", "the pattern 'dot_product' for some heads"),
         ("strided:fixed+local_1d", "`self_attention_type` local_1d has two scores or two patterns"),
         ("strided:fixed+local_1d:full", "has two lists of patterns"),
         ("strided:loca_1d", "received self_attention_type='loca_1d'"),
@@ -224,7 +224,7 @@ def test_errors_name_the_hyperparameter_that_was_given(changes, words):
             ({"pattern": ["full", "fixed"]}, r"`self_attention` fixed has the options \['stride', 'summary'\]"),
             ({"pattern": ["full"] * 3}, "3 kinds in `self_attention`"),
             ({"pattern": "full"}, "`self_attention` has pattern='full'. Expected a list"),
-            ({"pattern": ["full", "relative"]}, "'relative' as the pattern of some heads"),
+            ({"pattern": ["full", "relative"]}, "the pattern 'relative' for some heads"),
             ({"type": "restricted", "neighborhood": 3, "pattern": ["full", "full"]}, "two scores or two patterns"),
             ({"type": "local_1d", "block_length": 3, "pattern": ["full", "full"]}, "two scores or two patterns"),
         ]

@@ -69,7 +69,7 @@ def test_what_a_model_has_not_is_refused_in_one_line():
     with pytest.raises(UserError, match=r"no part encodr\. Nearest: encoder, "):
         made(more=",frozen=encodr")
     for nothing in ("/", "//"):
-        with pytest.raises(UserError, match=rf"^hparams: frozen={nothing} .*Expected, .*{parts}"):
+        with pytest.raises(UserError, match=rf"^hparams: frozen={nothing} .*Expected .*{parts}"):
             made(more=f",frozen={nothing}")
     with pytest.raises(UserError, match=r"^hparams: lora_alpha=2 .*lora_rank"):
         made(more=",lora_alpha=2")
@@ -165,7 +165,7 @@ def test_targets_choose_the_kernels_with_lora(targets):
 
 
 def test_targets_that_are_not_there():
-    for targets, words in (("querry", "Nearest: query. Expected, with / between them, query, key"), ("/", "Expected")):
+    for targets, words in (("querry", "Nearest: query. Expected .* between them: query, key"), ("/", "Expected")):
         with pytest.raises(UserError, match=f"lora_targets={targets}: {words}"):
             made(more=f",lora_rank=2,lora_targets={targets}")
     with pytest.raises(UserError, match=r"lora_targets=query has no effect without lora_rank"):

@@ -78,7 +78,7 @@ def test_a_folder_without_the_newer_keys_is_read(name, tmp_path):
 def test_a_damaged_configuration_is_named(name, key, tmp_path):
     wrong = [{"x": 1.5}, *([None] if key in KEPT else []), *WRONG.get(key, ())]
     for value in wrong:
-        with pytest.raises(UserError, match=rf"\.json: '{key}' is missing or not of the right type"):
+        with pytest.raises(UserError, match=rf"\.json: '{key}' is missing or has the wrong type"):
             read(tmp_path, name, {**KEPT, key: value})
 
 

@@ -192,7 +192,7 @@ def test_reserved_tokens_are_whole_pieces(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "size", "message"),
     [
-        (["hello world"], 9000, r"9000 pieces are more than this corpus can fill: with 287, .* Set vocab_size=267,"),
+        (["hello world"], 9000, r"9000 pieces are too many for this corpus\. With 287, .* Set vocab_size=267,"),
         (["abcdefghij"] * 9, 262, r"262 pieces are too few. The bytes and the characters .* alone need 270"),
         ([], 300, "no text to learn from"),
     ],

@@ -58,7 +58,7 @@ def gpus(monkeypatch, count):
         (0, 1, [], "devices: CPU: no GPU is visible"),
         (3, 0, [], r"devices: CPU \(--worker_gpu=0; 3 GPUs visible\)"),
         (1, 1, ["/GPU:0"], "devices: GPU:0$"),
-        (3, 2, ["/GPU:0", "/GPU:1"], r"devices: GPU:0, GPU:1; more are visible: 1 \(--worker_gpu\)"),
+        (3, 2, ["/GPU:0", "/GPU:1"], r"devices: GPU:0, GPU:1; 1 more visible \(see --worker_gpu\)"),
     ],
 )
 def test_the_devices_of_a_machine(monkeypatch, count, worker_gpu, devices, words):

@@ -163,7 +163,7 @@ def test_a_run_that_has_nothing_left_makes_up_for_what_a_kill_left_out(
     run = Run(tmp_path, clock, step=step, local_eval_frequency=3)
     assert run.train(train_steps).ended_by == "train_steps"
     assert (run.caught_up, run.metrics, run.read) == ([(step, is_due)], {"loss": -1.0}, 0)
-    assert f"step {step} is not before train_steps={train_steps}: nothing to train" in caplog.text
+    assert f"the run is at step {step} and train_steps={train_steps}: nothing to train" in caplog.text
     assert [(line["step"], line["finished"]) for line in run.log("end")] == [(step, True)]
 
 

@@ -244,7 +244,7 @@ def test_steps_11_to_15_are_traced(monkeypatch, caplog, steps, traced):
         assert is_on or not (calls or caplog.messages)
         now = now if is_on else []
     assert calls == ([("run", 10), 10 + traced] if traced else [])
-    said = f"profile of {traced} steps: run/plugins/profile" if traced else f"after 10 steps, but the run had {steps}"
+    said = f"profile of {traced} steps: run/plugins/profile" if traced else f"after 10 steps, but only {steps} ran"
     assert len(caplog.messages) == 1 and said in caplog.messages[0]
 
 
@@ -314,7 +314,7 @@ def test_a_run_changes_to_it_when_allowed(data_dir, tmp_path, caplog):
 def test_the_number_of_shapes_is_the_user_s_and_remembered(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path, xla_shapes=1).train(1)
-    assert "XLA compiles 1 shapes (rows x inputs x targets), each when it first occurs: 4 x 9 x 9" in caplog.text
+    assert "XLA compiles 1 shapes (rows x inputs x targets), each at its first occurrence: 4 x 9 x 9" in caplog.text
     with pytest.raises(UserError, match=r"xla_shapes: 1 -> 2\. .*--allow_hparams_change"):
         trainer(data_dir, tmp_path, xla_shapes=2).train(2)
     trainer(data_dir, tmp_path).train(1)

@@ -145,7 +145,7 @@ def test_the_first_step_is_told_and_those_of_a_window_shown_before_it_ends(tmp_p
     progress.show(0)  # of no steps there is nothing to tell
     clock.now += 60
     progress.add(batches((2, 4)), result(20.0, 30.0))
-    assert caplog.messages == ["first step: 60.0 s including its tracing, loss 2.500 nats per target token"]
+    assert caplog.messages == ["first step: 60.0 s with tracing, loss 2.500 nats per target token"]
     clock.now += 10
     assert progress.is_due
     progress.add(batches((2, 4)), result(12.0, 30.0))
@@ -204,7 +204,7 @@ USUAL = [
 ]
 CUT, KEPT = (
     "(truncated to 40 ids: 1,234 train, 5 dev)",
-    "2 replicas, accumulation 4, which keeps the batches per step",
+    "2 replicas, accumulation 4 (same batches per step)",
 )
 SUMMARIES = {  # {what: (changes of the data, the context and the call, {number of a line: its end})}
     "usual": ({}, {}),
@@ -214,7 +214,7 @@ SUMMARIES = {  # {what: (changes of the data, the context and the call, {number 
     "a set without a name": ({"hparams_set": ""}, {2: "model m, set (own): 6 parameters, bfloat16"}),
     "frozen": ({"frozen": True}, {2: "6 parameters, of which 0 are trained, bfloat16"}),
     "not exact": ({"gives_up": ["--a: b", "--c: d"]}, {4: "seed 7: reproducible, except for: --a: b; --c: d"}),
-    "shapes": ({"ladder": Ladder()}, {4: "2 shapes (rows x inputs x targets), each when it first occurs, on each "
+    "shapes": ({"ladder": Ladder()}, {4: "2 shapes (rows x inputs x targets), each at its first occurrence, on each "
                                          "replica: 9 x 4, 4 x 9"}),
     "a memory": ({"carried": types.SimpleNamespace(description=lambda source: "a memory")}, {4: "a memory"}),
 }  # fmt: skip
@@ -352,7 +352,7 @@ def test_lines_in_a_file_come_after_10_seconds_and_then_every_minute(clock, capl
     assert not line.is_due, "nothing to show"
     begun = clock.now
     line.begin(49.96, 8.3217)
-    assert caplog.messages == ["first step: 50.0 s including its tracing, loss 8.322 nats per target token"]
+    assert caplog.messages == ["first step: 50.0 s with tracing, loss 8.322 nats per target token"]
     due = []
     for _ in range(140):
         clock.now += 1

@@ -120,7 +120,7 @@ def test_a_schedule_that_depends_on_the_steps_says_how_it_changes():
     optimizer.build([])
     optimizer.iterations.assign(8)
     said = describe_other_length(optimizer, 16)
-    assert "train_steps, which was 16 and is now 32: the next update has 8.716e-01 instead of 5.000e-01" in said
+    assert "train_steps, which was 16 and is now 32: the learning rate of the next update is 8.716e-01" in said
     # Of eight updates the last one was the eighth: (1 + cos(π · 6 / 30)) / 2.
     assert last_learning_rate(optimizer) == pytest.approx(0.904508)
     hparams.learning_rate_schedule = "constant*linear_warmup*rsqrt_decay"

@@ -121,7 +121,7 @@ def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_pa
     assert taken == expected
     whole, early, after = state(tmp_path / "one", 4), state(tmp_path / "one", 3), state(changing, 4)
     assert distance(whole, after) <= 1e-3 * distance(whole, early)
-    assert "1 replica, accumulation 2, which keeps the batches per step" in caplog.text
+    assert "1 replica, accumulation 2 (same batches per step)" in caplog.text
     begun = [line for line in log(changing) if line["event"] in ("start", "resume")]
     assert [(line["replicas"], line["gradient_accumulation_steps"]) for line in begun] == [(2, 1), (1, 2)]
     # As `--hparams=gradient_accumulation_steps=1 --allow_hparams_change` does.

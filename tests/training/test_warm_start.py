@@ -58,7 +58,7 @@ def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, cap
     again = small_trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0]))
     with caplog.at_level(logging.INFO, "t2t_lite"):
         again.train(1)
-    assert f"--warm_start_from={source[0]}: not used" in caplog.text
+    assert f"--warm_start_from={source[0]} is not used" in caplog.text
     weights = {name: weight.numpy() for name, weight in named_weights(again.trained).items()}
     for name, weight in weights.items():
         np.testing.assert_array_equal(weight, after[f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE"])

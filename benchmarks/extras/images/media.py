@@ -50,7 +50,7 @@ def measure(result, flags):
 
 
 def trained_run(flags, kind, side, steps):
-    """Trains and evaluates a run, unless this is done; returns its folder."""
+    """Trains and evaluates a run, unless an earlier call did; returns its folder."""
     folder = pathlib.Path(flags.bench_dir, "media")
     folder.mkdir(parents=True, exist_ok=True)
     data, run = folder / "data", folder / f"{kind}-{side}-{steps}"

@@ -19,7 +19,7 @@ from benchmarks.harness.command import main
 from benchmarks.harness.work import logged
 from t2t_lite.errors import UserError
 
-TITLE = "A memory of the segment before against none"
+TITLE = "A memory of the previous segment against no memory"
 SIDES = {"memory": "memory of 32", "longer": "memory of 128", "plain": "no memory", "stride": "no memory, windows"}
 NEEDS = {}
 SEGMENT, ROW = 32, 1024

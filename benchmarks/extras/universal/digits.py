@@ -93,7 +93,7 @@ def _kind(run):
 
 
 def _trained(run, steps, folder, flags):
-    """Trains a run, unless this is done; returns its folder."""
+    """Trains a run, unless an earlier call did; returns its folder."""
     path = folder / f"{run.task}-{run.side}-{steps}-{run.seed}"
     adaptive = "adaptive_" if run.side == "adaptive" else ""
     hparams = f"{SHARED},{SETS[run.side]},learning_rate_constant={flags.rate},learning_rate_warmup_steps={steps // 20}"

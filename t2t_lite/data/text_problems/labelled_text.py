@@ -96,7 +96,7 @@ class Text2ClassProblem(LabelledTextProblem):
 
 
 class TextConcat2ClassProblem(Text2ClassProblem):
-    """Classifies pairs of texts: "inputs" is a list of two str (tensor2tensor's name)."""
+    """Classifies pairs of texts: "inputs" is a list of two str. The class has its name from tensor2tensor."""
 
     num_texts = 2
 

@@ -33,15 +33,14 @@ class Text2TextProblem(Problem):
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
             applies to the inputs. If None, both sides share one vocabulary.
         vocab_size_is_approximate: whether a vocabulary of another size is learned if the text does not allow the sizes
-            above; if False, such sizes are an error.
+            above. If False, impossible sizes are an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
             `t2t_lite.text.sentencepiece_model`.
         additional_reserved_tokens: strings that are always one piece; not supported by `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
             `t2t_lite.text.subwords.train_sentencepiece`. They do not affect other kinds of vocabularies.
-        existing_vocabularies: {"inputs": path, "targets": path}, existing vocabularies of any kind in
-            `vocabulary_files`; if given, no vocabulary is learned. If both paths are equal, the sides share a
-            vocabulary.
+        existing_vocabularies: {"inputs": path, "targets": path}, vocabularies that are used instead of learning one, of
+            any kind that `t2t_lite.text.vocabulary_files` lists. If both paths are equal, the sides share a vocabulary.
         max_samples_for_vocab: number of samples, chosen uniformly, from which a vocabulary is learned; None: all
             samples.
         use_vocab_from_other_problem: another problem, whose vocabulary is used instead.
@@ -94,7 +93,7 @@ class Text2TextProblem(Problem):
 
     @property
     def vocab_filenames(self):
-        """{feature: name of a file}, `vocab_filename` for all or `vocab.<problem>.<feature>.<size>.model`."""
+        """{feature: file name}: `vocab_filename` if shared, otherwise `vocab.<problem>.<feature>.<size>.model`."""
         if other := self.use_vocab_from_other_problem:
             names = other.vocab_filenames
             if len(set(names.values())) == 1:
@@ -240,7 +239,7 @@ class Text2TextProblem(Problem):
                 yield from texts
 
     def samples_for_vocab(self, data_dir, tmp_dir):
-        """Returns the samples from which a vocabulary's samples are selected, by default the training samples."""
+        """Returns the samples of which some are selected to learn a vocabulary, by default the training samples."""
         return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
 
     @contextlib.contextmanager
@@ -252,7 +251,7 @@ class Text2TextProblem(Problem):
             yield reservoir
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {feature: ids}, texts ending in 1; samples with an empty text are skipped and counted.
+        """Yields {feature: ids}, where texts end in 1; samples with an empty text are skipped and counted.
 
         Generation calls this method only if it is overridden; otherwise it encodes the samples in several processes.
         """
@@ -271,7 +270,7 @@ class Text2TextProblem(Problem):
         return type(self).generate_encoded_samples is Text2TextProblem.generate_encoded_samples
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Checks samples; yields those without a blank text (`subwords.is_blank`), and counts the rest in `removed`."""
+        """Yields checked samples, except samples with a blank text (`subwords.is_blank`), which `removed` counts."""
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             if not any(map(subwords.is_blank, self.texts(sample))):
                 yield sample
@@ -279,7 +278,7 @@ class Text2TextProblem(Problem):
                 self.removed["empty"] += 1
 
     def texts(self, sample):
-        """Returns the texts of a sample in the order of `text_features`; an invalid sample may lack a str."""
+        """Returns the texts of a sample in the order of `text_features`, not yet checked; an entry may be None."""
         return [sample.get(name) for name in self.text_features]
 
     @property
@@ -306,7 +305,7 @@ class Text2TextProblem(Problem):
         return functools.partial(_encode, self.feature_encoders(data_dir), prefixes)
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabularies in `data_dir`; a vocabulary that both texts share is returned twice.
+        """Returns the vocabularies in `data_dir`; a shared vocabulary is returned for each feature.
 
         Raises:
             UserError: a vocabulary does not exist.
@@ -339,7 +338,7 @@ class Text2TextProblem(Problem):
         for name in _SENTENCEPIECE:
             if not sources and getattr(owner, name) != getattr(Text2TextProblem, name):
                 settings[name] = getattr(owner, name)
-        if all(map(files.exists, sources.values())):  # a missing vocabulary matters only until it has been adopted
+        if all(map(files.exists, sources.values())):  # the source may be deleted after it has been adopted
             settings["existing_vocabularies"] = {side: _sha256(path) for side, path in sources.items()}
         return settings
 

@@ -48,12 +48,11 @@ class Text2SelfProblem(Text2TextProblem):
 class ChoppedTextProblem(Text2SelfProblem):
     """A problem with documents that are split into rows of `sequence_length` ids.
 
-    Subclasses define this number and the paths of their files.
+    Subclasses define `sequence_length` and the paths of their files.
 
     The ids of each document end in 1, and the next document follows in the same row. Text is encoded in pieces of about
-    1,000 characters; only the last row of every 16,384 pieces of text can have fewer ids. The development and the test
-    set keep
-    the order of the text: the concatenated records are the ids of the whole text.
+    1,000 characters; only the last row of every 16,384 pieces of text can be shorter. The dev and test sets keep the
+    order of the text: the concatenated records are the ids of the whole text.
 
     Attributes:
         sequence_length: number of ids in a full row.
@@ -88,7 +87,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         return plain_text.read_text(filepath, self.on_bad_line)
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
-        """Yields the documents of a split, each as an iterable of consecutive strings; by default each file is one."""
+        """Yields the documents of a split, each as an iterable of consecutive strings; by default one per file."""
         paths = {
             DatasetSplit.TRAIN: self.train_text_filepaths,
             DatasetSplit.EVAL: self.dev_text_filepaths,

@@ -25,7 +25,7 @@ class TranslateProblem(Text2TextProblem):
     """Translates between two languages, by default with the corpora listed by `source_data_files`.
 
     The corpora are first searched for in `tmp_dir`, as archives or extracted files. If they are missing, they are read
-    from the tensorflow-datasets set `prepared_dataset`, provided that it has been prepared, or downloaded to `tmp_dir`.
+    from the tensorflow-datasets set `prepared_dataset` if it has been prepared, or else downloaded to `tmp_dir`.
 
     Attributes:
         prepared_dataset: name of a tensorflow-datasets set with the same sentence pairs, such as
@@ -99,7 +99,7 @@ class TranslateProblem(Text2TextProblem):
         if folder := self._find_prepared(sources, tmp_dir):
             yield from downloads.read_prepared(folder, PREPARED[dataset_split], self.language_pair)
             return
-        if not downloads.are_there(sources, tmp_dir):  # true only if the method is not called via `prepare_generation`
+        if not downloads.are_there(sources, tmp_dir):  # happens only without an earlier call of `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
             yield from source_files.read_members(

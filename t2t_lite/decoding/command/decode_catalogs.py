@@ -1,4 +1,4 @@
-"""Fills in the missing translations of files of translators, such as `.po`: see `t2t_lite.corpora.catalogs`."""
+"""Fills in missing translations in message catalogs, such as `.po` files: see `t2t_lite.corpora.catalogs`."""
 
 import logging
 
@@ -12,13 +12,13 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def translate_catalog(job, source, output="", reference="", prefixes=""):
-    """Translates the entries of a file that have no translation, and writes the file with all of its entries.
+    """Translates those entries of a catalog that have no translation, and writes a catalog with all entries.
 
     Args:
         job: DecodingJob.
         source: path of a file of a registered kind.
         output: path to write; it must have the same extension.
-        reference, prefixes: paths of files with a line for each line of text, which are refused.
+        reference, prefixes: must be "", since a catalog has no lines of text to which these files could be parallel.
 
     Raises:
         UserError: the file or the output cannot be used, or an option needs lines of text.
@@ -33,11 +33,11 @@ def translate_catalog(job, source, output="", reference="", prefixes=""):
 
     def convert(lines):
         content, count, left = catalog.translated(lines)
-        _LOGGER.info(f"{counted(count, 'translation')} filled in, to be reviewed")
+        _LOGGER.info(f"{counted(count, 'translation')} filled in. Review them before use.")
         if left:
             _LOGGER.warning(
-                f"{source}: {counted(left, 'translation')} left empty: the model wrote nothing, or other placeholders "
-                "than the text has."
+                f"{source}: {counted(left, 'translation')} left empty, since the model's output "
+                "was empty or did not have the text's placeholders."
             )
         return {output: content}
 
@@ -52,7 +52,7 @@ def _check(job, source, output, others):
         )
     if not output or plain_text.kind(output) != ending:
         found = f"--decode_to_file={output}: expected" if output else "--decode_to_file is missing. Expected"
-        raise UserError(f"{found} the name of a {ending} file to write, as {source} is one.")
+        raise UserError(f"{found} the name of a {ending} file to write, since the input is {source}.")
     settings = job.settings
     used = [*(flag for flag, path in others.items() if path), *(flag for flag, _ in job.files_beside().values())]
     used += ["--n_best_format=json"] * (job.n_best_format == "json")
@@ -61,4 +61,4 @@ def _check(job, source, output, others):
     used += ["n_best"] * (settings.num_outputs > 1 and not job.mbr)
     if used:
         it = "it" if len(used) == 1 else "them"
-        raise UserError(f"{', '.join(used)}: needs lines of text; {source} is a {ending} file. Remove {it}.")
+        raise UserError(f"{', '.join(used)}: needs lines of text, but {source} is a {ending} file. Remove {it}.")

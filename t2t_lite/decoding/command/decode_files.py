@@ -65,9 +65,9 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source, output: paths. If the output is "", it is written to the folder of the source under tensor2tensor's
-            name, or to standard output if the source is a device such as /dev/stdin.
-        reference, prefixes: paths of files with as many lines, or "".
+        source, output: paths. If `output` is "", it is a file beside the source with tensor2tensor's name, or standard
+            output if the source is a device such as /dev/stdin.
+        reference, prefixes: paths of files with as many lines as the source, or "".
 
     Raises:
         UserError: a file is missing or has a different number of lines, or a line cannot be translated.
@@ -88,7 +88,7 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
 
 def _default_output(job, source):
-    """Returns a path in the folder of the source, or "-" if the source is a device such as /dev/stdin."""
+    """Returns the default output: a path in the source's folder, or "-" if the source is a device like /dev/stdin."""
     is_of_system = is_device(source) and os.path.abspath(source).startswith(("/dev/", "/proc/"))
     return "-" if is_of_system else job.default_name(source)
 
@@ -106,14 +106,14 @@ def searches_many_batches(job, num_lines):
 
 
 def translate_lines(job, part, path, write=None, convert=None):
-    """Answers the lines of a `FilePart`, writes them to a file (or - for standard output), and logs a summary.
+    """Answers the lines of a `FilePart`, writes the answers to a file (- is standard output), and logs a summary.
 
     Args:
         job: DecodingJob.
         part: FilePart.
         path: str.
-        write: function of `Problem.writers`, or None to write lines of text.
-        convert: function of the lines of text that returns {path: bytes}, the files to write instead, or None.
+        write: a function from `Problem.writers`, or None to write lines of text.
+        convert: None, or a function that converts the output lines to files {path: bytes}, which are written instead.
     """
     as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
     lines_of = job.lines_of(part.name)
@@ -144,7 +144,7 @@ def translate_lines(job, part, path, write=None, convert=None):
 
 
 def score_file(job, source, output="-"):
-    """Writes the mean loss per target piece for each line of a file, which is an input, a tab and a target.
+    """Writes the mean loss per target piece for each line of a file. The lines are input<TAB>target.
 
     For a language model the lines are texts, and the loss is per piece of the text. An empty text has no loss.
     """
@@ -207,10 +207,10 @@ def _write(job, paths, part, make, title, convert=None):
         paths: list of str.
         part: FilePart.
         make: function of (lines, index of the first line, on_progress) that returns (a list of lines for each path,
-            tokens).
+            the number of tokens).
         title: str, the kind of job, such as "scoring". A job of another kind does not resume an unfinished output.
-        convert: function of the first output's lines that returns {path: bytes}, the files to write instead of the
-            first output. Until these files are written, the lines are in `<path>.ids`.
+        convert: None, or a function that converts the first output's lines to {path: bytes}, the files to write
+            instead of the first output. Until these files are written, the lines are in `<path>.ids`.
 
     Returns:
         A function that returns the lines of the first output file as a list.
@@ -262,7 +262,7 @@ def _replaced(path, contents):
 
 
 def _restore_history(translator, history, path):
-    """Restores the search history stored with an unfinished output, which for a pool is a list of histories."""
+    """Restores the search history that an unfinished output stores; a pool has a list with one history per device."""
     count = getattr(translator, "count", None)
     if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
         translator.search_history = history
@@ -273,7 +273,7 @@ def _restore_history(translator, history, path):
 
 
 class _ToStandardOutput:
-    """Writes outputs if one of them is standard output; has the methods of ResumableFiles but cannot resume."""
+    """Replaces ResumableFiles if one of the outputs is standard output, so that nothing can be resumed."""
 
     def __init__(self, paths):
         self.done, self.state = 0, None

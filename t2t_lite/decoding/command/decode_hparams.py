@@ -1,4 +1,4 @@
-"""tensor2tensor's `--decode_hparams`."""
+"""Decoding settings: parses and checks `--decode_hparams`, with tensor2tensor's names and values."""
 
 import dataclasses
 import logging
@@ -11,10 +11,10 @@ from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
 _LOGGER = logging.getLogger("t2t_lite")
-_METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> SearchOptions.sampling
+_METHODS = {"argmax": False, "random": True, "random_per_example": True}  # sampling_method: SearchOptions.sampling
 _SEARCH = settings_of(SearchOptions)
 _IN_SEARCH = {declared.flag or name: name for name, declared in _SEARCH.items() if declared.flag is not None}
-SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the inverse
+SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # {SearchOptions field: setting}
 # {(setting, its value in tensor2tensor): value in `SearchOptions`}.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _MBR_SAMPLES = 32
@@ -47,7 +47,7 @@ class DecodeHParams:
         return_beams: write all beam_size outputs for an input line, separated by tabs, best first. If the problem
             reranks outputs, its selected output comes first.
         n_best: number of outputs to write per input line; 0 means one, or beam_size with return_beams.
-        write_beam_scores: write each output's score after it.
+        write_beam_scores: write the score of each output after the output.
         max_input_size: the longest input in ids, EOS included; -1 means the model's maximum.
         num_samples: number of outputs sampled per line, or, when a problem's records are decoded, the number of
             records, as in tensor2tensor.
@@ -116,7 +116,7 @@ class DecodeHParams:
         return made
 
     def check(self, mbr=False):
-        """Raises `UserError` for values out of range; num_samples may also be a number of records."""
+        """Raises `UserError` for values out of range. num_samples is not limited, since it may count records."""
         check_settings(self, limited_only=True)
         if not mbr:
             (dataclasses.replace(self, num_samples=-1) if self.search.sampling else self).search_options()
@@ -244,7 +244,7 @@ _ELSEWHERE = {
 _REFUSED = {
     "export_extra_infer_outputs": ("", "t2t-exporter defines the outputs of an export"),
     "force_decode_length": ("False", "the model determines the end of an output"),
-    "multiproblem_task_id": ("-1", "multi-problems do not exist here"),
+    "multiproblem_task_id": ("-1", "multi-problems are not supported"),
 }
 _UNREAD = "tensor2tensor does not use it for text either"
 _NO_EFFECT = {

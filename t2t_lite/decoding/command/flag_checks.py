@@ -107,12 +107,12 @@ class Asked:
 
     @property
     def answered_by(self):
-        """The name of the class that answers for the model, or None."""
+        """The name of the class that runs the model, such as "Translator", or None."""
         return self.task and self.task.answered_by
 
     @property
     def models(self):
-        """The classes of the models; importing them takes seconds."""
+        """The models' classes. The first access takes seconds, since it imports them."""
         return [registry.model(run.config["model"]) for run in self.runs]
 
     @property
@@ -161,11 +161,11 @@ _FACTS = {
     "no_records": (lambda asked: asked.mode != "records",
                    "{names}: outputs of records are written to files. Name a file, or remove {it}."),
     "array_file": (lambda asked: "-" not in (asked["decode_from_file"], asked["features_file"]),
-                   "{names}=-: expected files, since features are written to a file, such as features.npz, and texts "
-                   "read from a file."),
+                   "{names}=-: expected file names. Features are written to a file such as features.npz, and texts "
+                   "are read from a file."),
     "part": (lambda asked: asked["worker_id"] < asked.shards,
              "{values}: expected less than --decode_shards={shards}."),
-    "bleu": (_has_bleu, "{names}: only for BLEU, which needs --decode_reference, --tune or --mbr=bleu. Remove {it}."),
+    "bleu": (_has_bleu, "{names}: only for BLEU, so it needs --decode_reference, --tune or --mbr=bleu. Remove {it}."),
     "encoder": (lambda asked: asked.answered_by in (None, "Predictor"),
                 "{names}: needs an encoder; {checkpoint} is {kind}. Remove {it}."),
     "translation": (lambda asked: asked.answered_by not in ("Predictor", "Generator"),
@@ -224,14 +224,14 @@ for _name, _teller in TOLD.items():
         lambda asked, name=_name: all(hasattr(model, name) for model in asked.models),
         f"{{names}}: {{checkpoint}} is a {{model}}, which {_teller.without}. Remove {{it}}.",
     )
-_EXCLUDED = {  # {fact: (function of an `Asked`, noun for a warning that a setting has no effect on it)}
+_EXCLUDED = {  # {fact: (function of an `Asked` that returns whether it holds, the end of "no effect on …")}
     "targets": (lambda asked: asked.mode == "score_file", "given targets, which are only scored"),
     "samples": (lambda asked: asked.samples, "samples, which do not use a beam"),
 }
 
 
 def asked(flags):
-    """Returns the `Asked` of absl's flags. Raises `UserError` for mistakes that are visible without the model."""
+    """Converts absl's flags to an `Asked`. Raises `UserError` for mistakes that can be found without the model."""
     flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
     found = Asked({name: flags[name].value for name in flags if flags[name].present})
     if found.mode == "stream" and not found["decode_from_file"] and console.is_terminal():

@@ -38,7 +38,7 @@ class LineErrors:
     def __call__(self, message):
         """Handles a line: raises `UserError`, or warns and counts the line."""
         if not self._skip:
-            raise UserError(f"{message} (--on_error=skip leaves the line's output empty.)")
+            raise UserError(f"{message} To leave the output of such lines empty instead, add --on_error=skip.")
         self.count += 1
         _LOGGER.warning(f"{message} Skipped.")
 
@@ -175,7 +175,7 @@ class DecodingJob:
         return lines_class(self.translator, self.settings, name, **options)
 
     def default_name(self, path):
-        """Returns tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
+        """Returns tensor2tensor's name for an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
 
         For predictions, which are made without a beam, the name has no beam size.
         """
@@ -184,7 +184,7 @@ class DecodingJob:
         return ".".join([path.rstrip("/"), *filter(None, names), *beam, "decodes"])
 
     def take_time(self, path):
-        """Sets a file's modification time to that of the checkpoint, or of the newest checkpoint of an ensemble."""
+        """Gives a file the modification time of the checkpoint, or of an ensemble's newest checkpoint."""
         paths = [f"{run.checkpoint}.index" for run in self.runs]
         times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
         if times and os.path.isfile(path):
@@ -237,7 +237,7 @@ class TranslatorPool:
         return getattr(self._translators[0], name)
 
     def _deal(self, method, texts, **options):
-        """Calls a method of each translator with its share of the texts, and of those options that are lists."""
+        """Calls a method of each translator with its share of the texts and of each option that is a list."""
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
         shares = [order[start :: self.count] for start in range(self.count)]
         answers = [None] * len(texts)

@@ -1,4 +1,4 @@
-"""Answers lines of text with a trained model: reads every line, answers all in batches, and formats the outputs."""
+"""Answers lines of text with a trained model: reads the lines, answers them in batches, and formats the outputs."""
 
 import dataclasses
 import logging
@@ -52,7 +52,7 @@ class Lines:
     Args:
         answerer: Translator, Generator or Predictor, or a TranslatorPool of them.
         settings: DecodeHParams.
-        name: str, the source of the lines in messages: a file, standard input.
+        name: str, the name of the lines' source for messages, such as a path.
         long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`, or None for the
             default of `Answerer.reader`.
         on_error: function that takes an error message for each line that cannot be answered. If the function does not
@@ -138,7 +138,7 @@ class Lines:
         return applied(self.scores, self.readings(lines, first, read=self.read_target), None)
 
     def check_lengths(self, lines, first=1):
-        """Replaces each line that must be refused by None, and reports the line to `on_error`."""
+        """Returns the lines, with None for each line that is refused as too long; reports these lines to `on_error`."""
         if self.long_input != "refuse":
             return lines
         every = zip(self.readings(lines, first), lines, strict=True)
@@ -149,7 +149,7 @@ class Lines:
 
         Args:
             lines, first, prefixes, on_progress: see `answer`.
-            inputs: list of the original lines, if refused lines are None in `lines`; None: `lines`.
+            inputs: list of the original lines, if `lines` has None for refused lines. Default: `lines`.
 
         Returns:
             (output lines, a list of str without line ends; list of LineAnswer).
@@ -158,7 +158,7 @@ class Lines:
         numbered = list(enumerate(answers, first))
         split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.is_long and found.parts > 1]
         self.warn_of_long(self.cut, [number for number, found in numbered if found.truncated])
-        self.warn_of_long("split, being longer than", split)
+        self.warn_of_long("split, because it is longer than", split)
         if count := sum(found.parts > 1 and not found.is_long for found in answers):
             _LOGGER.info(
                 f"{self.name}: {counted(count, 'line')} with several sentences, which were translated one by one "
@@ -194,13 +194,13 @@ class Lines:
             _LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
 
     def warn_of_long(self, what, numbers):
-        """Logs a warning if lines were too long, which says how these lines were treated."""
+        """Logs a warning that says how lines that were too long were treated, if there were any."""
         if numbers:
             self.warn(f"{what} {self.limit:,} pieces", numbers)
 
 
 def applied(function, readings, nothing):
-    """Applies a function of a list to the readings that are not None; the results for None are `nothing`."""
+    """Calls a function with the list of readings that are not None; in the results, each None becomes `nothing`."""
     readings = list(readings)
     found = iter(function([one for one in readings if one is not None]))
     return [nothing if one is None else next(found) for one in readings]
@@ -285,8 +285,8 @@ class LineGenerator(Lines):
 
     Args:
         generator: Generator.
-        settings: DecodeHParams; extra_length is the maximum length of a continuation in ids, and max_input_size that of
-            a prompt.
+        settings: DecodeHParams; extra_length is the maximum length of a continuation in ids, and max_input_size is the
+            maximum length of a prompt.
         name, **options: see `Lines`.
     """
 
@@ -390,7 +390,7 @@ class LinePredictor(Lines):
 
 
 def _asked(line, answer):
-    """Returns the JSON fields of an input (None if not UTF-8), or {} if the answer contains its words."""
+    """Returns the JSON fields that show an input (None if not UTF-8), or {} if the answer itself lists its words."""
     match line:
         case dict():
             return {"id": line["id"]}

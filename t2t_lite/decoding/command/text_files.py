@@ -155,7 +155,7 @@ def output_file(path):
             with translated(path, "write"):
                 file.close()
         finally:
-            with contextlib.suppress(OSError):  # if the disk is full, this fails again
+            with contextlib.suppress(OSError):  # on a full disk, closing the file fails again
                 file.close()
 
 

@@ -76,7 +76,7 @@ def tune(translate, score, combinations, warm_up=None):
     """Tries each combination of settings, and yields its `GridTrial` immediately.
 
     Args:
-        translate: function of the settings, a dict, that returns the argument of `score`.
+        translate: function that translates with settings, a dict, and returns the argument of `score`.
         score: function that returns the scores, a dict of floats.
         combinations: the result of `parse_grid`.
         warm_up: None, or a function of the settings that does one-time work, which is not timed.

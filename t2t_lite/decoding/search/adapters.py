@@ -49,7 +49,7 @@ class FullPass:
         return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 
     def decode_step(self, ids, position, cache):
-        """Returns logits float32 [B*K, V] at `position` and the cache with `ids` in it."""
+        """Returns the logits at `position`, float32 [B*K, V], and the cache to which `ids` were added."""
         given = cache["beams"]
         ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
         given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
@@ -63,7 +63,7 @@ class FullPass:
 
 
 class Ensemble:
-    """An ensemble of models with one decoding interface, which predicts the mean of their probabilities.
+    """An ensemble with the decoding interface of one model, which predicts the mean of its models' probabilities.
 
     See Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment use it like a single model.
     Time and memory are the sums over the models.
@@ -106,7 +106,7 @@ class Ensemble:
         return [model.encode(inputs) for model in self._steppers]
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Joins the models' caches into one, with the leaves that a search reorders under "beams"."""
+        """Joins the models' caches into one, whose "beams" has the leaves that a search reorders."""
         parts = zip(self._steppers, memory, strict=True)
         return _joined([model.init_cache(part, max_length, beam_size) for model, part in parts])
 
@@ -191,7 +191,7 @@ def check_own_search(model, options, prefixes=()):
 
 
 def refuse(model, what, instead="Remove it."):
-    """Raises `UserError`: a model with its own search does not support `what`. `instead` is advice."""
+    """Raises `UserError`: a model with its own search does not support `what`. `instead` is advice for the message."""
     raise UserError(
         f"{type(model).__name__}: {what} needs a model that predicts one id after the other, but this model uses its "
         f"own search, which returns one output. {instead}"

@@ -10,17 +10,17 @@ The first two methods start a search, and the third is called at each step. The 
 with EOS, or a prompt), the longest output (`limit`), the id that ends an output (`end_id`) and an output's forced
 beginning (`prefix`).
 
-* `position` counts outputs from 0. `ids` are the outputs of the previous step; at position 0 they are ignored, since
-  the model supplies its first input (the zero vector in the Transformer's decoder, the last id of the prompt in a
-  language model).
+* `position` is the index, from 0, of the id to predict. `ids` are the outputs of the previous step; at position 0 they
+  are ignored, since the model supplies its first input (the zero vector in the Transformer's decoder, the last id of
+  the prompt in a language model).
 * A language model reads its prompts once, in `encode`, padded on the right like all inputs. Their keys and values get
   separate slots in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
 * Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Leaves under "shared"
   are optional; they are computed once per search for all sentences. All other leaves are [B, ...] and stay where they
-  were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of them belong
-  to a beam).
-* The cache has room for T positions. The cache for a larger T is the one for the smaller T, padded with zeros at the
-  end of axes whose size does not depend on the inputs' width; the search pads it when it is full. With static shapes
+  were written, so keys and values are never moved (an ancestry table under "beams" records which keys and values
+  belong to a beam).
+* The cache has room for T positions. The cache for a larger T is the cache for a smaller T, padded with zeros at the
+  end of axes whose size does not depend on the inputs' width; the search pads a cache that is full. With static shapes
   (for XLA) the cache is static as well. Otherwise the growing axes have unknown size in the loop, and T usually lies
   between the number of decoded ids and the limit.
 """
@@ -36,7 +36,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 
 class SearchResult(typing.NamedTuple):
-    """The result of a search, best first.
+    """The result of a search: the hypotheses of each sentence, best first.
 
     Attributes:
         ids: int32 [B, K, T], each hypothesis up to and including its EOS, or the piece that ends a stop string, then 0.
@@ -142,7 +142,7 @@ class BeamSearch:
         return length**alpha if self.options.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
 
     def alpha_of(self, rows):
-        """The exponent, float32 [], or [R, 1] for the given rows if each sentence has its own exponent."""
+        """The length penalty's exponent: float32 [], or [R, 1] for the given rows if sentences have different ones."""
         return tf.gather(self.alpha, rows)[:, None] if self.alpha.shape.rank else self.alpha
 
     def start(self, cache):
@@ -208,7 +208,7 @@ class BeamSearch:
         return advance(self.rules, _picked(state.rules, parents), ids, self.end_id)
 
     def finishes(self, log_probs, ends):
-        """Returns whether a step's continuations may finish, bool [B, 2K]; arguments are float32 and bool [B, 2K]."""
+        """Returns which continuations finish, bool [B, 2K], given log-probabilities and whether they end, [B, 2K]."""
         # A finished output must extend a real hypothesis, not an empty beam.
         may_end = tf.range(2 * self.beam_size) < self.end_ranks
         return ends & (log_probs > -float("inf")) & may_end
@@ -224,7 +224,7 @@ class BeamSearch:
             log-probabilities float32, parents int64 and ids int64, all [B, 2K], best first.
         """
         beam = self.beam_size
-        each = min(2 * beam + 1, logits.shape[-1])  # one extra candidate, since padding is dropped
+        each = min(2 * beam + 1, logits.shape[-1])  # one extra, since the padding id may be among them and is dropped
         allowed = logits
         has_rules = any(rule.changes_scores for rule in self.rules)
         if has_rules:
@@ -243,7 +243,7 @@ class BeamSearch:
         values = tf.where(ids == PAD_ID, -float("inf"), values)
         best, at = top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
         ids = pick(tf.reshape(ids, (-1, beam * each)), at)
-        if has_rules and beam == 1:  # the rules select the id; its probability is the model's
+        if has_rules and beam == 1:  # the rules select the id, but the score is the model's log-probability
             own = state.log_probs + pick(logits, ids)
             best = tf.where((best > -float("inf")) & (tf.range(2) == 0), own, -float("inf"))
         return best, at // each, ids

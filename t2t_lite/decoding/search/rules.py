@@ -2,7 +2,8 @@
 
 A piece may extend beyond the end of a text, and different pieces may spell the same text. Therefore stop strings and
 banned texts are matched as texts, not as sequences of ids as in Hugging Face's `bad_words_ids`. Each hypothesis has a
-state, its progress in these texts, and a table contains the next state for every piece (Aho and Corasick 1975).
+state, which says how much of these texts it has matched, and a table of the next states for every piece (Aho and
+Corasick 1975).
 """
 
 import collections
@@ -104,9 +105,9 @@ class BannedTexts(TextRule):
 class Repetition(Rule):
     """The rules of Hugging Face's NoRepeatNGramLogitsProcessor and RepetitionPenaltyLogitsProcessor.
 
-    Both rules read the prompt, if any, and the output so far. First the penalty is applied to each id that occurs in
-    them: a positive score is divided by the penalty, and a negative score is multiplied by the penalty. Then every id
-    that would repeat an n-gram gets the score -inf.
+    Both rules read the prompt, if any, and the output so far. First the penalty is applied to each id that has
+    occurred: a positive score is divided by the penalty, and a negative score is multiplied by it. Then every id that
+    would repeat an n-gram gets the score -inf.
 
     Args:
         ngram_size: Python int n, or 0 to allow repeated n-grams.
@@ -122,7 +123,7 @@ class Repetition(Rule):
         self.prompts = None
         if prompts is not None:
             prompts = tf.pad(_flushed_right(prompts), ((0, 0), (self._before, 0)))
-            self.prompts = tf.cast(prompts, tf.int64)  # as outputs
+            self.prompts = tf.cast(prompts, tf.int64)  # the dtype of outputs
 
     def __call__(self, scores, states, outputs, position, rows):
         """See `Rule`."""
@@ -214,7 +215,7 @@ def text_tables(encoder, options):
 
 @functools.lru_cache(maxsize=8)
 def stop_table(encoder, stops):
-    """Returns the table of next states, or None if a piece's text depends on the pieces around it.
+    """Returns the table of next states that matches stop strings; None if a piece's text depends on its neighbors.
 
     Args:
         encoder: TextEncoder of the outputs.
@@ -229,7 +230,7 @@ def stop_table(encoder, stops):
 
 @functools.lru_cache(maxsize=4)
 def banned_table(encoder, texts):
-    """Returns the table of next states: see `stop_table`.
+    """Returns the table of next states that matches banned texts: see `stop_table`.
 
     A space at the beginning of a text also matches the beginning of an output.
 
@@ -245,14 +246,14 @@ def banned_table(encoder, texts):
 
 
 def _table(encoder, texts, space_begins=False):
-    """Returns the table of `stop_table`; with `space_begins`, outputs begin in the state after a space, if any."""
+    """Returns the table of `stop_table`; if `space_begins`, outputs begin as if a space had been read."""
     pieces = encoder.piece_bytes
     states = automaton([text.encode("utf-8", "surrogatepass") for text in texts])
     table = read_pieces(states, range(len(states)), pieces)
     bare = first_pieces(encoder)
     start = states[0, ord(" ")] if space_begins else 0
     first = read_pieces(states, [0 if start == len(states) - 1 else start], bare)
-    first[:, [not piece for piece in bare]] = -1  # the output is still before its first word
+    first[:, [not piece for piece in bare]] = -1  # the piece has no text, so the text has not begun
     return np.concatenate([first, table]) + CONTINUES
 
 
@@ -268,7 +269,7 @@ def first_pieces(encoder):
 
 def automaton(strings):
     """Returns the next state for every state and byte, int32 [S, 256]; the last state accepts and is final."""
-    # A string that contains another string is redundant, since the other string accepts first or at the same byte.
+    # A string that contains another string is redundant, since the other string is matched first or at the same byte.
     strings = [one for one in strings if not any(other in one and other != one for other in strings)]
     children, ends = [{}], set()
     for string in strings:
@@ -297,7 +298,7 @@ def automaton(strings):
 
 
 def read_pieces(automaton, states, pieces):
-    """Returns the state after each piece (bytes), starting from each of some states, int32 [states, V]."""
+    """Returns the states to which the pieces (bytes) lead from each of the given states, int32 [states, V]."""
     lengths = np.array([len(piece) for piece in pieces])
     table = np.repeat(np.array(states, "int32")[:, None], len(pieces), axis=1)
     for at in range(lengths.max(initial=0)):

@@ -30,8 +30,8 @@ def sample(model, inputs, limit, options, **settings) -> SearchResult:
 
     Returns:
         SearchResult in the order of sampling, not by score. A score is the model's log-probability (nats) of the whole
-        output, including a forced prefix: without temperature, truncation, rules against repetition or length penalty,
-        so samples with different settings are comparable.
+        output, including a forced prefix. Temperature, truncation, rules against repetition and length penalty do not
+        affect it, so samples with different settings are comparable.
     """
     steps = Sampling(model, limit, options, **settings)
     memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, steps.groups, axis=0), model.encode(inputs))
@@ -77,9 +77,9 @@ class Sampling:
     """The settings of one sampling run, and the step that `tf.while_loop` repeats.
 
     The model's distribution is changed in the order of Hugging Face's `generate`. The rules change the logits, which
-    are then divided by `temperature`. Only the `top_k` largest logits, and ties of the last one, are kept. After
-    renormalization the most probable ids are kept until the sum of their probabilities reaches `top_p`, including the
-    id that reaches `top_p` (and its ties, which Hugging Face may drop). Padding is never sampled.
+    are then divided by `temperature`. Only the `top_k` largest logits, and ties with the smallest of them, are
+    kept. After renormalization the most probable ids are kept until the sum of their probabilities reaches `top_p`,
+    including the id that reaches `top_p` (and its ties, which Hugging Face may drop). Padding is never sampled.
 
     Args:
         model: see `t2t_lite.decoding.search.beam_search`.
@@ -201,10 +201,11 @@ def truncated(logits, temperature, top_k=0, top_p=None):
 
 
 def _least_of_nucleus(weights, top_p):
-    """Returns the smallest weight [N, 1] in the smallest set of most probable ids that has a share of at least `top_p`.
+    """Returns the smallest weight, [N, 1], that top-p sampling keeps.
 
-    Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1. The weight is found bit by bit,
-    because floats from 0 to 1 are ordered like their bits. The 30 sums cost less than sorting, and much less under XLA.
+    The most probable ids are kept until their share reaches `top_p` (Holtzman et al. 2020, "The curious case of neural
+    text degeneration", section 3.1). The weight is found bit by bit, because floats from 0 to 1 are ordered like their
+    bits. The 30 sums cost less than sorting, and much less under XLA.
     """
     enough = top_p * tf.reduce_sum(weights, -1, keepdims=True)
 

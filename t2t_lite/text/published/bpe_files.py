@@ -18,7 +18,7 @@ from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 WORD_END = "</w>"
-NEWLINE = "\n</w>"  # a token in GPT's vocabulary to which neither Transformers' tokenizer nor this package encodes text
+NEWLINE = "\n</w>"  # a token in GPT's vocabulary that neither Transformers' tokenizer nor this package ever produces
 ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # the names of Hugging Face, then of OpenAI
 # The names of special tokens, which are in the vocabulary although they are not the result of a merge. fairseq pads its
 # vocabularies with tokens named madeupword0000, madeupword0001 and so on.
@@ -159,8 +159,8 @@ class BPEEncoder(PublishedEncoder):
     Subclasses define `_split(text) -> words`, `_spelled(word) -> str` (one character per symbol) and `_spelled_tokens`.
 
     Args:
-        path: path of `vocab.json` or `encoder.json`, or of a file whose name ends so (`gpt2-vocab.json`). The merges
-            are in `merges.txt` or `vocab.bpe` in the same folder.
+        path: path of a file whose name is or ends in `vocab.json` or `encoder.json`, such as `gpt2-vocab.json`. The
+            merges are in `merges.txt` or `vocab.bpe` in the same folder.
         symbols: see `read_vocabulary`.
         lower: whether text is lowercased.
 
@@ -233,13 +233,13 @@ class BPEEncoder(PublishedEncoder):
         model = ModelProto()
         kind, spec, rule = ModelProto.SentencePiece, model.trainer_spec, model.normalizer_spec
         for i, (token, symbols) in enumerate(zip(self.tokens, self._spelled_tokens(), strict=True)):
-            if symbols is None:  # no spelled word contains a space, so this piece differs from all words
+            if symbols is None:  # the space in the added piece ensures that no word contains the piece
                 model.pieces.add(piece=f" {i}", type=kind.UNKNOWN if i == PAD_ID else kind.CONTROL)
             else:
                 model.pieces.add(piece=symbols, score=-float(ranks.get(token, 0)), type=kind.NORMAL)
         spec.model_type, spec.vocab_size = spec.BPE, len(self.tokens)
-        # SentencePiece joins adjacent unknown symbols. Words are spelled without unknown symbols, so the unknown id can
-        # be that of padding.
+        # SentencePiece joins adjacent unknown symbols. Words are spelled without unknown symbols, so the padding id can
+        # serve as the unknown id.
         spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = -1, EOS_ID, PAD_ID, -1
         spec.eos_piece, spec.unk_piece = (f" {i}" for i in (EOS_ID, PAD_ID))
         rule.add_dummy_prefix = rule.remove_extra_whitespaces = rule.escape_whitespaces = False

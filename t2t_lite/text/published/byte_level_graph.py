@@ -33,7 +33,7 @@ def encode(strings, tokenizer):
 
 
 def _begins(codes):
-    """Returns bool [n], where words begin in the code points int32 [n] of texts, each followed by `_END`."""
+    """Returns where words begin, bool [n], in code points, int32 [n], of texts that each end in `_END`."""
     spaces = pre_tokenization.is_in(codes, pre_tokenization.SPACES)
     letters, numbers = (pre_tokenization.is_in(codes, pre_tokenization.ranges(name)) for name in "LN")
     kinds = tf.where(codes == _END, 4, tf.where(spaces, 3, tf.where(numbers, 2, tf.where(letters, 1, 0))))
@@ -53,6 +53,6 @@ def _begins(codes):
 
 
 def _shifted(values, by, fill):
-    """Shifts the values of a tensor [n] to the right by a number of places, or to the left if it is negative."""
+    """Shifts the values of a tensor [n] to the right by `by` places, or to the left if `by` is negative."""
     fill = tf.fill(tf.minimum([abs(by)], tf.size(values)), tf.constant(fill, values.dtype))
     return tf.concat([fill, values[:-by]] if by > 0 else [values[-by:], fill], 0)

@@ -55,7 +55,7 @@ def is_in(codes, pairs):
 
 @functools.cache
 def normalization(lower):
-    """Returns BERT's table for `str.translate`, {code point: text}, which is filled when a character first occurs."""
+    """Returns BERT's table for `str.translate`, {code point: text}; its entries are computed at their first use."""
     return _Normalization(lower)
 
 

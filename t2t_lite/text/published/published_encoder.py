@@ -160,7 +160,7 @@ def read_settings(beginning):
 
 
 def _contents(settings):
-    """Returns the set of special tokens in a settings file, where a token is a string or an object with this string."""
+    """Returns the set of special tokens in a settings file, which states a token as a string or inside of an object."""
     lists = (settings[name] for name in _LISTS if isinstance(settings.get(name), list))
     tokens = [value for values in (*lists, settings.values()) for value in values]
     return {value["content"] if isinstance(value, dict) and "content" in value else str(value) for value in tokens}
@@ -197,7 +197,7 @@ def beyond(settings, published, excluded, path):
             continue
         if not token or not token.isprintable() or token != token.strip():
             raise UserError(
-                f"{path}: the added token {shown(token)}. Expected printable text without surrounding spaces."
+                f"{path}: the added token {shown(token)} is invalid. Expected printable text without outer spaces."
             )
         if wrong := [name for name in _SIDES if facts.get(name)]:
             raise UserError(f"{path}: the added token {shown(token)} has {wrong[0]}=true. Expected false.")

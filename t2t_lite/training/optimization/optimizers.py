@@ -47,10 +47,10 @@ class Adam(keras.optimizers.Adam):
         )
 
     def _coefficients(self, dtype):
-        """Returns the coefficients that all updates of a step share, which keeps the graph a tenth smaller."""
+        """Returns the coefficients shared by all updates of a step. Sharing makes the graph a tenth smaller."""
         import tensorflow as tf
 
-        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # is a tensor if gradients are accumulated
+        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # `iterations` may be a tensor
         beta1, beta2, epsilon = (tf.cast(value, dtype) for value in (self.beta_1, self.beta_2, self.epsilon))
         powers = {"beta1_power": beta1**step, "beta2_power": beta2**step}
         return {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, **powers}
@@ -89,7 +89,7 @@ OPTIMIZERS = {
 
 
 def make_optimizer(hparams, train_steps, model=None):
-    """Creates the Keras optimizer set by hyperparameters, such as Adam (paper, section 5.3).
+    """Creates the Keras optimizer that the hyperparameters select, such as Adam (paper, section 5.3).
 
     Args:
         hparams: HParams, as returned by `without_multistep`.
@@ -97,7 +97,7 @@ def make_optimizer(hparams, train_steps, model=None):
         model: the built keras.Model to train, whose layers may be frozen, or None if no layer is frozen.
 
     Raises:
-        UserError: if the schedule is invalid, or rates by layer are set for a model whose layers are not in a stack.
+        UserError: if the schedule is invalid, or layer-wise rates are set for a model without a stack of layers.
     """
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     rate = ProductSchedule(hparams, train_steps)
@@ -119,8 +119,8 @@ def make_optimizer(hparams, train_steps, model=None):
 def layer_depths(paths):
     """Returns the depth of each weight below the top of a model, a list of int.
 
-    The depth is 0 above the layers, 1 in the top layer of a stack, and increases by 1 per layer. The depth of
-    embeddings is one more than the depth of the lowest layer of the deepest stack.
+    The depth is 0 above the stacks, 1 in the top layer of a stack, and increases by 1 per layer. Embeddings are one
+    deeper than the lowest layer of the deepest stack.
 
     Args:
         paths: list of str, the paths of the weights in the model. The name of the model at the beginning is ignored.
@@ -152,7 +152,7 @@ def describe_unfreezing(paths, unfreeze_steps, train_steps):
     first = max(layer_depths(paths)) * unfreeze_steps + 1
     never = f", which is after train_steps={train_steps:,}" if first > train_steps else ""
     return (
-        f"unfreeze_steps={unfreeze_steps:,}: at first only weights above the layers are trained, one more layer every "
+        f"unfreeze_steps={unfreeze_steps:,}: only weights above the layers are trained at first, one more layer every "
         f"{unfreeze_steps:,} steps, and all weights from step {first:,} on{never}"
     )
 
@@ -169,10 +169,10 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
     Args:
         optimizer: keras.optimizers.Optimizer, before its first update.
         layer_decay: float in (0, 1], the factor between the rate of a layer and the rate of the layer below it.
-        weight_decay: float, the decay relative to the rate.
+        weight_decay: float, the weight decay relative to the learning rate.
         unfreeze_steps: int, the number of updates after which one more layer is trained, from the top. If 0, all layers
             are trained from the start.
-        paths: list of str, the paths of all weights for counting layers. Defaults to the paths of the trained weights.
+        paths: list of str, the paths of all weights, by which layers are counted. Defaults to the trained weights.
     """
     update_step, depths = optimizer.update_step, []
 
@@ -194,7 +194,7 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Lamb(keras.optimizers.Lamb):
-    """The LAMB optimizer: Adam's update plus weight decay, scaled by the norm of each matrix (algorithm 2).
+    """The LAMB optimizer: Adam's update plus weight decay, scaled by the norm of each matrix (You et al., 2020).
 
     Vectors, such as biases and the scales of normalizations, are updated as in Adam, without decay and scaling, as in
     ALBERT's code. Keras' own LAMB also scales the updates of vectors, and does not scale the decay.
@@ -237,19 +237,20 @@ _EPSILON_2 = 1e-3  # the smallest scale of a parameter
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Adafactor(keras.optimizers.Optimizer):
-    """The Adafactor optimizer, whose factored second moments need memory for rows plus columns of each matrix.
+    """The Adafactor optimizer, which stores one second moment per row and per column of a matrix, not per element.
 
     The squared gradients of a matrix are stored as the means of its rows and of its columns. The outer product of these
-    means, divided by the overall mean, estimates each element (algorithm 4). The update is clipped by its own root mean
-    square, and scaled by the root mean square of the parameter. Unlike tensor2tensor, `keras.optimizers.Adafactor`
-    stores the product itself, which is as large as the matrix, and limits the learning rate to step^-0.5.
+    means, divided by the overall mean, estimates each element (Shazeer and Stern, 2018, algorithm 4). The update is
+    clipped by its own root mean square, and scaled by the root mean square of the parameter. Unlike tensor2tensor,
+    `keras.optimizers.Adafactor` stores the product itself, which is as large as the matrix, and limits the learning
+    rate to step^-0.5.
 
     Args:
         learning_rate: float or a schedule.
         beta_1: float in [0, 1), the momentum. 0 means no momentum, which saves memory.
-        beta_2: float, for decay_type "adam".
+        beta_2: float, the decay of the second moments for decay_type "adam".
         decay_type: "pow" (second moments decay by 1 - step^-memory_exponent, section 7.2) or "adam".
-        memory_exponent: float.
+        memory_exponent: float, for decay_type "pow".
         clipping_threshold: float, the largest root mean square of an update (section 6). 0 means no limit.
         factored: bool, whether second moments are factored. If False, they are stored in full.
         multiply_by_parameter_scale: bool, whether step sizes are relative to the scale of parameters (section 8).
@@ -278,7 +279,7 @@ class Adafactor(keras.optimizers.Optimizer):
             raise ValueError(f"`beta_1` and `beta_2` must be below 1: received beta_1={beta_1}, beta_2={beta_2}.")
         if memory_exponent <= 0 or clipping_threshold < 0:
             raise ValueError(
-                f"`memory_exponent` must be positive, `clipping_threshold` not negative: received "
+                f"`memory_exponent` must be positive and `clipping_threshold` must not be negative: received "
                 f"memory_exponent={memory_exponent}, clipping_threshold={clipping_threshold}."
             )
         self.beta_1 = beta_1

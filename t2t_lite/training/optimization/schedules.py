@@ -97,7 +97,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self._fitted = hparams.override_from_dict(self.cut)
 
     def __call__(self, step):
-        """Returns the learning rate for the next update after `step` updates, float32."""
+        """Returns the float32 learning rate of the update that follows `step` updates."""
         step = ops.cast(step, "float32") + 1.0
         rate = ops.ones((), "float32")
         for factor in self.factors:
@@ -118,12 +118,12 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
 def last_learning_rate(optimizer):
     """Returns the learning rate of an optimizer's last update, a float; before any update, the first learning rate."""
-    rate = optimizer._learning_rate  # the property `learning_rate` is for the next update
+    rate = optimizer._learning_rate  # the property `learning_rate` returns the rate of the next update
     return float(rate(max(_updates(optimizer) - 1, 0)) if callable(rate) else rate)
 
 
 def describe_other_length(optimizer, steps_before):
-    """Returns a log line if a changed number of steps changes the learning rate, otherwise None.
+    """Returns a log line if the learning rate differs because train_steps has changed, otherwise None.
 
     Args:
         optimizer: a Keras optimizer whose learning rate is a `ProductSchedule`.
@@ -135,8 +135,8 @@ def describe_other_length(optimizer, steps_before):
     before, updates = ProductSchedule(now.hparams, steps_before), _updates(optimizer)
     return (
         f"learning_rate_schedule={now.hparams.learning_rate_schedule} depends on train_steps, which was "
-        f"{steps_before:,} and is now {now.train_steps:,}: the next update has {float(now(updates)):.3e} instead of "
-        f"{float(before(updates)):.3e}."
+        f"{steps_before:,} and is now {now.train_steps:,}: the learning rate of the next "
+        f"update is {float(now(updates)):.3e} instead of {float(before(updates)):.3e}."
     )
 
 
@@ -155,7 +155,8 @@ def describe_short_run(optimizer):
     if "linear_warmup" in rate.names and not rate.depends_on_steps and warmup > steps:
         highest = f"{steps / warmup:.1%} of the highest learning rate"
         lines.append(
-            f"learning_rate_warmup_steps={warmup:,} {longer}, which ends at {highest}. Train longer, or lower it."
+            f"learning_rate_warmup_steps={warmup:,} {longer}, which ends at {highest}. Train longer, or shorten the "
+            "warm-up."
         )
     return lines
 

@@ -42,7 +42,7 @@ def is_to_blame(scale):
 
 
 class LossScale(tf.Module):
-    """The loss scale: the loss is multiplied by it before the backward pass, and gradients are divided by it.
+    """The loss scale: a factor that multiplies the loss before the backward pass, and divides the gradients after it.
 
     As in `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`, the scale is halved after a step whose loss
     or gradient is not finite, and doubled after `growth_steps` finite steps. Keras' class cannot be used, because each
@@ -67,7 +67,7 @@ class LossScale(tf.Module):
         """Updates the scale after a step.
 
         Args:
-            skipped: bool [], whether the step was skipped, the same on all replicas.
+            skipped: bool [], whether the step was skipped. Must be the same on all replicas.
             frozen: bool [], whether the scale stays as it is.
         """
         good_steps = tf.where(skipped, tf.zeros_like(self.good_steps), self.good_steps + 1)
@@ -87,7 +87,7 @@ class SkippedSteps:
         log: RunLog.
         most: int, the number of skipped steps in a row after which the run ends.
         save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint of the state after the
-            step, or None if another machine saves.
+            step, or None if another machine writes it.
 
     Attributes:
         in_a_row: int, the number of skipped steps in a row, not counting steps for which the loss scale may have been
@@ -135,7 +135,7 @@ class SkippedSteps:
 
     def _save(self, folder, step, batches):
         arrays = {f"{key}_{i}": ids for i, batch in enumerate(batches.batches) for key, ids in batch.items()}
-        packed = io.BytesIO()  # because `savez` seeks in a file, which remote files do not support
+        packed = io.BytesIO()  # `savez` must seek in its file, which is impossible in a remote file
         np.savez(packed, **arrays)
         tf.io.gfile.makedirs(folder)
         write_bytes(os.path.join(folder, "batches.npz"), packed.getvalue())

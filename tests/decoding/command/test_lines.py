@@ -39,7 +39,7 @@ def test_what_is_long_or_of_several_sentences_is_told_by_numbers(caplog):
     lines = ["y" * 11 if n % 2 else "ab" for n in range(24)] + ["Ab. Cd.", "Ef. Gh. I.", "Ab cd ef. Gh ij kl."]
     make().outputs(lines, first=101)
     numbers = ", ".join(f"{n} (2 parts)" for n in range(102, 121, 2))
-    assert f"in: split, being longer than 11 pieces: line {numbers}, … (13 lines)" in caplog.text
+    assert f"in: split, because it is longer than 11 pieces: line {numbers}, … (13 lines)" in caplog.text
     assert "in: 2 lines with several sentences" in caplog.text
     caplog.clear()
     make("max_input_size=5,log_results=true").outputs(["ab", "abcdefg", "a\tb"], first=7)

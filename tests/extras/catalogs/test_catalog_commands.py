@@ -74,7 +74,7 @@ def test_an_xliff_file_gets_them_too(call_command, run, tmp_path):
     {
         "another kind": ("b.txt", [], "b.txt: expected the name of a .po file to write"),
         "the input": ("a.po", [], "a.po"),
-        "JSON": ("b.po", ["--n_best_format=json"], "--n_best_format=json: needs lines of text; "),
+        "JSON": ("b.po", ["--n_best_format=json"], "--n_best_format=json: needs lines of text, but "),
         "several": ("b.po", ["--decode_hparams=n_best=2"], "n_best: needs lines of text"),
         "ids": (
             "b.po",
@@ -102,7 +102,7 @@ def test_other_models_and_bad_files_are_refused(call_command, run, catalog, tmp_
     assert result.status == 2 and "a.po: needs a model that translates" in result.stderr
     catalog.write_text(ENTRIES)
     result = decode(call_command, run, catalog, tmp_path / "b.po")
-    assert result.status == 2 and "a.po: its header names no charset" in result.stderr
+    assert result.status == 2 and "a.po: the header does not name a charset" in result.stderr
     assert not (tmp_path / "b.po").exists()
 
 

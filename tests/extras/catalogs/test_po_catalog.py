@@ -190,9 +190,9 @@ def test_plural_forms_are_two_pairs(tmp_path):
 
 
 BAD = {
-    "no charset": (HEADER.replace("; charset=UTF-8", "") + ENTRIES, "names no charset. Expected the line"),
+    "no charset": (HEADER.replace("; charset=UTF-8", "") + ENTRIES, "does not name a charset. Expected the line"),
     "a template": (HEADER.replace("UTF-8", "CHARSET"), "charset=CHARSET, as templates do"),
-    "no header": ('msgid "a"\nmsgstr ""\n', "names no charset"),
+    "no header": ('msgid "a"\nmsgstr ""\n', "does not name a charset"),
     "an unknown charset": (HEADER.replace("UTF-8", "KLINGON"), "charset='KLINGON': unknown"),
     "no plural forms": (HEADER.replace("Plural-Forms", "X-Forms") + ENTRIES, "line [0-9]+: .* has no Plural-Forms"),
     "odd plural forms": (re.sub("plural=.*;", "plural=n+5;", HEADER) + ENTRIES, "has Plural-Forms: 'nplurals"),

@@ -176,7 +176,7 @@ def test_a_users_own_model_is_described_too(model_class, more):
     assert described.parameters == VOCAB * 32 + 33 * VOCAB + more
     assert sum(part.parameters for part in described.parts) == described.parameters
     assert (described.flops, described.memory) == (None, None)
-    assert "FLOPs and memory: counted for a SequenceModel" in described.text()
+    assert "FLOPs and memory: not counted, because the model is not a SequenceModel" in described.text()
 
 
 @pytest.mark.parametrize("changes", ["", OPTIONS["depths"], OPTIONS["untied"], OPTIONS["tensor2tensor"]])

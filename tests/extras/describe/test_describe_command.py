@@ -38,7 +38,7 @@ def test_describe_takes_sizes_and_changes(call):  # noqa: F811
         "--logical_cpus=2",
     )  # fmt: skip
     assert (status, err) == (0, "")
-    for words in ("50 ids and 60 of the targets", "50 x 128", "60 x 128", "encoder_0 … encoder_2", "  7 steps"):
+    for words in ("50 ids and 60 target ids", "50 x 128", "60 x 128", "encoder_0 … encoder_2", "  7 steps"):
         assert words in out
     assert "8,192 source + 8,192 target tokens (2 replicas, accumulation 1)" in out
 

@@ -196,7 +196,7 @@ def test_files_of_an_xlm_roberta_that_do_not_fit_are_named(tmp_path, xlm_roberta
     folder, _ = xlm_roberta
     refused(folder, tmp_path, "masked_lm_own", problem="next_sentence_own")
     change(folder, "tokenizer_config.json", add_prefix_space=False)
-    refused(folder, tmp_path, f"{FAIRSEQ}: add_prefix_space=False. Expected true")
+    refused(folder, tmp_path, f"{FAIRSEQ}: add_prefix_space=false. Expected true")
     (folder / "tokenizer_config.json").unlink()
     change(folder, pad_token_id=0)
     refused(folder, tmp_path, "pad_token_id=0. Expected 1, the id of padding")

@@ -125,7 +125,7 @@ def test_parts_that_are_missing_are_refused(folder):
 def test_a_space_before_texts_is_refused_in_the_configuration(folder, kind):
     FOLDERS[kind][0](folder)
     (folder / "tokenizer_config.json").write_text(json.dumps({"add_prefix_space": True}))
-    refused(folder, "tokenizer_config.json: add_prefix_space=True. Expected false")
+    refused(folder, "tokenizer_config.json: add_prefix_space=true. Expected false")
 
 
 def test_a_language_model_has_no_vocabulary_of_an_encoder(folder):

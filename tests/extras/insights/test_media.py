@@ -197,7 +197,7 @@ def test_bad_music_is_one_line(ask):
     }.items():
         status, answer = ask("generate", model="music", file=file("a.mid", data))
         assert status == 400 and answer["error"].startswith(words) and "\n" not in answer["error"]
-    assert "The model reads 64, including the continuation. Shorten it." in answer["error"]
+    assert "The model reads at most 64, including the continuation. Shorten the prompt." in answer["error"]
     status, answer = ask("generate", model="music", file=file("a.mid", long))
     assert status == 400 and f"ids. Expected at most {MOST_GIVEN:,}. Shorten the file." in answer["error"]
 

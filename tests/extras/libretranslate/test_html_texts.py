@@ -72,7 +72,7 @@ def test_a_text_that_looks_like_a_tag_is_translated_without_other_tags():
     {
         "a <b": "<b is not closed. Expected >", "x <a href='": "is not closed", "<!-- c": "<!-- c is not closed",
         "<b>x": "<b> is not closed. Expected </b>", "<div><b>x</div>": "<b> is not closed before </div>",
-        "x</b>": "</b> closes nothing", "<p><span>a<p>b": "<span> is not closed",
+        "x</b>": "</b> has no start tag", "<p><span>a<p>b": "<span> is not closed",
     }.items(),
 )  # fmt: skip
 def test_what_is_not_closed_is_refused_by_name(text, message):

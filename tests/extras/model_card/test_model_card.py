@@ -118,7 +118,7 @@ def test_the_head_of_a_toolkits_card_is_yaml(translator, license):
         "license": license or "unknown", "language": ["no", "de"], "library_name": "tools",
         "pipeline_tag": "translation", "tags": ["translation", "tools", "t2t_lite"],
     }  # fmt: skip
-    assert "# My title\n" in body and body.endswith("## To call it\n\nCall it.\n") and "```bash\nx\n```" in body
+    assert "# My title\n" in body and body.endswith("## How to call it\n\nCall it.\n") and "```bash\nx\n```" in body
     assert row(body, "class") == r"A\|B" and row(body, "made by") == f"t2t_lite {t2t_lite.__version__}"
 
 

@@ -71,7 +71,7 @@ def test_a_number_of_symbols_is_part_of_the_data(tmp_path, caplog):
     assert json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]["protect"] == [
         "urls", "placeholders"
     ]  # fmt: skip
-    assert "with placeholders:14 in --protect, each has its own symbol" in caplog.text
+    assert "with placeholders:14 in --protect, each text has its own symbol" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.INFO):
         problem = own.generated("translate_own", tmp_path / "e", protect=["placeholders:14", "urls"], **asked)

@@ -162,8 +162,8 @@ def test_standard_input_and_one_sentence(ask, served, expected, standard_input, 
 @both
 def test_what_the_server_does_not_have(ask, served, protocol):
     once, server = "--inputs_once=x", served[protocol]
-    assert_failure(ask(server, protocol, once, name="other"), "model 'other'", "not served there", "Latest(other)")
-    assert_failure(ask(server, protocol, once, "--model_version=7"), "version 7", "not served there")
+    assert_failure(ask(server, protocol, once, name="other"), "model 'other'", "not on this server", "Latest(other)")
+    assert_failure(ask(server, protocol, once, "--model_version=7"), "version 7", "not on this server")
     assert_failure(ask(server, protocol, once, "--version_label=beta"), "label 'beta'", "Unrecognized")
     wrong = served[{"grpc": "rest", "rest": "grpc"}[protocol]]
     assert_failure(ask(wrong, protocol, once), wrong)

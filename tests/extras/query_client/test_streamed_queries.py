@@ -97,7 +97,7 @@ BROKEN = {
     "off": (
         http_answer({"error": "--max_streams=16"}, "404 Not Found"),
         ServerError,
-        "not served there: --max_streams",
+        "not on this server: --max_streams",
     ),
     "another server": (http_answer(b"<html>", "404 Not Found"), ServerError, "HTTP 404 Not Found"),
     "no HTTP": (b"\x16\x03\x01", ServerError, "does not answer in HTTP"),

@@ -117,7 +117,7 @@ def test_capital_letters(tmp_path):
     """Lower case that the vocabulary has anyway changes nothing; a vocabulary with capital letters would differ."""
     lower = _with(do_lower_case=True)
     folder = write_sentence_encoder(tmp_path / "cased", texts=lower, tokenizer=_with(do_lower_case=False))
-    refuses_import(folder, tmp_path, "do_lower_case=True…false, as the vocabulary has it")
+    refuses_import(folder, tmp_path, "do_lower_case=True…false, because the vocabulary distinguishes")
     import_hugging_face(write_sentence_encoder(tmp_path / "lower", texts=lower), str(tmp_path / "run"))
 
 

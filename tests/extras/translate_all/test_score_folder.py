@@ -119,7 +119,7 @@ def test_without_event_dir_nothing_is_written(call_command, add, tmp_path):
 
 HALVES = {
     REFERENCE.splitlines(keepends=True)[0]: "1 line, but",
-    REFERENCE[:-5]: "2 lines without an end",
+    REFERENCE[:-5]: "2 lines without a final line end",
     "": "0 lines",
 }
 
@@ -131,7 +131,7 @@ def test_a_file_that_is_being_written_is_not_scored(call_command, add, points, h
     add("ende-300")
     result = call_command("t2t-bleu", *FLAGS)
     assert result.status == 2 and f"translations/ende-200: {HALVES[half]}" in result.stderr
-    assert "ref.de has 2: it is still being written" in result.stderr
+    assert "ref.de has 2, so the file is still being written" in result.stderr
     assert [step for step, _, _ in points()] == [0, 100]
     add("ende-200", seconds=time.time())
     assert call_command("t2t-bleu", *FLAGS).status == 0

@@ -129,7 +129,7 @@ def test_a_short_run_is_told_what_is_cut_and_what_it_does_not_reach():
     ]
     assert told("", 50) == [
         "learning_rate_warmup_steps=1,000 is longer than the run of 50 steps, which ends at 5.0% of the highest "
-        "learning rate. Train longer, or lower it."
+        "learning rate. Train longer, or shorten the warm-up."
     ]
     assert told("", 1000) == told(linear, 20_000) == told("learning_rate_schedule=constant", 50) == []
 
