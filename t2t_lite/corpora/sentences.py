@@ -20,7 +20,8 @@ _QUOTATION = re.compile(
     "「[^「」]{0,200}」|『[^『』]{0,200}』|“[^“”]{0,200}”|（[^（）]{0,200}）|《[^《》]{0,200}》|【[^【】]{0,200}】"
 )
 _CLOSED = re.compile(r"[”’」』）】〉》〕］｝｣]\s*\Z")
-_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # continues a sentence after a quotation
+# The characters that continue a sentence after a quotation.
+_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
 _WORD = re.compile(r"\w")

@@ -46,9 +46,8 @@ class Problem:
             ends of the record.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
-        write_shards: None, or a function that writes the shards of a split on other machines. It is called with a
-            `generation.Source`, the paths of the shards, and seed, groups, features and is_ordered as for
-            `sharding.write_shards`. It returns (list of the facts of each group, `Source.counts()`).
+        write_shards: None, or a function that writes a split's shards on other machines. It takes a `generation.Source`
+            and the layout, as for `sharding.write_shards`, and returns (facts of each group, `Source.counts()`).
     """
 
     name = "problem"

@@ -151,9 +151,7 @@ class GenerationSignatures:
         rules = f"no_repeat_ngram_size {o.no_repeat_ngram_size}, repetition_penalty {o.repetition_penalty:g}"
         rules += f", stop {', '.join(map(json.dumps, o.stop))}" if o.stop else ""
         rules += f", never {', '.join(map(json.dumps, o.banned_texts))}" if o.banned_texts else ""
-        longest = (
-            f"outputs complete examples of {self._whole}" if self._whole else f"at most {o.extra_length} new"
-        )
+        longest = f"outputs complete examples of {self._whole}" if self._whole else f"at most {o.extra_length} new"
         longest += f" pieces; only the last {self.max_input_length} pieces of a prompt are read"
         option = "`seed` int32" if o.sampling else "`alpha` float32"
         return {"search": f"{how}; {rules}; {longest}"}, _TABLE.format(option=option)
