@@ -6,8 +6,8 @@ python -m benchmarks.datagen --seed_files=a.en.gz,a.de.gz --pairs=5000000 --voca
 The corpus has the words and the lengths of the seed sentences (by default those of `work.py`). Further words join two
 seed words, so that new words keep appearing as in real text. Frequencies follow Zipf's law with two exponents, as in
 real text. The command then runs in a separate process. The resident memory of the command and its workers is read ten
-times per second. The report has the peak of the main process, of a worker, and of the sum of all, in which shared
-pages count once (PSS).
+times per second. The report has the peak of the main process, of a worker, and of all processes together, where
+shared pages count once (PSS).
 """
 
 import contextlib

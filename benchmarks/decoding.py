@@ -5,8 +5,8 @@ python -m benchmarks.decoding --sides=ours,ours_async,bf16,bf16_async,ct2_async 
 python -m benchmarks.decoding --sides=bf16_async,ct2_bf16_async,ct2_int8_async,hf_bf16 --batches=32 --count=128
 python -m benchmarks.decoding --run=RUN --text=test.en --size=base
 
-The trained model is that of `work.py`, or that of --run, which must be pre-norm with sinusoids, without attention
-biases, of hidden size 128 and with 3 layers. The model is widened to --size (`wide_models.py`: same
+The trained model is that of `work.py`, unless --run names another model, which must be pre-norm with sinusoids and
+without attention biases, and have hidden size 128 and 3 layers. The model is widened to --size (`wide_models.py`: same
 outputs, real sizes) and written in the formats of all sides.
 
 Every side runs in a separate process, is warmed up on all sentences, and gets the same batches, sorted by length with

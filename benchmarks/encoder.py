@@ -133,7 +133,7 @@ def measure(result, flags):
 
 
 def side(name, trains, steps, **sizes):
-    """Runs a number of steps per turn, which train or compute features."""
+    """Runs several steps in each turn, which train or compute features."""
     import numpy as np
 
     flags = argparse.Namespace(**sizes)

@@ -248,7 +248,7 @@ class Card:
         self.compare("attention", "benchmarks.card.fused_attention")
 
     def loss_blocks(self):
-        """Compares the loss over a large vocabulary, computed in blocks of rows and with all logits at once."""
+        """Compares two ways to compute the loss over a large vocabulary: in blocks of rows, and with all logits."""
         self.compare("loss_blocks", "benchmarks.card.loss_blocks")
 
     def compare(self, name, module):

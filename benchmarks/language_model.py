@@ -140,9 +140,9 @@ def add_flags(parser):
     parser.add_argument("--batches", default="8", help="numbers of rows or prompts per batch, separated by commas")
     parser.add_argument("--vocab_size", type=int, default=8000)
     parser.add_argument("--prompt", type=int, default=128, help="ids per prompt")
-    parser.add_argument("--length", type=int, default=256, help="ids per row in training and evaluation")
+    parser.add_argument("--length", type=int, default=256, help="number of ids per row in training and evaluation")
     parser.add_argument("--new", type=int, default=128, help="ids per continuation")
-    parser.add_argument("--samples", type=int, default=1, help="samples per prompt; 1: greedy search")
+    parser.add_argument("--samples", type=int, default=1, help="number of samples per prompt; 1: greedy search")
 
 
 def measure(result, flags):

@@ -78,7 +78,7 @@ def dropped_out(paths):
 
 
 def bucketed(paths):
-    """Returns tensor2tensor's pipeline: single examples in buckets by longer side, with boundaries 1.1 times apart."""
+    """Returns tensor2tensor's pipeline: buckets for the length of the longer side, each 1.1 times the one before."""
     import tensorflow as tf
 
     from t2t_lite.data import batching

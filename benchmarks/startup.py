@@ -35,7 +35,7 @@ COMMANDS = "t2t-decoder", "t2t-trainer", "t2t-bleu"
 def add_flags(parser):
     """Adds this benchmark's flags."""
     work.add_flags(parser)
-    parser.add_argument("--lines", type=int, default=1, help="lines of the file to translate")
+    parser.add_argument("--lines", type=int, default=1, help="number of lines in the file to translate")
 
 
 def measure(result, flags):

@@ -4,11 +4,11 @@ python -m benchmarks.table2 --train_files=train.en.gz,train.de.gz --dev_files=va
     --test_files=test_2016_flickr.en.gz,test_2016_flickr.de.gz
 python -m benchmarks.table2 … --seeds=1,2,3 --repeated=transformer,conv_seq2seq --minutes=20
 
-Each side trains for as many steps as it can run in `--minutes` on this machine, which is estimated from a first run of
-a few steps; its learning rate falls to 0 at the end. With `--jobs`, each run gets an equal share of the cores. Texts
-are decoded with beam 4 and the value of --alphas with which the side's first run has the best BLEU on the development
-set; BLEU is sacreBLEU's. Operations are those of training (three forward passes), counted as by `t2t-trainer
---describe`. If a run was interrupted, the next call with the same --bench_dir continues the run.
+Each side trains for as many steps as it can run in `--minutes` on this machine. This number is estimated from a first
+run of a few steps. The learning rate falls to 0 at the end. With `--jobs`, each run gets an equal share of the cores.
+Texts are decoded with beam 4 and the value of --alphas with which the side's first run has the best BLEU on the
+development set; BLEU is sacreBLEU's. Operations are those of training (three forward passes), counted as by
+`t2t-trainer --describe`. If a run was interrupted, the next call with the same --bench_dir continues the run.
 """
 
 import itertools

@@ -56,7 +56,7 @@ def add_flags(parser):
     parser.add_argument("--train_files", help="source and target texts to train on, separated by a comma")
     parser.add_argument("--dev_files", help="source and target texts to evaluate on")
     parser.add_argument("--rows", default=",".join(ROWS), help=f"rows to train, some of {', '.join(ROWS)}")
-    parser.add_argument("--steps", type=int, default=3000, help="training steps of 2,048 tokens")
+    parser.add_argument("--steps", type=int, default=3000, help="number of training steps, each on 2,048 tokens")
     add_training_flags(parser)
 
 

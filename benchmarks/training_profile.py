@@ -7,7 +7,7 @@ The model is the paper's base, with the batch of `training.py`, in float32 and m
 the step's graph, forward and backward, are also computed in isolation, one at a time, with the same shapes, transposes
 and dtypes. The result is the rate that the machine can reach. `share` is the time of the isolated products divided by
 the time of the step, that is, the part of this rate that the step reaches. Both times are the shortest CPU times over
-the turns, which are taken in one process. Other processes affect CPU time less than wall time, but should still not
+the turns, which are taken in one process. Other processes affect CPU time less than wall time, but it is best if none
 run.
 
 The step's other operations are summed by kind, in milliseconds of TensorFlow's profiler. For each operation, the

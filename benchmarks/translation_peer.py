@@ -4,7 +4,7 @@ python benchmarks/translation_peer.py --train=train.en.gz,train.de.gz --vocabula
   --steps=1200 --dropout=0.2 --weights=peer.pt --source=test.en.gz --output=test.peer.de --alpha=1.0
 
 M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. The peer has the same pieces, label
-smoothing, Adam and learning rates by step. Its batches have the same number of tokens and are made of examples of
+smoothing, Adam, and learning rate at each step. Its batches have the same number of tokens and are made of examples of
 similar length, shuffled in each pass. The peer decodes with `generate` and a beam of 4. M2M100's length penalty is not
 the same function as t2t_lite's, so alpha should be selected on the dev set for both. With other sentences or another
 alpha, the same command reuses the trained weights. The script prints the training loss (which includes label smoothing;
@@ -37,7 +37,7 @@ def parser():
     flags.add_argument("--output", required=True, help="file for the translations")
     flags.add_argument("--weights", required=True, help="file of trained weights; if it exists, it is loaded")
     flags.add_argument("--steps", type=int, default=1200)
-    flags.add_argument("--batch_size", type=int, default=4096, help="rows x the longest side, per batch")
+    flags.add_argument("--batch_size", type=int, default=4096, help="number of rows x length of the longest side")
     flags.add_argument("--hidden_size", type=int, default=128)
     flags.add_argument("--filter_size", type=int, default=256)
     flags.add_argument("--layers", type=int, default=4)
@@ -68,7 +68,7 @@ def batches(examples, batch_size, draw):
 
 
 def read_examples(paths, pieces):
-    """Reads "source,target" files as a list of pairs of lists of ids, each ending in EOS."""
+    """Reads "source,target" files; returns a list of (source ids, target ids), in which all ids end in EOS."""
     texts = [read_lines(path) for path in paths.split(",")]
     return [tuple([*pieces.encode(text), EOS_ID] for text in pair) for pair in zip(*texts, strict=True)]
 

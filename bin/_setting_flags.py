@@ -6,7 +6,7 @@ from t2t_lite.decoding.command.decode_hparams import EVALUATION_SETTINGS
 from t2t_lite.evaluation.ter_options import TER_OPTIONS, check_ter_options
 from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
-_OF_LANGUAGE = "chosen by the target language, zh for Chinese, or else 13a"
+_OF_LANGUAGE = "depends on the target language (13a for languages with spaces)"
 
 
 def define_settings(flags, settings, prefix="", names=None):

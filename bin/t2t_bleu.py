@@ -30,7 +30,7 @@ def modes():
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("translation", None, "File of translations; - is standard input.")
-    define_score_flags(flags, "chosen by the reference's extension, zh for test.zh, or else 13a")
+    define_score_flags(flags, "depends on the reference's extension (13a for languages with spaces)")
     flags.DEFINE_enum(
         "bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's two BLEU scores to print."
     )

@@ -29,7 +29,8 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_integer("worker_gpu", 1, "Number of GPUs that share the input; 1: GPU, or else CPU.", limits=GPUS)
+    flags.DEFINE_integer("worker_gpu", 1, "Number of GPUs that share the input; 1: a GPU if any, otherwise the CPU.",
+                         limits=GPUS)  # fmt: skip
     flags.DEFINE_integer("logical_cpus", 0, "Number of CPU replicas that share the input, instead of GPUs; 0: off.",
                          limits=LOGICAL_CPUS)  # fmt: skip
     _trained.define_flags(flags)
@@ -52,8 +53,8 @@ def define_flags(flags):
                       "docs/decoding.md.")  # fmt: skip
     flags.DEFINE_enum("split_sentences", None, SPLIT_SENTENCES, "Whether to translate the sentences of a line one by "
                       "one. Default: auto, which splits lines if the model was trained on single sentences, because "
-                      "such a model translates only a line's first sentence; never with "
-                      "--long_input=truncate or refuse.")  # fmt: skip
+                      "such a model translates only a line's first sentence. With --long_input=truncate or refuse, "
+                      "the default is never.")  # fmt: skip
     flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "What to do with a line that cannot be translated "
                       "(invalid UTF-8, or too long with --long_input=refuse): stop, or skip the line and leave its "
                       "output empty.")  # fmt: skip
@@ -64,7 +65,7 @@ def define_flags(flags):
     for teller in flag_checks.TOLD.values():
         flags.DEFINE_path(teller.flag, "", teller.help)
     flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Minimum Bayes risk decoding: sample num_samples=32 outputs per "
-                      "line and write the output that is most similar to the others by this measure.")  # fmt: skip
+                      "line and write the output that this measure finds most similar to the others.")  # fmt: skip
     flags.DEFINE_path(
         "score_file",
         "",
@@ -74,7 +75,7 @@ def define_flags(flags):
                         "beam_size=1,4,8;alpha=0,0.6,1. The dev set is --decode_from_file and --decode_reference, or "
                         "the problem's records.")  # fmt: skip
     flags.values["tune"].boolean = True  # --tune without a value stands for the grid above
-    flags.DEFINE_path("features_file", "", "File (.npz) for the hidden states of an encoder for --decode_from_file.")
+    flags.DEFINE_path("features_file", "", "File (.npz) for the hidden states that an encoder computes for each line.")
     _trained.define_features_flags(flags)
     flags.DEFINE_bool("eval_use_test_set", False, "Decode the problem's test records instead of its dev records.")
     flags.DEFINE_bool("keep_timestamp", False, "Set the output file's modification time to the checkpoint's.")

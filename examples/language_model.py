@@ -92,6 +92,6 @@ if __name__ == "__main__":
     print(f"held-out perplexity {perplexity:.3f}; the best possible is {best:.3f}")
 
     ids, logits = model.sample(prompt=np.tile([[1, 2]], (200, 1)), seed=3)
-    print(f"steps with a cache differ from one pass over all by at most {ops.max(ops.abs(logits - model(ids))):.1e}")
+    print(f"cached steps differ from a single pass by at most {ops.max(ops.abs(logits - model(ids))):.1e} (logits)")
     texts = ["".join(SYMBOLS[i] for i in row) for row in ops.convert_to_numpy(ids)]
     print(*texts[:3], f"{np.mean([*map(is_valid, texts)]):.0%} of {len(texts)} are valid", sep="\n")

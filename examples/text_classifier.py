@@ -3,8 +3,8 @@
     python examples/text_classifier.py
 
 "The old dog is seen by a girl." and "The old dog sees a girl." have opposite answers and nearly the same words. The
-answer depends on the positions of the nouns and on whether the verb is passive, so a bag of words is no better than
-chance. The sentences are generated here; test sentences never occur in training. Takes about 20 seconds.
+answer depends on the positions of the nouns and on whether the verb is passive, so a bag-of-words model is no better
+than chance. The sentences are generated here; test sentences never occur in training. Takes about 20 seconds.
 """
 
 import random
@@ -38,7 +38,7 @@ def sentences(count, seed):
 
 
 def classifier(vocab_size, hidden_size=64, num_layers=2):
-    """Returns a functional model: int ids [batch, length], 0 is padding -> probability of label 1, [batch, 1]."""
+    """Returns a functional model: int ids [batch, length], padded with 0 -> probability of label 1, [batch, 1]."""
     ids = keras.Input((None,), dtype="int32")
     x = TokenEmbedding(vocab_size, hidden_size, mask_zero=True)(ids)
     x = SinusoidalPositionEmbedding()(x)

@@ -22,7 +22,7 @@ from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FEW_LABELS = 10  # no warning is logged for at most this many labels, since the file may just be small
+_FEW_LABELS = 10  # no warning is logged for this many labels or fewer: the file may just be small
 
 
 @registry.register_problem

@@ -83,7 +83,7 @@ class PublishedWords(PublishedText):
 
 @register_problem
 class LanguagemodelPtb10k(PublishedWords):
-    """Language modelling of the Penn Treebank by words."""
+    """Word-level language modelling of the Penn Treebank."""
 
     url = _PTB
     text_files = files_of_splits("simple-examples/data/ptb.{}.txt", "train", "valid", "test")
@@ -92,7 +92,7 @@ class LanguagemodelPtb10k(PublishedWords):
 
 @register_problem
 class LanguagemodelPtbCharacters(PublishedText):
-    """The Penn Treebank by characters; in the files, spaces separate the characters, and `_` stands for a space."""
+    """The Penn Treebank at character level. In its files, spaces separate characters, and `_` stands for a space."""
 
     url = _PTB
     text_files = files_of_splits("simple-examples/data/ptb.char.{}.txt", "train", "valid", "test")
@@ -141,7 +141,7 @@ class LanguagemodelLm1b8k(LanguagemodelLm1b32k):
 
 @register_problem
 class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
-    """Like `languagemodel_lm1b32k`, but the text is encoded by UTF-8 bytes."""
+    """Like `languagemodel_lm1b32k`, but the text is encoded as UTF-8 bytes."""
 
     vocab_type = VocabType.CHARACTER
 
@@ -151,7 +151,7 @@ class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
 
 @register_problem
 class LanguagemodelWikitext103(PublishedWords):
-    """Language modelling of lines of Wikipedia (paragraphs and headings) by words."""
+    """Word-level language modelling of lines from Wikipedia (paragraphs and headings)."""
 
     url = f"{_WIKITEXT}/wikitext-103-v1.zip"
     text_files = files_of_splits("wikitext-103/wiki.{}.tokens", "train", "valid", "test")
@@ -159,7 +159,7 @@ class LanguagemodelWikitext103(PublishedWords):
 
 @register_problem
 class LanguagemodelWikitext103Characters(PublishedText):
-    """Language modelling of lines of Wikipedia by UTF-8 bytes."""
+    """Language modelling of lines from Wikipedia, encoded as UTF-8 bytes."""
 
     url = f"{_WIKITEXT}/wikitext-103-raw-v1.zip"
     text_files = files_of_splits("wikitext-103-raw/wiki.{}.raw", "train", "valid", "test")
@@ -196,7 +196,7 @@ class Enwik8L65k(PublishedText):
 
     Attributes:
         sequence_length: int, number of bytes in a row.
-        held_out_bytes: int, the size in bytes of the dev set, and of the test set, which follows the dev set.
+        held_out_bytes: int, size in bytes of the dev set and of the test set. The test set follows the dev set.
         overlap: int, number of training rows in which each byte occurs, at different positions.
     """
 

@@ -191,7 +191,7 @@ class NextSentenceOwn(_SentencePretrainingOwn):
         """Returns the two texts of the alternative row; the second is None if no other text is available.
 
         Args:
-            documents: list of documents, each a list of sentences, each a list of ids.
+            documents: list of documents. A document is a list of sentences, and a sentence is a list of ids.
             number: int, the index of the row's document.
             place: (start, border, end): where the first text begins, and where the second text begins and ends.
             room: int, the total number of ids in both texts.

@@ -31,7 +31,7 @@ def _learned_with(name, meaning):
 
 
 class OwnCorpus(OwnProblem, Text2TextProblem):
-    """A mixin for the user's own texts; list it before the class of the problem's kind. Subclasses define `settings`.
+    """A mixin for the user's own texts; list it before a problem's other base class. Subclasses define `settings`.
 
     Attributes:
         usual_vocab_sizes: str, the vocabulary sizes that an error message recommends.
@@ -81,7 +81,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         return key != "vocab_from" or not value or {*value} == {*self.text_features}
 
     def _find_vocabulary(self, values):
-        """Returns the description, for the data folder, of the vocabulary that `vocab_from` names."""
+        """Replaces `vocab_from` with the paths of its vocabularies, and sets their sizes."""
         sources = values["vocab_from"]
         if both := [name for name in VOCABULARY if values.get(name) is not None]:
             raise UserError(
@@ -158,7 +158,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     @property
     def layout(self):
-        """The `Layout` by which the columns of the user's tables are found."""
+        """The `Layout` that determines the columns of the user's tables."""
         return self._layout_of(self.config)._replace(languages=self.language_pair or ())
 
     def _layout_of(self, settings):

@@ -34,7 +34,7 @@ def kept(key, meaning, default=None):
 
 
 class OwnProblem(Problem):
-    """A mixin for the user's own files; list it before the class of the problem's kind. Subclasses define `settings`.
+    """A mixin for the user's own files; list it before a problem's other base class. Subclasses define `settings`.
 
     Attributes:
         settings: {key: OwnSetting}, the settings that the configuration stores, in this order; see `own_settings`.
@@ -187,7 +187,7 @@ class OwnProblem(Problem):
         return config
 
     def fits(self, key, value):
-        """Returns whether this problem accepts the value of a setting, which is otherwise valid."""
+        """Returns whether this problem accepts a setting's value that passes the setting's own check."""
         return True
 
     @property

@@ -261,7 +261,7 @@ def _are_filters(thresholds):
 declare_settings(
     OwnSetting(
         "languages", list, None, fixed=True, fits=lambda codes: are_strings(codes) and len(codes) == 2,
-        meaning="translate_own: the languages of inputs,targets, such as en,de. Default: the files' endings.",
+        meaning="translate_own: the languages of inputs and targets, such as en,de. Default: the files' endings.",
     ),
     OwnSetting(
         "corpus_weights", list, None, fixed=True, fits=_are_weights,

@@ -279,7 +279,7 @@ def _check_weights(words, num_corpora):
 
 
 def _repeated(pairs, weight, purpose):
-    """Yields each pair `weight` times; the pair's hash decides about a fractional part."""
+    """Yields each pair `weight` times; the pair's hash decides whether a fraction is rounded up or down."""
     times = int(weight)
     below = (weight - times) * 2**64
     for pair in pairs:
@@ -348,7 +348,7 @@ def warn_of_other_languages(files, languages):
 
 
 def _names(paths, languages):
-    """Returns whether two paths differ where the first path names the first language and the second path the second."""
+    """Returns whether the names of two paths differ by naming the first and the second language, in this order."""
     first, second = ({*_words(language)} for language in languages)
     differing = [pair for pair in zip(*(_words(path)[::-1] for path in paths), strict=False) if pair[0] != pair[1]]
     return any(first_word in first - second and second_word in second - first for first_word, second_word in differing)

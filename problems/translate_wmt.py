@@ -46,7 +46,7 @@ class CorporaProblem(TranslateProblem):
         train_corpora: names of rows in `corpora.tsv`, in the order in which they are read.
         dev_corpora: names of rows in `corpora.tsv` for the dev set.
         test_corpora: names of rows in `corpora.tsv` for the test set; empty if the problem has no test set.
-        differs_from_tensor2tensor: differences from tensor2tensor's problem with this name, logged by generation.
+        differs_from_tensor2tensor: how the data differ from tensor2tensor's problem with this name; generation logs it.
     """
 
     language_pair = None

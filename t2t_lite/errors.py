@@ -6,7 +6,7 @@ import re
 
 # Control characters, halves of surrogate pairs, and characters that change the writing direction.
 _NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-# Names of operations that TensorFlow adds to its messages, which do not help users.
+# The names of operations that TensorFlow adds to its messages. They do not help users.
 OF_GRAPH = re.compile(r"\{\{(?:function_)?node [^{}\n]*\}\} ?| \[Op:\w+\](?: name: ?)?")
 
 

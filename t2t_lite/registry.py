@@ -26,8 +26,7 @@ def _check_problem(name, cls):
         raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
     if unread := [hook for hook in ("decode_hooks", "packed_length") if hasattr(cls, hook)]:
         logging.getLogger("t2t_lite").warning(
-            f"problems: {name}: defines {' and '.join(unread)} of tensor2tensor's Problem, which is not used here. "
-            "Remove the definition."
+            f"problems: {name}: defines {' and '.join(unread)}, which only tensor2tensor uses. Remove the definition."
         )
     cls.name = name
 
@@ -151,11 +150,12 @@ def register_metric(
 ):
     """Decorator that registers a metric, usable bare, empty or with a name; it returns the function unchanged.
 
-    A metric of "logits" is a TensorFlow function of one teacher-forced batch: (logits, float32 [..., V], labels, int32
-    [...], 0 where nothing is scored) -> a tensor or a tuple of tensors, which are added up over all batches. A metric
-    of "answers" is a function of two equally long lists for the whole evaluation set, the predicted and the expected
-    answers. Both kinds are computed if `Problem.eval_metrics` contains their names. An answer is a label (str), a
-    number (float), the tags of a sentence's words (list of str) or a part of a text (str), as the problem's task says.
+    A metric of "logits" is a TensorFlow function of one teacher-forced batch. Its arguments are logits (float32
+    [..., V]) and labels (int32 [...], 0 where nothing is scored). It returns a tensor or a tuple of tensors, which are
+    added up over all batches. A metric of "answers" is a function of two equally long lists for the whole evaluation
+    set: the predicted and the expected answers. Both kinds are computed if `Problem.eval_metrics` contains their names.
+    Depending on the problem's task, an answer is a label (str), a number (float), the tags of a sentence's words (list
+    of str) or a part of a text (str).
 
     A metric of "texts" or "ids" is a function of two equally long lists, outputs and references: texts as users see
     them, or lists of ids without EOS. Such a metric is computed if `Problem.eval_decode_metric` or the hyperparameter
@@ -193,7 +193,7 @@ def register_hparams(name_or_function=None, *, model=None):
     Args:
         name_or_function: the name; default: the function's name.
         model: str, name of the model for which the set is intended, so that `--model` can be omitted. If None, it is
-            the model whose hyperparameters the set has, or else the model for the problem's task.
+            the model that has all hyperparameters of the set, or else the model for the problem's task.
     """
 
     def add(function):

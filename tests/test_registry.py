@@ -265,7 +265,7 @@ def test_broken_usr_dir_names_file_line_and_cause(usr_dir, name, text, where, ca
 def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
     registry.register_problem("my_fake_too")(type("Ported", (Fake,), {hook: property(lambda self: 256)}))
     registry.Registries.problems.remove("my_fake_too")
-    assert f"my_fake_too: defines {hook} of tensor2tensor's Problem, which is not used here" in caplog.text
+    assert f"my_fake_too: defines {hook}, which only tensor2tensor uses" in caplog.text
 
 
 def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):

@@ -1,4 +1,4 @@
-"""Compares the loss over a large vocabulary, computed in blocks of rows and with all logits in memory.
+"""Compares two ways to compute the loss over a large vocabulary: in blocks of rows, and with all logits in memory.
 
 python -m benchmarks.card.loss_blocks --once    # each side in a separate process, for its peak memory
 

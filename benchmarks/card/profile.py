@@ -64,7 +64,7 @@ def kernels(work, steps):
 
 
 def placement(work):
-    """Runs some work whose functions are called for the first time, and counts operations by device in their graphs.
+    """Runs some work whose functions are called for the first time, and counts their graphs' operations per device.
 
     Args:
         work: function without arguments.

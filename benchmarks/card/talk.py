@@ -51,7 +51,7 @@ class Side:
         return {"error": f"its process ended: {last_line(self.log)}"}
 
     def end(self):
-        """Ends the process, by force if the process does not react."""
+        """Ends the process; kills it if it does not respond."""
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:

@@ -47,7 +47,7 @@ def parser_of(module):
     """Returns the ArgumentParser of a benchmark."""
     parser = argparse.ArgumentParser(description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes and two turns, as a quick test")
-    parser.add_argument("--rounds", type=int, default=None, help="turns of each side; default: set by the benchmark")
+    parser.add_argument("--rounds", type=int, default=None, help="number of turns; default: set by the benchmark")
     parser.add_argument(
         "--sides",
         default="",

@@ -1,7 +1,7 @@
 """Predicts where a graph's operations would run with a GPU, and what would be copied; needs no GPU.
 
-Even without a GPU, TensorFlow's CUDA build lists its kernels and which of their arguments are in host memory. By the
-rules of TensorFlow's placer (tensorflow/core/common_runtime/placer.cc, colocation_graph.cc), an operation
+Even without a GPU, TensorFlow's CUDA build lists its kernels and which of their arguments are in host memory. In
+TensorFlow's placer (tensorflow/core/common_runtime/placer.cc, colocation_graph.cc), an operation
 
 * runs on its explicit device, or else on the GPU if there is a kernel for its types;
 * is placed with the variable that it reads or writes, and with the operations that it is colocated with;

@@ -47,7 +47,7 @@ def write_result(result, folder=record.RESULTS):
 
 
 def new_folder(name, folder=record.RESULTS, date=None):
-    """Returns a path, which does not exist yet, for a new result's folder; `date` is today by default."""
+    """Returns an unused path for a new result's folder; `date` is today by default."""
     stem, number = f"{name}_{date or record.today()}", 1
     while os.path.exists(path := os.path.join(folder, stem if number == 1 else f"{stem}_{number}")):
         number += 1

@@ -62,7 +62,7 @@ def add_flags(parser):
     parser.add_argument("--run", help="a trained run or checkpoint; default: a run that is trained for --steps")
     parser.add_argument("--text", help="source sentences for the run; default: sentences of the phrasebook")
     parser.add_argument("--reference", help="translations of --text")
-    parser.add_argument("--steps", type=int, default=300, help="training steps, without --run")
+    parser.add_argument("--steps", type=int, default=300, help="number of training steps if --run is not set")
 
 
 def model_and_texts(flags, norm="pre"):
@@ -101,9 +101,9 @@ def add_training_flags(parser, minutes=None):
     """Adds the flags of benchmarks that train many models; given `minutes`, also the flags for `steps_within`."""
     if minutes is not None:
         parser.add_argument("--minutes", type=float, default=minutes, help="training time per run")
-        parser.add_argument("--steps", type=_numbers, help="instead of --minutes: one number, or one per side")
+        parser.add_argument("--steps", type=_numbers, help="steps per run (or one number per side), not --minutes")
         parser.add_argument("--seeds", default="1", help="random seeds of the runs, such as 1,2,3")
-    parser.add_argument("--jobs", type=int, default=1, help="number of runs at the same time")
+    parser.add_argument("--jobs", type=int, default=1, help="number of runs to train concurrently")
     parser.add_argument(
         "--trainer_flags", type=str.split, default=[], help="further flags of t2t-trainer, such as '--xla_compile'"
     )
@@ -157,7 +157,7 @@ def steps_within(flags, runs, trained, kind):
 
 
 def once(path, command, *words):
-    """Runs one of the package's commands, which may resume an earlier call, unless a call has already succeeded."""
+    """Runs a command of the package unless an earlier call succeeded. The command may resume an interrupted call."""
     marker = pathlib.Path(f"{path}.done")
     if not marker.exists():
         subprocess.run([pathlib.Path(sys.executable).with_name(command), *words], check=True, stdout=subprocess.DEVNULL)

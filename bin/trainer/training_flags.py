@@ -112,7 +112,7 @@ def inexact_flags(flags):
 
 
 def recall(flags, output_dir, earlier):
-    """Sets flags that were not given to their last values in the run in output_dir.
+    """Sets each flag that is not on the command line to its last value in the run in output_dir.
 
     Args:
         flags: absl's FlagValues, modified in place.

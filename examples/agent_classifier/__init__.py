@@ -1,7 +1,7 @@
-"""Your own classifier, trained by the commands: is the agent of a sentence a person or an animal?
+"""Adds your own classifier and trains it from the command line: is the agent of a sentence a person or an animal?
 
-It needs only the problem, the model with its own cost, the set and the metric below. The folder is a `--t2t_usr_dir`;
-copied to extras/agent_classifier/agent_classifier.py, its code would be an extra:
+It needs only the code below: a problem, a model with an additional cost, an hparams set and a metric. If you copy this
+code to extras/agent_classifier/agent_classifier.py, it becomes an extra. Here, the folder is a `--t2t_usr_dir`:
 
     t2t-datagen --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --hparams_set=agent_classifier_tiny \
@@ -40,7 +40,7 @@ class SentenceAgent(Text2ClassProblem):
         return list(NOUNS)
 
     def eval_metrics(self):
-        """Returns the metrics of evaluations."""
+        """Returns the evaluation metrics."""
         return ["accuracy", "matthews_correlation"]
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
@@ -56,7 +56,7 @@ class SentenceAgent(Text2ClassProblem):
 
 
 def _matthews(counts):
-    """Returns the correlation of two binary variables; the first row and column of the counts [3, 3] are "no class"."""
+    """Returns Matthews' correlation from counts [3, 3], whose first row and column stand for "no class"."""
     (a, b), (c, d) = counts[1:, 1:]
     return (a * d - b * c) / max(((a + b) * (a + c) * (d + b) * (d + c)) ** 0.5, 1)
 

@@ -1,4 +1,4 @@
-"""A task of your own: predicts the stars of a review, as a number with fractions.
+"""Adds your own task: predicts the number of stars of a review, including fractions.
 
 The task defines the targets, the meaning of the model's output, and how answers are computed, compared, written and
 exported. Together with a problem, a model with a head for ordered classes, and a metric, it forms a `--t2t_usr_dir`
@@ -36,7 +36,7 @@ STARS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Review:
-    """The stars of a review, a number from 1 to 5, and whether the review was truncated."""
+    """The number of stars of a review, from 1 to 5, and whether the review was truncated."""
 
     stars: float
     truncated: bool = False
@@ -68,11 +68,11 @@ class StarsTask(EncoderTask):
         return Review(float(stars), reading.truncated)
 
     def choose(self, logits, inputs):
-        """Returns the expected numbers of stars for an evaluation."""
+        """Returns each review's expected number of stars, for evaluations."""
         return self.scores(logits)
 
     def compared(self, inputs, targets, chosen):
-        """Returns the predicted and the expected number of stars; the id of a class equals its stars."""
+        """Returns the predicted and the gold number of stars; the id of a class equals its number of stars."""
         return float(chosen), float(targets)
 
     @staticmethod
@@ -112,7 +112,7 @@ class StarReviews(Text2ClassProblem):
 
 
 class OrderedHead(keras.layers.Layer):
-    """Logits of ordered classes 1 to C (McCullagh 1980): one score, and thresholds between adjacent classes."""
+    """Computes logits of ordered classes 1 to C (McCullagh 1980) from a score and thresholds between the classes."""
 
     def build(self, shape):
         """Creates the weights."""
@@ -130,7 +130,7 @@ class OrderedHead(keras.layers.Layer):
 
 @registry.register_model
 class OrderedClasses(keras.Model):
-    """Encoder layers; the sum of their outputs over a text is the input of an `OrderedHead`."""
+    """Encoder layers and an `OrderedHead`, which reads the sum of their outputs over all positions of a text."""
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):

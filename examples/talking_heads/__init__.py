@@ -1,7 +1,8 @@
-"""Your own kind of attention, trained by the commands: talking heads (Shazeer et al. 2020, arXiv 2003.02436).
+"""Adds your own kind of attention, talking heads, and trains it from the command line.
 
-Two learned matrices mix the heads' scores before the softmax and their weights after it. They start as identities,
-which is plain attention. This example needs only the code below; the folder is a `--t2t_usr_dir`:
+Two learned matrices mix the heads' scores before the softmax and their weights after it (Shazeer et al. 2020, arXiv
+2003.02436). Both start as identity matrices, so training starts from plain attention. This example needs only the code
+below; the folder is a `--t2t_usr_dir`:
 
     t2t-datagen --problem=algorithmic_reverse_decimal40 --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/talking_heads --model=talking_heads_transformer \

@@ -1,5 +1,7 @@
-"""--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs with values from the ranges
-NAME, in --output_dir/trial-0 and so on, and then the best run again with other seeds. It needs the extra [tune].
+"""--hparams_range=NAME searches for hyperparameters. Needs: pip install 't2t_lite[tune]'.
+
+The search trains --autotune_max_trials runs in --output_dir/trial-0, trial-1, …, with values from the ranges NAME. Then
+it trains the best run again with other seeds.
 """
 
 import os

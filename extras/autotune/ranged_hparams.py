@@ -67,7 +67,7 @@ class RangedHParams:
         Args:
             name: str, the hyperparameter.
             categories: list of the possible values.
-            length: None, because a hyperparameter has a single value here.
+            length: must be None, because a hyperparameter has a single value here.
 
         Raises:
             UserError: the list is empty, or a length is given.
@@ -75,7 +75,7 @@ class RangedHParams:
         self._set_points(name, "categorical", categories, length)
 
     def set_discrete(self, name, feasible_points, scale=None, length=None):
-        """Lets a hyperparameter have any of the given numbers, which are equally likely whatever the scale.
+        """Lets a hyperparameter have any of the given numbers. All are equally likely, whatever the scale.
 
         Args:
             name: str, the hyperparameter.
@@ -93,7 +93,7 @@ class RangedHParams:
         """Lets a hyperparameter have any number from `min_val` to `max_val`.
 
         LOG_SCALE samples as many values between 0.1 and 1 as between 1 and 10. REVERSE_LOG_SCALE mirrors this, for
-        ranges such as 0.9 to 0.999 in which small differences from the maximum matter.
+        ranges such as 0.9 to 0.999, where small differences from the maximum matter.
 
         Args:
             name: str, the hyperparameter.
@@ -102,7 +102,7 @@ class RangedHParams:
             length: None, as for `set_categorical`.
 
         Raises:
-            UserError: the range is empty, or a bound is not a finite number or, on a logarithmic scale, not positive.
+            UserError: the range is empty, a bound is not finite, or a bound of a logarithmic scale is not positive.
         """
         self._set_numbers(name, "float", float, min_val, max_val, scale, length)
 
@@ -181,7 +181,7 @@ def _check_values(found, declared):
         raise UserError(f"{found.name}: its values are whole numbers. Expected set_int or set_discrete.")
     if declared.kind not in (int, float) or isinstance(declared.limits, Choices):
         raise UserError(f"{found.name}: its values are not numbers. Expected set_categorical.")
-    if isinstance(declared.limits, Range):  # special values outside of the range cannot be bounds
+    if isinstance(declared.limits, Range):  # bounds may not be special values outside of the range
         declared = dataclasses.replace(declared, limits=dataclasses.replace(declared.limits, also=()))
     declared.typed(found.least)
     declared.typed(found.most)

@@ -15,7 +15,7 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # number of failures in a row after which hyperparameters are an unlikely cause
+_MOST_FAILURES = 5  # after this many consecutive failures, hyperparameters are an unlikely cause
 REPORT = "tuning.json"
 
 
@@ -47,7 +47,7 @@ class Search:
             bool, False if a signal stopped the search.
 
         Raises:
-            Failure: too many trials in a row have failed.
+            Failure: too many consecutive trials have failed.
         """
         failures = 0
         while True:
@@ -60,7 +60,7 @@ class Search:
             failures = failures + 1 if result.state == "failed" else 0
             if failures == _MOST_FAILURES:
                 raise Failure(
-                    f"{self.output_dir}: {failures} trials in a row have failed. The last error: {result.reason} "
+                    f"{self.output_dir}: {failures} consecutive trials have failed. The last error: {result.reason} "
                     "To continue with the next trial, run the same command again."
                 )
 
@@ -124,7 +124,7 @@ def ranked(trials, objective):
 
 
 def trials_table(trials, objective):
-    """Returns the trials as a table, list of lines: first the complete trials, best first, then all others."""
+    """Returns the trials as a table, a list of lines: the complete trials from best to worst, then all others."""
     complete = [trial for trial in trials if trial.state == "complete"]
     order = [*(ranked(complete, objective) if complete else []), *(t for t in trials if t.state != "complete")]
     names = list(dict.fromkeys(name for trial in order for name in trial.hparams))
@@ -148,7 +148,7 @@ def within_noise(order, deviation):
 
 
 def spread_text(order, objective, summary):
-    """Returns lines of text about the winner's results with other seeds, and the trials that may be as good.
+    """Returns lines of text: the winner's results with other seeds, and the trials that may be as good.
 
     Args:
         order: list of Trial, as `ranked` returns it.

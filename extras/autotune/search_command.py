@@ -20,7 +20,7 @@ _SHARED = (
 
 
 def search_hparams(flags):
-    """Trains the trials and the winner with other seeds, prints the results, and writes `tuning.json`.
+    """Trains the trials, retrains the winner with other seeds, prints the results, and writes `tuning.json`.
 
     Returns:
         int, the exit status.
@@ -45,7 +45,7 @@ def search_hparams(flags):
     trials = study.trials()
     print("\n".join(search.trials_table(trials, objective)))
     if running := [trial.name for trial in trials if trial.state == "running"]:
-        print(f"{', '.join(running)}: still being trained. The last process will choose the best trial")
+        print(f"{', '.join(running)}: still being trained. The last process to finish will choose the best trial")
         return 0
     order = search.ranked(trials, objective)
     command = search.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))

@@ -18,7 +18,7 @@ from t2t_lite.training.monitor import best_evaluation, default_metric
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
-STARTUP_TRIALS = 5  # number of trials sampled at random, and of complete trials before pruning starts
+STARTUP_TRIALS = 5  # trials to sample at random before TPE starts, and trials to complete before pruning starts
 _NAME = "hparams"
 # Errors that Optuna raises for damaged lines in its journal.
 _OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
@@ -47,10 +47,10 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     Args:
         problem: Problem.
         hparams: HParams.
-        name: str, our or tensor2tensor's name of a metric, such as metrics-<problem>/neg_log_perplexity. If None,
+        name: str, a metric's name here or in tensor2tensor, such as metrics-<problem>/neg_log_perplexity. If None,
             `best_metric` is used.
         maximize: bool, the direction that the user expects, or None for the direction of the metric.
-        best_metric: str, the metric by which a run keeps its best model, or None for the default metric.
+        best_metric: str, the metric that selects the best model of a run, or None for the default metric.
 
     Raises:
         UserError: a metric is unknown, the direction is wrong, or the two metrics contradict each other.
@@ -101,7 +101,7 @@ class Trial:
         best_step: int, the step of the best evaluation, or None.
         steps: int, the step of the last evaluation, or None.
         reason: str, the reason why the trial was pruned or failed, or "".
-        loss: float, the loss in the best evaluation, which breaks ties; infinity without a loss.
+        loss: float, the loss in the best evaluation, which breaks ties; infinity if there is no loss.
     """
 
     number: int
@@ -181,7 +181,7 @@ class Study:
         return os.path.join(self._output_dir, trial.name)
 
     def reason_to_prune(self, trial, evaluations):
-        """Reports a trial's evaluations to Optuna, and returns the reason to prune the trial now, str, or None.
+        """Reports a trial's evaluations to Optuna, and returns the reason (str) to prune the trial now, or None.
 
         Args:
             trial: Trial.
@@ -221,7 +221,7 @@ class Study:
         return self._end(trial.number, None, {"reason": reason, "failed": True})
 
     def trial(self, number):
-        """Returns the current state of the `Trial` with a number."""
+        """Returns the `Trial` with this number, in its current state."""
         return self._read(self._storage.get_trial(self._id_of(number)))
 
     def _end(self, number, value, facts):
@@ -298,7 +298,7 @@ def _sample(trial, interval):
 
 
 def _difference(old, new):
-    """Formats two JSON values as text; if both are objects, only the entries that differ."""
+    """Formats two JSON values as text. If both are objects, only the entries that differ are kept."""
     if isinstance(old, dict) and isinstance(new, dict):
         names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         old, new = ({name: facts.get(name) for name in names} for facts in (old, new))

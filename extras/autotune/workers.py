@@ -35,7 +35,7 @@ def shares_of_gpus(workers, gpus_each, visible):
 
 
 def run_workers(command, shares, output_dir):
-    """Runs copies of a command at the same time, which write their output to `<output_dir>/worker-<n>.log`.
+    """Runs copies of a command at the same time. Each copy writes its output to `<output_dir>/worker-<n>.log`.
 
     A signal is passed on to all copies, so that each copy saves a checkpoint and stops. A second signal or an error in
     this process kills all copies.
@@ -84,7 +84,7 @@ def run_alone(command):
 
 @contextlib.contextmanager
 def _passing_signals_on(workers, then=lambda: None):
-    """Like `stop_on_signal`, for a growing list of worker processes, all of which are killed at the end."""
+    """Like `stop_on_signal`, but for a growing list of worker processes, which are all killed at the end."""
 
     def end():
         for worker in workers:

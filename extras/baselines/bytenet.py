@@ -95,13 +95,13 @@ class ByteNet(EncoderDecoder):
     """ByteNet: an encoder and a decoder of dilated convolutions, with the decoder on top of the encoder.
 
     The decoder has no attention: it reads the previous target and the encoder's output at its own position. Targets may
-    be longer than inputs, so the encoder computes additional positions, half as many as there are inputs, which only
-    read their neighbours. Past these positions the decoder reads zeros. All convolutions read zeros before the start
+    be longer than inputs, so the encoder computes half as many additional positions as there are inputs. These only
+    read their neighbours, and the decoder reads zeros past them. All convolutions read zeros before the start
     and past the end. In tensor2tensor, which also pads inputs and targets to a multiple of 50 positions, the result
     depends on the padding of a batch.
 
     `hidden_size` is the size of embeddings and convolutions, `num_layers` the number of convolutions per block,
-    `num_blocks` the number of blocks in the encoder and in the decoder, and `dropout` the dropout rate for the output
+    `num_blocks` the number of encoder blocks and of decoder blocks, and `dropout` the dropout rate for the output
     of a block.
     """
 
@@ -110,7 +110,7 @@ class ByteNet(EncoderDecoder):
             3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
         ),
         "num_block_repeat": setting(
-            4, 1, 64, argument="num_blocks", fixed=True, meaning="Number of blocks in the encoder and in the decoder."
+            4, 1, 64, argument="num_blocks", fixed=True, meaning="Number of encoder blocks, and of decoder blocks."
         ),
     }
 

@@ -88,8 +88,8 @@ class ConvSeq2Seq(EncoderDecoder):
     as in the authors' code (fairseq).
 
     Unlike in the paper, there is no weight normalization (Salimans and Kingma 2016). `hidden_size` is the size of
-    embeddings and convolutions. `dropout` is the dropout rate for the embeddings and for the inputs of each convolution
-    and the softmax.
+    embeddings and convolutions. `dropout` is the dropout rate for the embeddings, and for the inputs of each
+    convolution and of the softmax.
     """
 
     HPARAMS: ClassVar = {

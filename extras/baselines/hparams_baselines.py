@@ -149,7 +149,7 @@ def lstm_attention_gnmt():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention_tiny():
-    """Like `lstm_attention`, two LSTM layers of size 128, but larger batches and a higher learning rate, for CPUs."""
+    """Like `lstm_attention`, but with larger batches and a higher learning rate, for CPUs."""
     return lstm_attention().parse(
         "batch_size=2048,layer_prepostprocess_dropout=0.1,optimizer_adam_beta1=0.9,optimizer_adam_beta2=0.98,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=3e-3,"

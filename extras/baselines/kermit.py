@@ -54,7 +54,7 @@ class Kermit(TransformerModel):
     HPARAMS: ClassVar = {
         "slot_order": setting(
             "binary_tree", choices=SLOT_ORDERS,
-            meaning="Missing id of a slot to predict: binary_tree prefers the middle id, uniform has no preference.",
+            meaning="Which missing id a slot predicts: binary_tree prefers the middle id, uniform has no preference.",
         ),
         "slot_temperature": setting(
             1.0, 0.001, 1000, meaning="Temperature of binary_tree: small values nearly always choose the middle id."
@@ -163,7 +163,7 @@ class Kermit(TransformerModel):
         Args:
             inputs: int ids [B, S], padded with 0.
             limit: int32 [B], the maximum output length of each row, including EOS; 0 means no output.
-            max_length: int, at least the largest limit, which makes shapes static. If None, shapes are dynamic.
+            max_length: int, at least the largest limit. It makes shapes static. If None, shapes are dynamic.
 
         Returns:
             (ids int32 [B, 1, T], with 1 at the end; scores float32 [B, 1], the sum of the log-probabilities (nats) of
@@ -179,7 +179,7 @@ class Kermit(TransformerModel):
         state = canvas, limit > 0, ops.cast(rows, "float32"), ops.cast(rows, "bool"), rows
 
         def insert(canvas, is_open, scores, ended, passes):
-            # With dynamic shapes, only the length of the longest canvas is computed.
+            # With dynamic shapes, positions past the longest canvas are not computed.
             shown = canvas if max_length else canvas[:, : ops.max(_lengths(canvas))]
             outputs = self({"inputs": inputs, "canvas": shown}, training=False)
             logits = outputs["targets"] if self.has_costs else outputs
@@ -219,7 +219,7 @@ def _lengths(ids):
 class Insertion:
     """Samples canvases, and for each slot one of the ids that are missing there.
 
-    The canvas of a row of n ids and EOS contains k of the ids in order, and EOS. As in training the Insertion
+    The canvas of a row of n ids and EOS contains k of the ids in order, and EOS. As in the training of the Insertion
     Transformer, k is sampled uniformly from 0 to n, and then a set of k ids is sampled uniformly. There is a slot
     before each id of a canvas, including EOS; its missing ids are those between this id and the previous id of the
     canvas. The model predicts one of the missing ids, or 1 for "nothing" if no id is missing. The cross-entropy of
@@ -295,7 +295,7 @@ class Insertion:
 
 @tf.autograph.experimental.do_not_convert
 def places(kept):
-    """Returns the positions of the canvas' ids in their rows, padded with T, and the slot of each id of a row.
+    """Returns where each id of a canvas is in its row, padded with T, and the slot of each id of the row.
 
     Args:
         kept: bool [B, T], whether each id is in the canvas.

@@ -202,7 +202,7 @@ class LSTMLanguageModel(SequenceModel):
         return {"hidden": states[-1], "mask": mask} | ({"states": states} if return_hidden_states else {})
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for decoding: the state of each beam, [B, beam_size, hidden], independent of the length."""
+        """Returns the cache for decoding: the state of each beam, [B, beam_size, hidden], whatever the `max_length`."""
         beams = keras.tree.map_structure(lambda x: ops.repeat(ops.expand_dims(x, 1), beam_size, axis=1), memory)
         return {"beams": beams, "shared": self.softmax.reverse_matrix()}
 

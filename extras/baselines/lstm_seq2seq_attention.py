@@ -56,8 +56,8 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
 
     The encoder's first layer is bidirectional, and both stacks have residual connections from the third layer on. The
     decoder's first layer provides the attention queries; each layer above it reads the attended context in addition to
-    the layer below. (GNMT's queries are the first layer's outputs in the previous step.) Decoder layers start with the
-    last states of the encoder's layers; the first one starts with the state of the backward LSTM.
+    the layer below. (GNMT's queries are the first layer's outputs in the previous step.) The first
+    decoder layer starts with the last state of the backward LSTM, and layer i with the last state of encoder layer i.
 
     `dropout` is the dropout rate for each layer's input, and `hidden_size` the size of embeddings, cells and attention.
     """
@@ -98,7 +98,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         self.attention.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; keys are computed per input, and scores and sums over all inputs per target."""
+        """See `SequenceModel`; each input needs one key, and each target needs scores and sums over all inputs."""
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]

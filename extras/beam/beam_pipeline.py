@@ -81,7 +81,7 @@ def parse_options(runner, text):
     options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
     unknown = [name for name in options if name not in options_of_beam]
     if unknown:
-        _LOGGER.info(f"Beam's Python package does not know {', '.join(unknown)}; passed on to {options['runner']}")
+        _LOGGER.info(f"Beam for Python does not know {', '.join(unknown)}, and passes them on to {options['runner']}")
     return options
 
 

@@ -1,4 +1,4 @@
-"""Reads files for both formats of catalogs, and names the reasons why entries are not used for training."""
+"""Reads files of both catalog formats, and names the reasons why entries are not used for training."""
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError

@@ -111,7 +111,7 @@ class _Forms:
         self.is_for_one_alone = not any(form_of(number) == self.of_one for number in (0, *range(2, 1000)))
 
     def takes_singular(self, index, entry):
-        """Returns whether a form of an entry translates its `msgid`, and not its `msgid_plural`.
+        """Returns whether a form of an entry translates `msgid` instead of `msgid_plural`.
 
         A form for several numbers must contain the number, which is missing in a `msgid` such as "one file".
         """

@@ -1,6 +1,7 @@
 """Prints a script that lets the shell complete flags, their values, file names and registered names.
 
-eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc; zsh likewise in ~/.zshrc, after compinit
+eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc
+eval "$(t2t-completion --shell=zsh)"         # in ~/.zshrc, after compinit
 t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish
 """
 

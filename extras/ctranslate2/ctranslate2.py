@@ -31,7 +31,7 @@ def ctranslate2():
 
 
 def _relative_options(config):
-    """Returns the options of relative positions if all self-attention layers have them, or None."""
+    """Returns the options of relative positions if all self-attention layers have them, otherwise None."""
     (name, options), *others = kinds_of(config["self_attention"])
     return options if name == "dot_product_relative" and "pattern" not in options and not others else None
 
@@ -76,8 +76,8 @@ def export_ctranslate2(
         `path`. The folder appears only when it is complete.
 
     Raises:
-        UserError: the model has options that CTranslate2 lacks (the message lists all of them), is not a Transformer or
-            is an ensemble, the folder is not empty, the quantization is unknown, or ctranslate2 is not installed.
+        UserError: the model is an ensemble or not a Transformer; it has options that CTranslate2 lacks (the message
+            lists all of them); the folder is not empty; the quantization is unknown; or ctranslate2 is not installed.
         Failure: writing failed; nothing is left behind.
     """
     if quantization not in QUANTIZATIONS:

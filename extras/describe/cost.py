@@ -19,9 +19,9 @@ class Flops:
     """Floating-point operations in the matrix products of a forward pass; a multiply-add counts as two.
 
     Attributes:
-        per_token: {feature: float}, operations per token of a feature. With an encoder and a decoder, "inputs" counts
-            the encoder and the decoder's keys and values for the memory; "targets" counts the rest of the decoder and
-            the softmax.
+        per_token: {feature: float}, operations per token of a feature. In a model with an encoder and a
+            decoder, "inputs" counts the encoder, and also the decoder's keys and values for the encoder's outputs;
+            "targets" counts the rest of the decoder, and the softmax.
         saved: {feature: float}, operations per token that the backward pass skips because weights are frozen; {} if
             none.
     """
@@ -68,7 +68,7 @@ def counted_flops(model, lengths, rows=1):
     A layer counts as often as it occurs in a stack; the softmax counts for the model's `predicted_share` of positions.
     Every element of a weight matrix (dense layers with LoRA, convolutions, recurrent cells) costs 2 operations per
     position. If a layer has a method `flops(length)`, the method returns the operations for one position in a row of
-    `length` positions, without the layers inside. Attention over n positions costs 2 · h · d_k · n for the scores of
+    `length` positions, except those of inner layers. Attention over n positions costs 2 · h · d_k · n for the scores of
     one position and 2 · h · d_v · n for the weighted sums. Masked positions count, because they are computed; for
     attention patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k +
     1 vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended
@@ -109,12 +109,12 @@ def counted_flops(model, lengths, rows=1):
 
 
 def layer_flops(layer, length, without=()):
-    """Counts the matrix products of one position in one pass through a layer, as the method `flops` of a model needs.
+    """Counts the operations of a layer's matrix products for one position in one pass, for a model's method `flops`.
 
     Args:
-        layer: a Keras layer, counted with the layers inside.
+        layer: a Keras layer, counted with its inner layers.
         length: int, positions per row.
-        without: iterable of the layers inside that are not counted.
+        without: iterable of the inner layers to leave out.
 
     Returns:
         int.
@@ -124,7 +124,7 @@ def layer_flops(layer, length, without=()):
 
 
 def _block_flops(layer, length, memory_length, context, rows, only_frozen=False):
-    """Returns a layer's operations, as a pair: per position on its own side, per position of the encoder's output.
+    """Returns a layer's operations as a pair: (per position of its own side, per position of the encoder's outputs).
 
     With `only_frozen`, only products with frozen kernels are counted.
     """
@@ -150,7 +150,7 @@ def _block_flops(layer, length, memory_length, context, rows, only_frozen=False)
 
 
 def _own_flops(layer, length, **context):
-    """Returns a layer's operations for one position, without the layers inside."""
+    """Returns a layer's operations for one position, except those of inner layers."""
     if callable(own := getattr(layer, "flops", None)):
         return own(length, **context)
     if not isinstance(layer, keras.layers.Dense) and not type(layer).__module__.startswith("keras."):
@@ -205,7 +205,7 @@ def training_memory(model, hparams, lengths):
     """Estimates the memory of one training step on one replica, with `batch_size` tokens per side.
 
     The estimate adds up all tensors that exist at some moment, without the allocator's overhead and the memory of the
-    program itself (some hundreds of MB). Measured peaks of a step on a CPU, minus the memory before the model was
+    program itself (a few hundred MB). Measured peaks of a step on a CPU, minus the memory before the model was
     built, are 4.77 GB for base_v1 with 4,000 tokens and a vocabulary of 37,000 (estimate: 4.47 GB), and 3.88 GB for
     base with sentences of 50 tokens and 8,000 ids (estimate: 3.51 GB). Accumulated batches are assumed to be computed
     one after another; TensorFlow needs more memory if it computes several at the same time.
@@ -326,7 +326,7 @@ def _cross_attention(layer):
 
 @dataclasses.dataclass(frozen=True)
 class PaperCost:
-    """The paper's estimate of a training's cost (section 6.1, table 2), and its schedule (sections 5.1, 5.2).
+    """The paper's estimate of the cost of training (section 6.1, table 2), and its schedule (sections 5.1, 5.2).
 
     Attributes:
         hours: float, training time on `gpus` P100 GPUs.

@@ -62,7 +62,7 @@ class Description:
         hparams: HParams.
         hparams_set: str, name of the hparams set; "" if not known.
         train_steps: int.
-        replicas: int, number of replicas on all machines.
+        replicas: int, total number of replicas across all machines.
         gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
     """
 
@@ -86,7 +86,7 @@ class Description:
 
     @property
     def schedule_flops(self):
-        """The number of operations of the whole training."""
+        """The number of floating-point operations in the whole training run."""
         return self.train_steps * self.flops.training(self.tokens_a_step)
 
     def text(self):
@@ -100,9 +100,9 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
     Args:
         model: keras.Model, built; only the shapes of its weights matter, see `shapes_only`.
         hparams: HParams that the model was made from.
-        hparams_set: str, name of the hparams set, to compare with the paper's own estimate; "" if not known.
+        hparams_set: str, name of the hparams set, for a comparison with the paper's own estimate; "" if not known.
         train_steps: int.
-        replicas: int, number of replicas on all machines.
+        replicas: int, total number of replicas across all machines.
         gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
 
     Returns:
@@ -162,7 +162,7 @@ def _settings_text(hparams):
     changed = {f"{s.name}={hparams.get(s.name)}": s.meaning for s in settings if hparams.get(s.name) != s.default}
     width = max(map(len, changed), default=0)
     lines = [f"  {said:{width}}  {meaning}".rstrip() for said, meaning in changed.items()]
-    return ["hyperparameters that are not the default", *lines, ""] if lines else []
+    return ["hyperparameters that differ from the defaults", *lines, ""] if lines else []
 
 
 def _parts_text(d):
@@ -236,7 +236,7 @@ def _paper_pairs(d):
 def _memory_pairs(d, tokens):
     """Returns rows with the memory of a training step."""
     if d.memory is None:
-        return [("memory: not estimated, because stacks() of the model does not return its layers", "")]
+        return [("memory: not estimated, because the model's stacks() does not return its layers", "")]
     return [
         (f"memory per replica, estimated, {tokens}", ""),
         *((f"  {name}", _size(size)) for name, size in d.memory.items()),

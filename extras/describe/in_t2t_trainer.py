@@ -19,7 +19,9 @@ _DESCRIBED = (
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, then exit.")
-    flags.DEFINE_path("plot", None, "With --describe: picture of learning rate and positional encoding to write.")
+    flags.DEFINE_path(
+        "plot", None, "With --describe: file for a picture of the learning rate and the positional encoding."
+    )
     flags.DEFINE_integer(
         "vocab_size", None, "With --describe: vocabulary size; default: as in the data, or 37000.", limits=VOCAB_SIZE
     )

@@ -17,7 +17,7 @@ def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, *
 
 @register_hparams(model="transformer_moe")
 def transformer_moe_base():
-    """Five pre-norm layers in encoder and decoder, the third of which has 64 experts.
+    """Five pre-norm layers in both encoder and decoder; the third layer of each has 64 experts.
 
     The values are those of tensor2tensor's set of the same name. In that set, no layer has experts unless `layer_types`
     is changed; here experts are in the same layers as in tensor2tensor's transformer_moe_2k.

@@ -234,12 +234,12 @@ class MixtureOfExperts(Layer):
 
 
 def _squared_variation(x):
-    """Returns CV²(x), the variance over the squared mean, with tensor2tensor's 1e-10 to avoid a division by 0."""
+    """Returns CV²(x), the variance divided by the squared mean. As in tensor2tensor, 1e-10 avoids a division by 0."""
     return ops.var(x) / (ops.square(ops.mean(x)) + 1e-10)
 
 
 def _selects(x):
-    """Returns whether rows can be selected per expert, which XLA's and other backends' static shapes prevent."""
+    """Returns whether rows can be selected per expert. This needs TensorFlow with dynamic shapes and without XLA."""
     if keras.backend.backend() != "tensorflow" or is_compiled():
         return False
     import tensorflow as tf

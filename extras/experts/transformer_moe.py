@@ -42,6 +42,6 @@ class TransformerMoe(Transformer):
         given = self.config["feed_forward"]
         if all(name == PLAIN for name, _ in kinds_of(given)):
             raise ValueError(
-                "`feed_forward` must be a mixture of experts, such as local_moe, in some layers: received "
+                "`feed_forward` must be a mixture of experts (such as local_moe) in at least one layer: received "
                 f"feed_forward={given!r}."
             )

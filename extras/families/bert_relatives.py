@@ -85,7 +85,7 @@ def _distilbert_limits(config):
 
 @registry.register_family("distilbert")
 def distilbert():
-    """Returns the Family of DistilBERT, which has no segments, ReLU in the class head, and renamed settings."""
+    """Returns the Family of DistilBERT, which has ReLU in the class head, renamed settings, and no segments."""
     return bert.bert()._replace(
         class_prefix="DistilBert",
         matches=lambda config: bert.class_of(config) == "DistilBert",
@@ -146,7 +146,7 @@ def electra():
                 ("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias"),
                 ("classifier.dense", "classifier.out_proj"),
             ),
-            # No head here predicts whether an id was replaced, which is one number per position.
+            # No head here predicts, with one number per position, whether an id was replaced.
             "ForPreTraining": (None, {}),
         },
         fields=bert.fields(

@@ -1,4 +1,4 @@
-"""The family of Blenderbot, a pre-norm Marian that stores its position table, so that it can represent all of ours.
+"""The family of Blenderbot, a pre-norm Marian. It stores a position table, which can hold any of our positions.
 
 Blenderbot's epsilon is always 1e-5. A pre-norm Transformer reads the hidden states only through normalizations. If the
 hidden states are multiplied by c,

@@ -1,7 +1,7 @@
 """Reads and writes the normalization rules of SentencePiece models and of a Unigram `tokenizer.json`.
 
-A rule replaces one text by another; the longest match wins. The compiled form consists of the size of a trie in bytes,
-the trie (a double array of 32-bit units as in darts-clone), and the replacements, each ending with a NUL.
+A rule replaces a text with another text; the longest match wins. The compiled form consists of the size of a trie in
+bytes, the trie (a double array of 32-bit units as in darts-clone), and the replacements, each ending with a NUL.
 """
 
 import os

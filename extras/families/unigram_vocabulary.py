@@ -38,8 +38,8 @@ class Unigram(NamedTuple):
 
     Attributes:
         name: str, the name of the family with an article, for messages.
-        order: tuple of str, the first pieces in the tokenizer's order. Pieces without a role may be missing.
-        last: tuple of str, the last pieces in the tokenizer's order.
+        order: tuple of str, the first pieces, in the tokenizer's order. Pieces without a role may be missing.
+        last: tuple of str, the last pieces, in the tokenizer's order.
         in_file: tuple of str, the first pieces in the file if it lacks some pieces of `order` and `last`, else ().
         file: str, the name of the vocabulary file.
         pad, unknown, first, end, mask: str, the special tokens. `first` represents a whole row, and `end` ends each

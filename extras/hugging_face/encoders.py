@@ -56,7 +56,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
     sentences = [f"{name}.weight" for ours, name in table.items() if ours.startswith("sentence_head")]
     has_sentences = bool(sentences) and all(name in weights for name in sentences)
     if head is None:
-        _LOGGER.warning(f"{path}: the model has no head. Use it for features or as a start for training.")
+        _LOGGER.warning(f"{path}: the model has no head. Use it for features or as a starting point for training.")
     with vocabulary_of(path) as vocabulary:
         _check_vocabulary(path, config, vocabulary)
         if vocabulary.reads_two_ends and head == "span":
@@ -174,7 +174,7 @@ def remembered_values(head, labels, longest, settings):
         "sequence_length": longest,
         "mask_rate": 0.15,
         "mask_unit": "token",
-        "label_range": [0.0, 1.0],  # predicted positions in the range 0 to 1 equal the numbers
+        "label_range": [0.0, 1.0],  # the model predicts a position in this range, here the number itself
     }
     if head in ("class", "tag"):
         values |= dict.fromkeys(("class_labels", "tags"), labels)
@@ -190,8 +190,8 @@ def encoder_folder(family, predictor):
     The head determines the foreign class: masked words (with or without sentence pairs), classes, a number, tags or
     spans. The vocabulary's files and ids are kept, and the logits are the same. If our model puts a zero vector before
     each text (`first_id=0`) or after it (`last_id=0`), the exported embedding of the first or last special token is
-    zero, and the exported model never predicts this token. If the folder also holds files of other packages, a head of
-    masked words is left out.
+    zero, and the exported model never predicts this token. If the folder also holds files of other packages, a
+    masked-word head is left out.
 
     Args:
         family: Family.

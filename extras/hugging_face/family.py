@@ -35,8 +35,8 @@ class Field(NamedTuple):
         name: str, the name of the field.
         argument: str, the argument of our model's constructor that the field sets, or "".
         kind: type of the value, or a union of a type with None. If None, the type is not checked.
-        usual: the default value, or a function that computes the default from the previous fields and also replaces
-            null. NEEDED marks a required field, and OPTIONAL a field without a default.
+        usual: the default value, or a function that computes the default from the previous fields. The result of the
+            function also replaces null. NEEDED marks a required field, and OPTIONAL a field without a default.
         values: {foreign value: our value}. If several foreign values have the same meaning, the first of them is
             written.
         is_right: function of (value, dict of the previous fields) that returns whether the value is valid, instead of
@@ -121,7 +121,7 @@ def choice(name, argument, values, **more):
 
 
 def only(name, *values, **more):
-    """Declares a field with these synonymous values only; exports write the first value, and the default is null."""
+    """Declares a field that accepts only these synonymous values. Exports write the first one; the default is null."""
     return Field(name, values=dict.fromkeys(values), **more)
 
 
@@ -172,7 +172,7 @@ class Family(NamedTuple):
         row_id: str, the argument of our model that holds the id of the token whose output represents the whole row.
         constants: {foreign name: function of our model's config that returns an array}, for tensors that every foreign
             model has but not every model of ours. The arrays, such as zeros, do not change the model's outputs.
-        model_type: str, the `model_type` in `config.json` and the name by which the family is registered, see
+        model_type: str, the `model_type` in `config.json` and the name under which the family is registered, see
             `registry.family`.
     """
 
@@ -218,7 +218,7 @@ class Family(NamedTuple):
         return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # an argument's first field wins
 
     def strange_encoders(self, model, encoders):
-        """Returns the TextEncoders of a model's texts that the family's folder cannot hold.
+        """Returns those TextEncoders of a model that the family's folder cannot hold.
 
         Args:
             model: Keras model.
@@ -258,7 +258,7 @@ def _is_of(kind, encoder):
 
 
 def hparams_of(arguments, model_class, base=None):
-    """Returns HParams for a model with these constructor arguments; the rest comes from `base` or the defaults."""
+    """Returns HParams for a model with these constructor arguments; other values come from `base` or the defaults."""
     settings = model_settings(model_class).values()
     values = {s.name: to_hparam(s, arguments) for s in settings if s.argument in arguments}
     return (base or HParams()).of_model(model_class).override_from_dict(values)

@@ -30,14 +30,16 @@ def export_hugging_face(
 ) -> str:
     """Writes a folder that the auto classes and AutoTokenizer of Transformers 4 and 5 load offline.
 
-    A post-norm Transformer becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with
-    Marian's tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With
-    a length penalty, this requires `early_stopping="never"`, because by default `generate` stops by a heuristic. Two
-    things differ from our search. In Transformers, a text that begins with `>>` and has a later `<<` is read as a
-    language code, and an output is limited to 512 ids, instead of the input's length + 50. A language model becomes a
-    GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see `t2t_lite.extras.hugging_face.language_models`). An encoder becomes
-    a BERT, one of its relatives or an XLNet (see `t2t_lite.extras.hugging_face.encoders`). For these models, beam_size
-    and alpha have no effect.
+    A post-norm Transformer becomes a MarianMTModel. A pre-norm Transformer becomes a
+    BlenderbotForConditionalGeneration. Both use Marian's tokenizer. `generate` gives the same ids as our search with
+    `ends="top"` and `length_penalty="power"`. With a length penalty, this requires `early_stopping="never"`, because by
+    default a heuristic decides when `generate` stops. Two things differ from our search. In Transformers, a text that
+    begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids instead of the
+    input's length + 50.
+
+    A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see `language_models` in this folder). An
+    encoder becomes a BERT, one of its relatives or an XLNet (see `encoders`). For these models, beam_size and alpha
+    have no effect.
 
     Args:
         translator: Translator, Generator or Predictor. A Translator must have a single Transformer whose options Marian
@@ -53,8 +55,8 @@ def export_hugging_face(
         `path`. The folder appears only when everything is written.
 
     Raises:
-        UserError: no family supports the model's options (the message lists all unsupported ones) or the type of the
-            model or vocabulary, or the folder is not empty.
+        UserError: no family supports the type of the model or vocabulary, or the model's options (the message lists
+            all unsupported ones); or the folder is not empty.
         Failure: writing failed; nothing is left behind.
     """
     formats.check("hugging_face", translator)
@@ -70,7 +72,7 @@ def export_hugging_face(
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
-    """Imports a model as a run: Marian, GPT, BERT or a relative, XLNet, or a Blenderbot from `export_hugging_face`.
+    """Makes a run from Marian, GPT, BERT or a relative, XLNet, or a Blenderbot that `export_hugging_face` wrote.
 
     GPT and GPT-2 become language models (see `language_models` in this folder). BERT, its relatives and XLNet become
     encoders (see `encoders`). The rest of this docstring is about Marian and Blenderbot, which become Transformers.

@@ -116,7 +116,7 @@ class HuggingFaceWeights:
             actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
             expected = " x ".join(map(str, shape))
             raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, according to config.json.")
-        # Transformers excludes an id by a bias of -inf, so this bias may contain -inf.
+        # Transformers excludes an id with a bias of -inf, so this bias may contain -inf.
         checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
         if not np.isfinite(checked).all():
             raise UserError(

@@ -16,8 +16,8 @@ def import_language_model(family, path, config, output_dir):
     """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel and its vocabulary.
 
     Given the same ids, our model and the foreign model have the same logits. The end-of-text id represents an empty
-    prompt, and precedes a text that is scored. Ids for padding and unknown text that the vocabulary lacks are never
-    predicted.
+    prompt, and precedes a text that is scored. The id of padding, and ids that the published vocabulary lacks, are
+    never predicted.
 
     Args:
         family: Family.

@@ -47,7 +47,7 @@ def renumbered(model, ids, special, size, path, with_others):
         special: {"pad", "eos", "unk": Marian's id}.
         size: int, the number of Marian's ids, which is the number of rows in its embedding.
         path: path of the `.spm` file, for error messages.
-        with_others: bool, whether entries of `ids` that never occur in segmented text are kept, as outputs need them.
+        with_others: bool, whether to keep entries of `ids` that never occur in segmented text. Outputs need them.
 
     Raises:
         UserError: the file is not a SentencePiece model.

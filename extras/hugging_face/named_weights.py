@@ -1,4 +1,4 @@
-"""Maps the tensors of another package's ("foreign") model to our weights by tables, for import and export.
+"""Uses tables to map tensors of a "foreign" model, from another package, to our weights, for import and export.
 
 A table is {path of a layer or a weight in our model: its foreign name}. A `*` in the path and the name stands for the
 number of a layer. Layers joined by `+` are one foreign layer with concatenated outputs. Entries that our model lacks
@@ -65,7 +65,7 @@ class WeightPart(NamedTuple):
 
 
 def parts(model, table, is_transposed):
-    """Yields a WeightPart for each foreign tensor in a table that the model has.
+    """Yields a WeightPart for each foreign tensor in a table, except for weights that the model lacks.
 
     Args:
         model: a model with a method `token_embeddings`, which returns the layers whose rows are token ids.
@@ -127,7 +127,7 @@ def state(parts, published_ids=(), change=None):
 
 
 def fill(parts, take, published_ids=(), num_ids=None, change=None):
-    """Sets our weights from foreign tensors; the rows of ids that only our model has become zero.
+    """Sets our weights from foreign tensors. Rows for ids that exist only in our model are set to zero.
 
     Args:
         parts: iterable of WeightPart.

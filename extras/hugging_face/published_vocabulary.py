@@ -1,10 +1,10 @@
 """Converts the vocabulary of a Hugging Face folder, such as its `tokenizer.json`, to our vocabulary files and back.
 
 WordPiece and BPE are read here. Another kind is registered as a function, `@registry.register_vocabulary("name")`. The
-function returns an object with these attributes: `type`, the type in tokenizer.json; `file`, the name of its file;
-`is_in(folder, tokenizer)`, whether a folder has such a vocabulary (`tokenizer` is its tokenizer.json or None);
-`settings(tokenizer, path)` and `read(folder, work_dir, tokenizer, settings)`, see `_settings` and `_read_folder`;
-`is_of(encoder)` and `published(encoder)`.
+function returns an object with these attributes: `type`, the type in tokenizer.json; `file`, the name of the
+vocabulary's file; `is_in(folder, tokenizer)`, whether a folder has such a vocabulary (`tokenizer` is the folder's
+tokenizer.json or None); `settings(tokenizer, path)` and `read(folder, work_dir, tokenizer, settings)`, see `_settings`
+and `_read_folder`; `is_of(encoder)` and `published(encoder)`.
 """
 
 import contextlib
@@ -96,7 +96,7 @@ class Published(NamedTuple):
             size: int, the vocab_size in `config.json`.
         """
         count = sum(theirs >= 0 for theirs in self.ids)
-        check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {self.path} or more")
+        check(path, "vocab_size", size, size >= count, f"at least {count:,}, the number of tokens in {self.path}")
         if size > count:
             _LOGGER.warning(f"{path}: vocab_size={size:,}, but only {count:,} tokens. The other ids are dropped.")
 
@@ -116,8 +116,8 @@ def _others():
 def vocabulary_of(folder):
     """Context manager that converts a folder's vocabulary and yields its Published.
 
-    Our vocabulary file exists only inside the block. Transformers 5 writes only `tokenizer.json` instead of the other
-    files.
+    Our vocabulary file exists only inside the block. Transformers 5 writes a single file, `tokenizer.json`, instead of
+    several.
 
     Args:
         folder: str.
@@ -134,7 +134,7 @@ def vocabulary_of(folder):
 
 
 def _in_users_words(message, work_dir, folder):
-    """Returns a message about a file in `work_dir` that names the source file in the user's folder instead."""
+    """Changes a message about a file in `work_dir` so that it names the source file in the user's folder."""
 
     def name_of_source(match):
         path = os.path.join(folder, match[1])

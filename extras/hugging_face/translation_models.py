@@ -110,7 +110,7 @@ def _read_tokenizer_config(folder):
 
 
 def _take_embeddings(weights, config):
-    """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]} by foreign id."""
+    """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]} for foreign ids."""
     hidden, sizes = config["d_model"], (config["vocab_size"], config["decoder_vocab_size"])
     if config["share_encoder_decoder_embeddings"]:
         shared = weights.take_any((_SHARED, *_EMBEDDINGS, _SOFTMAX), (sizes[0], hidden))
@@ -169,7 +169,7 @@ def _special_ids(config, tokenizer, ids, file):
 
 
 def _our_rows(embeddings, inputs, targets):
-    """Returns tables by our ids: {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]}."""
+    """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]} for our ids."""
     # A bias of -1e9, which excludes an id, would spoil the loss in fine-tuning: label smoothing sums all logits.
     bias = np.maximum(embeddings["bias"][targets.rows], NEVER)
     return {
@@ -220,7 +220,7 @@ def translation_folder(family, translator, beam_size, alpha):
 
 
 def translation_tensors(family, model):
-    """Returns the tensors for an export, {foreign name: float32 array}, of a Transformer that the family supports.
+    """Returns {foreign name: float32 array}, the tensors to export for a Transformer that the family supports.
 
     Foreign decoding starts from the embedding of padding, which is zero. If the softmax shares this row, a bias of -100
     replaces the logit of padding. Matrices that share their weights are exported only once.

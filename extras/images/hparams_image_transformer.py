@@ -23,7 +23,7 @@ def _images(number, height=32):
 
 
 def _base(**changes):
-    """Returns the values that all of tensor2tensor's sets share, updated with `changes`, which may be new names."""
+    """Returns the values that all of tensor2tensor's sets share. `changes` replaces or adds values."""
     hparams = _changed(
         HParams(),
         hidden_size=512,

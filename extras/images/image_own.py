@@ -43,7 +43,7 @@ class ImageEncoder(TextEncoder):
         size: (height, width, channels), with 1 channel (grey) or 3 (RGB).
         class_labels: list of str, the names of the classes; empty for images without classes.
         blocks: (rows, columns) of a block, or None for no blocks. Each channel of a pixel counts as a column.
-        sample_bits: the number of bits that the samples of 16-bit PNGs use, for the PNG reader, or None if unknown.
+        sample_bits: the number of bits that the samples of 16-bit PNGs use, or None if unknown; see `read_png`.
 
     Raises:
         UserError: the image cannot be divided into blocks of this size.
@@ -100,7 +100,7 @@ class ImageEncoder(TextEncoder):
         return [self.num_reserved_ids + self.class_labels.index(label) if label else UNK_ID]
 
     def encode_image(self, image):
-        """Returns the ids of an image or its first rows (whole blocks), uint8 [rows, columns, channels]."""
+        """Returns the ids of uint8 [rows, columns, channels], an image or only its first rows (whole blocks)."""
         ids = (self._first + np.arange(self.size[2]) * _VALUES + image).reshape(-1)
         return ids[self._order[: len(ids)]].tolist()
 
@@ -217,7 +217,7 @@ class ImageProblem(Problem):
         return 1 + encoders["targets"].length
 
     def given_part(self, given, encoders):
-        """Returns the part of the image whose rows are completely given, see `Problem.given_part`."""
+        """Returns the top part of the image, all rows that the input contains completely, see `Problem.given_part`."""
         height = encoders["targets"].size[0]
         rows = encoders["targets"].count_pixels(given) * height // encoders["targets"].length
         return (0, 0, 1, min(rows, height) / height) if rows else None
@@ -239,7 +239,7 @@ def _are_sizes(size):
 
 @registry.register_problem
 class ImageOwn(OwnProblem, ImageProblem):
-    """The problem `image_own`, whose images are the user's own PNGs, which are passed to `configure`."""
+    """The problem `image_own`. Its images are the user's own PNGs, which are passed to `configure`."""
 
     settings = own_settings(
         "problem", "files", OwnSetting("folders", list, None), OwnSetting("image_size", list, None, fits=_are_sizes),
@@ -256,7 +256,7 @@ class ImageOwn(OwnProblem, ImageProblem):
         return tuple(self.determined("image_size"))
 
     sample_bits = kept(
-        "sample_bits", "Number of bits used by the samples of 16-bit training images, or None without such images."
+        "sample_bits", "Number of bits that the samples of 16-bit training images use. None: no such images."
     )
     class_labels = kept("class_labels", "The sorted names of the classes; empty if there is only one class.", ())
 
@@ -289,7 +289,7 @@ class ImageOwn(OwnProblem, ImageProblem):
                     raise UserError(f"{path}: this class folder contains no .png. Add images, or remove the folder.")
 
     def _find_size(self, paths):
-        """Returns the size of the first image, or with `skip_bad_lines` of the first readable image."""
+        """Returns the size of the first image or, with `skip_bad_lines`, the size of the first readable image."""
         for path in paths:
             try:
                 return list(read_png(path, self.sample_bits).shape)

@@ -84,7 +84,7 @@ class LocalTwoDimensions(Pattern):
         ),
         "blocks_beside": setting(
             1, 0, 64, argument="self_attention.blocks_beside", fixed=True,
-            meaning="Number of blocks that local_2d sees to the left of a block, and on both sides in the rows above.",
+            meaning="Number of blocks that local_2d sees to the left of a block, and on each side in the rows above.",
         ),
     }  # fmt: skip
 
@@ -104,7 +104,7 @@ class LocalTwoDimensions(Pattern):
         beside = range(-blocks_beside, blocks_beside + 1)
         around = [(0, column) for column in range(blocks_beside, -1, -1)]
         around += [(row, column) for row in range(1, blocks_above + 1) for column in beside]
-        # (rows above, columns to the left, distance in blocks), except blocks outside of the image
+        # (rows above, columns to the left, distance in blocks) of each visible block that an image can contain
         self.neighbors = [(r, c, r * self.columns + c) for r, c in around if abs(c) < self.columns]
 
     def visible(self, i, j, end, causal):

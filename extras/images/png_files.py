@@ -68,8 +68,8 @@ def find_sample_bits(paths):
     if 2 * len(fewer) > len(bits_of):
         _LOGGER.warning(
             f"{len(fewer):,} of {len(bits_of):,} 16-bit PNGs, such as {fewer[0]}, have no sample above "
-            f"{2 ** (bits - 2) - 1:,}, but {max(bits_of, key=bits_of.get)} has. All are scaled from {bits} bits. Check "
-            "that all PNGs use the same scale."
+            f"{2 ** (bits - 2) - 1:,}, but {max(bits_of, key=bits_of.get)} has one. All PNGs are scaled from {bits} "
+            "bits. Check that they use the same scale."
         )
     return bits
 
@@ -282,7 +282,7 @@ def read_idx(source, rank):
     expected = 4 + 4 * rank + math.prod(shape)
     if len(data) != expected:
         raise UserError(
-            f"{source}: has {len(data):,} bytes instead of {expected:,} as in its header. Copy the file again."
+            f"{source}: has {len(data):,} bytes, but its header requires {expected:,}. Copy the file again."
         )
     return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
 

@@ -18,7 +18,7 @@ with needs("Flask", "web", "t2t-insights-server"):
 _LOGGER = logging.getLogger("t2t_lite")
 LONGEST_BODY = 2**18
 _HEADERS = {
-    # The page's script turns pictures and sounds of the API into blobs.
+    # The page's script turns pictures and sounds from the API into blobs.
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

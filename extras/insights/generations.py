@@ -88,7 +88,7 @@ class Generations(TextAnswers):
         return super().search_of(request, others)
 
     def given(self, request):
-        """Returns a request's prompt, a text or a list of ids. Raises `UserError`."""
+        """Returns a request's prompt, which is a text or a list of ids. Raises `UserError`."""
         if ("text" in request) == ("file" in request):
             raise UserError("request: expected either a 'text' or a 'file'.")
         if "text" in request:
@@ -118,7 +118,7 @@ class Generations(TextAnswers):
         return self.answerer.encoders["targets"].vocab_size
 
     def _row(self, prompt, target, most):
-        """Returns the ids of a prompt and a target (text, ids or None). Raises `UserError` for no or too many ids."""
+        """Returns the ids of a prompt and a target (text, ids or None). Raises `UserError` for none or too many."""
         ids = [*prompt, *self._ids(target or [])]
         if not ids:
             raise UserError("text: is blank. Expected a text, or a target.")

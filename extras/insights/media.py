@@ -11,7 +11,7 @@ from t2t_lite.errors import UserError, counted, printable
 
 FILE = {"name": str, "data": str}  # a file in a request: a name whose ending is the format, and base64 data
 LONGEST_FILE = 150_000  # maximum size in bytes, so that the base64 data fit into a request
-MOST_GIVEN = 4096  # maximum number of ids of a file, which are scored in one batch
+MOST_GIVEN = 4096  # maximum number of ids in a file; all are scored in one batch
 
 
 def endings_read(problem):
@@ -28,7 +28,7 @@ def types_written(problem):
 
 
 def read_file(problem, encoders, file):
-    """Returns the prompt in a file of a request, a text or a list of ids.
+    """Returns the prompt in a request's file, as a text or a list of ids.
 
     Args:
         problem: Problem, or None.

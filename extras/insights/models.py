@@ -25,7 +25,7 @@ from t2t_lite.visualization.sentence_attention import attending_features, text_f
 _MOST_EXAMPLES = 100  # maximum number of dev records that are tried to find an example
 _LENGTHS = range(4, 31)  # numbers of ids for an example, which should be neither trivial nor slow
 _MOST_WORDS = 5  # maximum number of words in an example prompt
-_MOST_FOLDERS = 3  # parents of a checkpoint's folder to search for `data`, enough for export/1/variables/variables
+_MOST_FOLDERS = 3  # levels above a run's folder to search for `data`, enough for export/1/variables/variables
 # {answerer: class of its answers}. The `calls` of a class are the names of the methods that answer requests.
 _ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
@@ -162,12 +162,12 @@ def example_text(answerer, data_dir=None):
 
     Args:
         answerer: Translator, Generator or Predictor.
-        data_dir: str, the folder of the records. If None, a folder `data` next to the run's folder or further above is
-            used.
+        data_dir: str, the folder of the records. If None, a folder named `data` beside the run's folder, or
+            beside a folder above it, is used.
     """
     run = next(iter(answerer.runs), None)
     if run is None or answerer.task.inputs != ("inputs",) or answerer.task.output == "candidates":
-        return ""  # records do not contain pairs of texts or masks
+        return ""  # records contain neither text pairs nor masks
     try:
         for folder in [data_dir] if data_dir else _folders(run.path):
             records = Records(answerer.problem, folder, DatasetSplit.EVAL)

@@ -49,11 +49,11 @@ class TextAnswers(Answers):
         raise NotImplementedError
 
     def scored(self, request, target):
-        """Returns (source ids, target ids) for scoring the target of a request, text or ids. Raises `UserError`."""
+        """Returns (source ids, target ids) for scoring a request's target, a text or ids. Raises `UserError`."""
         raise NotImplementedError
 
     def given(self, request):
-        """Returns the input of a request, a text or a list of ids. Raises `UserError`."""
+        """Returns a request's input, which is a text or a list of ids. Raises `UserError`."""
         return self.prepared(request["text"])
 
     def beam(self, request):

@@ -11,7 +11,7 @@ def define_flags(flags):
     flags.DEFINE_bool(
         "inspect",
         False,
-        "Describe finished data instead of generating: counts, examples, vocabulary, lengths (also in "
+        "Describe finished data instead of generating data: counts, examples, vocabulary, lengths (also in "
         "<problem>-lengths.png), and the batches of --hparams_set.",
     )
     flags.DEFINE_string("hparams_set", "transformer_base", "With --inspect: name of the hyperparameter set.")

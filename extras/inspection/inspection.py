@@ -66,7 +66,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
         problem: Problem. Inputs and targets are shown as a model sees them, after `_rev` and `_copy`.
         data_dir: str.
         hparams: HParams that determine the batches.
-        set_name: str, what the text calls the hyperparameters.
+        set_name: str, the name of the hyperparameters in the paragraphs.
         sample_size: int, number of examples in the sample.
 
     Raises:
@@ -123,7 +123,7 @@ def _find_splits(problem, data_dir):
 
 
 def _read_sample(reader, size):
-    """Reads the first examples of every shard, `size` in total; returns ({feature: list of ids}, their facts)."""
+    """Reads the first examples of every shard, about `size` in all. Returns ({feature: list of ids}, their facts)."""
     shards = tf.data.Dataset.from_tensor_slices(reader.paths)
     count = -(-size // len(reader.paths))
     first = shards.flat_map(lambda path: tf.data.TFRecordDataset(path).take(count))

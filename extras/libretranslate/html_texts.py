@@ -1,4 +1,4 @@
-"""Finds the texts to translate in an HTML document, and replaces only these texts by translations."""
+"""Finds the texts to translate in an HTML document, and replaces only these texts with translations."""
 
 import collections
 import html

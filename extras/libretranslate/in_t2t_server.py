@@ -12,7 +12,7 @@ def define_flags(flags):
     flags.DEFINE_list(
         "libretranslate",
         [],
-        "Codes of the model's source and target language, such as en,de, for which the server also offers "
+        "Codes of the model's source and target languages, such as en,de. With this flag, the server also offers "
         "LibreTranslate's API.",
     )
 

@@ -148,7 +148,7 @@ class CarriedState:
         return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
 
     def description(self, source):
-        """Returns the line about the state that a run logs at its start; `source` is a SegmentBatches."""
+        """Returns the line that a run logs about its state when it starts; `source` is a SegmentBatches."""
         return (
             f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
             f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
@@ -197,7 +197,7 @@ def lanes_of(replicas, accumulation, before, output_dir):
 
     Args:
         replicas: Replicas.
-        accumulation: int, batches that a replica accumulates per step.
+        accumulation: int, number of batches that a replica accumulates per step.
         before: dict, contents of `hparams.json` if a run is resumed, otherwise None.
         output_dir: str.
 

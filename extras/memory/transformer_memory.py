@@ -17,7 +17,7 @@ from t2t_lite.settings.reserved_names import STATE
 @register_model("transformer_memory")
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerMemory(TransformerLM):
-    """A `TransformerLM` whose layers also attend to a memory of their inputs at the positions before the segment.
+    """A `TransformerLM` whose layers also attend to a memory: their inputs at the positions before the segment.
 
     The model is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a
     state, as in decoding and scoring, the model reads a text in one pass. The memory contains hidden states, to which
@@ -46,7 +46,7 @@ class TransformerMemory(TransformerLM):
             "end", choices=("zero", "end"), argument="begin", fixed=True,
             meaning="The first input, before all tokens: end (id 1) or zero (the zero vector).",
         ),
-        "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids per segment, read in one step."),
+        "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Number of ids in each step's segment."),
         "memory_length": setting(
             128, 1, 2**20, argument="memory_length", fixed=True,
             meaning="The number of positions before a segment that each layer also sees.",
@@ -78,7 +78,7 @@ class TransformerMemory(TransformerLM):
         return self.config["memory_length"]
 
     def initial_state(self, rows, training=False):
-        """Returns an empty memory: {"memory": list of [rows, M, hidden], one per layer, "visible": False [rows, M]}."""
+        """Returns an empty memory: {"memory": list of [rows, M, hidden], one per layer, "visible": bool [rows, M]}."""
         lengths = self.config["memory_length"], self.config["eval_memory_length"]
         length = lengths[0] if training else lengths[1] or lengths[0]
         layers, hidden_size = self.config["num_layers"], self.config["hidden_size"]

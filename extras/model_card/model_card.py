@@ -151,7 +151,7 @@ def _origin(answerer):
 
 
 def _kind(encoder):
-    """Returns the name of an encoder's first public class, because a Translator may use a private subclass."""
+    """Returns the name of an encoder's first public class; a Translator may use a private subclass of it."""
     return next(kind.__name__ for kind in type(encoder).mro() if not kind.__name__.startswith("_"))
 
 

@@ -32,7 +32,7 @@ _TICKS = 2 * _RESOLUTION  # ticks per second at 120 quarter notes per minute; on
 _RATE = 22050  # samples of sound per second
 _LOUDEST = 0.9 * 32767  # 90 % of the highest 16-bit sample
 _FADE = 0.1  # seconds
-_LONGEST = 24 * 3600  # maximum seconds of a piece; a longer file is considered damaged
+_LONGEST = 24 * 3600  # maximum length of a piece in seconds; a longer file is considered damaged
 
 
 class NoteEvent(NamedTuple):
@@ -68,7 +68,7 @@ class MidiEvents(NamedTuple):
 
 
 def read_events(data):
-    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError` with a message that lacks the path."""
+    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError`, without the path in its message."""
     if not data.startswith(b"MThd"):
         raise UserError(f"is {'not a MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
     kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))

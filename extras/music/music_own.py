@@ -47,16 +47,17 @@ def read_primers(path, encoders):
 
 
 def write_music(path, answers, encoders):
-    """Returns {path: bytes} of MIDI files, each with a primer and its output, and of a PNG: see `write_piano_rolls`.
+    """Returns {path: bytes} of one MIDI file per output, which begins with its primer, and of a PNG.
 
-    If there are several outputs, their files are <path>-1.mid, <path>-2.mid and so on, in the order of the inputs.
+    For the PNG, see `write_piano_rolls`. If there are several outputs, their files are <path>-1.mid, <path>-2.mid and
+    so on, in the order of the inputs.
     """
     pieces = _pieces(path, answers, encoders)
     return _by_name(path, pieces, midi_bytes) | {f"{os.path.splitext(path)[0]}.png": _drawn(pieces)}
 
 
 def write_sounds(path, answers, encoders):
-    """Returns {path: bytes} of WAV files, each with a primer and its output, named as in `write_music`."""
+    """Returns {path: bytes} of one WAV file per output, which begins with its primer; named as in `write_music`."""
     return _by_name(path, _pieces(path, answers, encoders), wav_bytes)
 
 
@@ -111,8 +112,8 @@ def _roll(notes, primer):
 class MusicProblem(Problem):
     """Splits pieces into rows of `sequence_length` ids. Subclasses define `sequence_length` and `generate_pieces`.
 
-    The ids of a piece end in 1, and the last row of a piece may be shorter. The development and test sets keep their
-    order, so that sliding windows can be used. Evaluations report the loss in nats per note.
+    The ids of a piece end in 1, and the last row of a piece may be shorter. The rows of the development and test
+    sets stay in order, so that sliding windows can be used. Evaluations report the loss in nats per note.
 
     Attributes:
         encoder_class: subclass of `EventEncoder` whose constructor takes no arguments.
@@ -144,7 +145,7 @@ class MusicProblem(Problem):
         raise NotWritten(f"{type(self).__name__}: write generate_pieces.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": ids of a row} and counts the notes in `unit_counts`."""
+        """Yields {"targets": ids of a row}; adds the number of notes to `unit_counts`."""
         encoder = self.feature_encoders(data_dir)["targets"]
         for piece in self.generate_pieces(data_dir, tmp_dir, dataset_split):
             self.unit_counts["note"] += encoder.count_notes(piece)

@@ -1,4 +1,4 @@
-"""Computes labelled bracketing precision, recall and F1 of trees, by the rules of evalb with COLLINS.prm.
+"""Computes labelled bracketing precision, recall and F1 of trees, with the rules of evalb and COLLINS.prm.
 
 Each phrase of a tree is a bracket, (label, first word, last word + 1), under these rules:
 
@@ -12,9 +12,9 @@ Precision, recall and tagging accuracy are computed from sums over all sentences
 prediction is an error if it is not a tree or does not have the words of the gold tree. As in evalb, blank predictions
 and errors are counted but left out of the sums.
 
-One rule differs. evalb deletes punctuation from each tree by that tree's tags. If the prediction tags a comma
-as a noun, the lengths differ ("Length unmatch"), and evalb leaves out the sentence with its wrong brackets. Here the
-gold tags decide which words are punctuation in both trees, so these sentences are scored;
+One rule differs. evalb deletes punctuation from each tree according to that tree's tags. If the prediction tags a comma
+as a noun, the two trees differ in length ("Length unmatch"), and evalb leaves out the whole sentence, including its
+wrong brackets. Here the gold tags decide which words are punctuation in both trees, so these sentences are scored;
 `Result.unmatched_punctuation` counts them.
 """
 
@@ -36,7 +36,7 @@ class Result:
 
     Attributes:
         sentences: number of sentences.
-        errors, skipped: numbers of wrong and of blank predictions, which the following counts leave out.
+        errors, skipped: number of wrong predictions, and number of blank ones; the counts below leave out both.
         gold, predicted, matched: numbers of brackets.
         complete: number of sentences in which all brackets match.
         words, right_tags: number of words that are not punctuation, and number of these words with the gold tag.
@@ -70,8 +70,8 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
 
     Args:
         gold: list of normalized nltk Trees.
-        predicted: list with as many items as `gold`: a normalized Tree, None for an invalid tree, or "" for a blank
-            line.
+        predicted: list of the same length as `gold`; each item is a normalized Tree, None for an invalid tree, or ""
+            for a blank line.
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:

@@ -52,7 +52,7 @@ class ParsingProblem(Text2TextProblem):
     # Vocabularies.
 
     def _paths(self, data_dir):
-        """Returns the paths of the SentencePiece model for words, of the list of tokens, and of the tags of words."""
+        """Returns three paths: the words' SentencePiece model, the list of tokens, and the tags of each word."""
         base = os.path.join(data_dir, f"vocab.{self.dataset_filename()}")
         return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens", f"{base}.tags.json"
 
@@ -132,7 +132,7 @@ class ParsingProblem(Text2TextProblem):
     def choose_output(self, inputs, outputs, encoders):
         """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first in case of ties.
 
-        A model that was trained on few trees omits words, and another hypothesis in the beam may omit fewer.
+        A model that was trained on few trees may omit words, and another hypothesis in the beam may omit fewer.
         """
         words, phrases = trees.escape_words(inputs), _phrases(encoders)
         misfits = [trees.misfit(_tokens(output), words, phrases, self._known_tags) for output in outputs]
@@ -144,7 +144,7 @@ def _tokens(outputs):
 
 
 def _phrases(encoders):
-    """Returns the labels of phrases, which are those with a closing token in the vocabulary."""
+    """Returns the phrase labels, that is, the labels with a closing token in the vocabulary."""
     encoder = encoders["targets"]
     entries = encoder.pieces(range(encoder.vocab_size))
     return {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
@@ -159,7 +159,7 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
     usual_vocab_sizes = "1000 to 16000"
 
     def check_files(self, paths):
-        """Checks that train and dev have one file each, and test at most one: see `OwnCorpus.check_files`."""
+        """Checks that train and dev have one file each, and that test has at most one: see `OwnCorpus.check_files`."""
         for split, split_paths in paths.items():
             flag = f"--{FLAGS[split]}"
             if not split_paths and split != DatasetSplit.TEST:
@@ -174,7 +174,7 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
                 )
 
     def check_settings(self, values, paths):
-        """Checks the settings, with one file per split instead of a list: see `OwnCorpus.check_settings`."""
+        """Checks the settings, and stores one file per split instead of a list: see `OwnCorpus.check_settings`."""
         super().check_settings(values, paths)
         values["files"] = {split: described[0] for split, described in values["files"].items()}
 
@@ -190,7 +190,7 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
 
 
 class _WallStreetJournal(ParsingProblem):
-    """The WSJ part of the user's copy of the Penn Treebank: sections 02-21 are training data, 22 dev and 23 test."""
+    """The WSJ part of the user's copy of the Penn Treebank: sections 02-21 for training, 22 for dev, 23 for test."""
 
     @property
     def dataset_splits(self):

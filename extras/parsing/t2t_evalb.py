@@ -14,7 +14,7 @@ from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError, counted
 
-_SHOWN = 10  # number of errors to print; evalb stops after as many errors
+_SHOWN = 10  # number of errors to print; evalb stops after the same number
 
 
 def define_flags(flags):

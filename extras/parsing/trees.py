@@ -22,7 +22,7 @@ TOP = "TOP"
 OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels of the bracket around a sentence in treebanks
 EMPTY_TAG = "-NONE-"
 UNKNOWN_TAG = "NN"  # the most frequent tag of English, for words without a tag in the output
-DEEPEST = 200  # maximum depth of brackets; the Penn Treebank's is below 40, and Python allows 1000 nested calls
+DEEPEST = 200  # maximum depth of brackets; the Penn Treebank stays below 40, and Python allows 1000 nested calls
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 # A word may contain a no-break space or a similar character, at which nltk would split the word. Private-use characters
 # replace these spaces while nltk parses.
@@ -30,7 +30,7 @@ _SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
 _HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
 _SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
 OTHER_TAG, ALONE = 1.5, 1.0  # alignment costs: a tag that its word never had in training; an unpaired tag or word
-RARE = ""  # key of the tags for unknown words, which are the tags of words that occur once in the training trees
+RARE = ""  # key for unknown words, which get the tags of words that occur once in the training trees
 
 
 def import_nltk():
@@ -143,7 +143,7 @@ def _check_outside(text, path, number):
 
 
 def normalize(tree, where="tree"):
-    """Returns a copy `(TOP …)` without labels and elements that parsers do not learn, as is usual since Collins (1997).
+    """Returns a copy `(TOP …)` without the parts that parsers do not learn, as is usual since Collins (1997).
 
     Function labels and indices are removed (NP-SBJ-1 and NP=2 become NP; ADVP|PRT becomes ADVP), and so are empty
     elements (-NONE- and phrases that contain nothing else). The outer bracket becomes TOP, whatever its label is.

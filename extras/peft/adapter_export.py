@@ -1,4 +1,4 @@
-"""Writes the LoRA matrices of a run as an adapter, which PEFT adds to the model that the run started from."""
+"""Writes a run's LoRA matrices as an adapter, for PEFT to add to the model that the run started from."""
 
 import json
 import os
@@ -25,10 +25,10 @@ from t2t_lite.runs.run_config import build_model, lora_facts
 
 
 def export_adapter(answerer, path):
-    """Writes `adapter_config.json` and `adapter_model.safetensors`, for PEFT, and `t2t_lite.json`.
+    """Writes `adapter_config.json` and `adapter_model.safetensors` for PEFT, and `t2t_lite.json` for `import_adapter`.
 
     The tensors include the head of an encoder (`modules_to_save`), because it is trained together with LoRA.
-    `t2t_lite.json` has the problem, the labels, and a fingerprint by which `import_adapter` recognizes the base model.
+    `t2t_lite.json` has the problem, the labels, and a fingerprint that identifies the base model.
 
     Args:
         answerer: Translator, Generator or Predictor of one run that was trained with `lora_rank`.

@@ -12,7 +12,7 @@ from t2t_lite.runs.run_config import hparams_of, run_config
 from t2t_lite.runs.weights import named_weights as weights_of
 
 _HEADS = {"SEQ_CLS": "class", "TOKEN_CLS": "tag", "QUESTION_ANS": "span"}
-_OUTPUTS = ("classifier.weight", "out_proj.weight")  # endings of the name of a head's last kernel, [classes, hidden]
+_OUTPUTS = ("classifier.weight", "out_proj.weight")  # possible endings of the last kernel's name; [classes, hidden]
 
 
 class AdapterHead:
@@ -80,7 +80,7 @@ class AdapterHead:
         return run_config(self._problem, run.config["model"], hparams, encoders, **of_run)
 
     def fill(self, model):
-        """Copies the adapter's head into a model, which already has the base's weights of the same shape."""
+        """Copies the adapter's head into a model that already has the base's weights wherever their shapes match."""
         if not self._tensors:
             return
         known, names = weights_of(self._run.model), {id(weight): name for name, weight in weights_of(model).items()}

@@ -54,7 +54,7 @@ def import_adapter(path, base, output_dir, *, merge=False):
     family = family_with_adapters(run.model, run.encoders, run.path)
     if facts and facts["base_sha256"] != fingerprint(run.model):
         raise UserError(
-            f"{path}: an adapter of another base: it was not trained on the weights of {run.path}. Expected "
+            f"{path}: is an adapter of another base, because it was not trained on the weights of {run.path}. Expected "
             "--base=RUN of the model that its training started from (--warm_start_from)."
         )
     matrices = AdapterMatrices(tensors_path, config, tensors, family, run)

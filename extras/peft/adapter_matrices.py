@@ -48,7 +48,8 @@ class AdapterMatrices:
         }
         layers = [layer for module in modules for layer in parts[module].layers]
         ranks = [len(b) for module in modules for _, b in self._ours[module]]
-        # A layer has no LoRA if its part of a joined kernel's B is zero, unless every B is zero, as before training.
+        # A layer whose part of a joined kernel's B is zero has no LoRA. But if every B is zero, as before training, all
+        # layers have LoRA.
         targets = {target_of(layer) for layer, rank in zip(layers, ranks, strict=True) if rank or not any(ranks)}
         words = "" if targets == {*TARGETS} else "/".join(word for word in TARGETS if word in targets)
         rank = max(1, *ranks)
@@ -85,7 +86,7 @@ class AdapterMatrices:
         return named[module + A], named[module + B]
 
     def _factor(self, module, rank):
-        """Returns the factor of B A.
+        """Returns the factor by which B A is multiplied.
 
         As in PEFT, the first entry of `alpha_pattern` that matches the end of the module's name replaces `lora_alpha`.
         """

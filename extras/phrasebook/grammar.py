@@ -1,4 +1,4 @@
-"""Forms words, phrases and clauses; a `Clause` is one meaning, which is expressed in English and in German."""
+"""Forms words, phrases and clauses; a `Clause` is a meaning that can be expressed in English and in German."""
 
 import collections
 import functools
@@ -16,8 +16,8 @@ for _noun in NOUNS.values():
 _NAMED = dict(_NAMED)
 TIMES = read_table(__package__, "times", kinds=words)
 DETERMINERS = {row.name: row for row in read_table(__package__, "determiners")}
-# Endings by case for masculine, feminine, neuter, plural. An adjective is declined weakly if the determiner before it
-# has an ending, and strongly otherwise. After ein-words, the result is the mixed declension.
+# For each case, the endings for masculine, feminine, neuter and plural. An adjective is declined weakly if the
+# determiner before it has an ending, and strongly otherwise. After ein-words, the result is the mixed declension.
 _ARTICLE = {"nom": "der die das die", "acc": "den die das die", "dat": "dem der dem den", "gen": "des der des der"}
 _DETERMINER = {"nom": "er e es e", "acc": "en e es e", "dat": "em er em en", "gen": "es er es er"}
 _STRONG = {"nom": "er e es e", "acc": "en e es e", "dat": "em er em en", "gen": "en er en er"}
@@ -30,7 +30,7 @@ PRONOUN, TIME, DATIVE, DEFINITE, ADVERB, INDEFINITE, PLACE = range(7)
 
 
 def nouns(names):
-    """Returns the nouns in a string, which lists nouns and noun classes. Raises `KeyError` for any other word."""
+    """Returns the nouns that a string lists, by name or by noun class. Raises `KeyError` for any other word."""
     return tuple(dict.fromkeys(noun for name in names.split() for noun in _NAMED[name]))
 
 
@@ -246,7 +246,7 @@ def _english_verbs(clause, needs_operator):
 
 
 def english(clause, question_word=None):
-    """Expresses a clause in English, without capital and full stop.
+    """Expresses a clause in English, without an initial capital or a full stop.
 
     Args:
         clause: the `Clause` to express.
@@ -282,7 +282,7 @@ def _german_verbs(clause):
 
 
 def german(clause, order="second", first=""):
-    """Expresses a clause in German, without capital and full stop.
+    """Expresses a clause in German, without an initial capital or a full stop.
 
     Args:
         clause: the `Clause` to express.

@@ -44,7 +44,7 @@ def _weighted(weights):
     return tuple(name for name, weight in weights.items() for _ in range(weight))
 
 
-# Groups of verbs: actions, which allow every tense and time, and other verbs, whose perfect or progressive differs.
+# Groups of verbs. Actions allow every tense and time; other verbs differ in the perfect or the progressive.
 _ACTIONS = _weighted({"transitive": 45, "dative": 9, "ditransitive": 10, "activity": 11, "motion": 12, "mishap": 2})
 _CLAUSES = _ACTIONS + _weighted({"state": 10, "quality": 10, "feeling": 4})
 _FRAMES = _weighted({"statement": 30, "question": 11, "wh_question": 16, "report": 14, "reason": 10, "motive": 6})

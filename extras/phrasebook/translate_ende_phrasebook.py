@@ -15,7 +15,7 @@ from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.extras.phrasebook.sentences import Phrasebook
 
 PAIRS = {DatasetSplit.TRAIN: 100_000, DatasetSplit.EVAL: 1_000, DatasetSplit.TEST: 1_500}
-HELD_OUT_PERCENT = 5  # percentage of word combinations held out for dev, and again for test
+HELD_OUT_PERCENT = 5  # percentage of word combinations held out for dev; the same percentage is held out for test
 
 
 @registry.register_problem

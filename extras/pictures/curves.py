@@ -51,7 +51,7 @@ def draw_curves(output_dirs, path):
     """Draws the loss, score, learning rate and speed of runs over their steps in one picture.
 
     Args:
-        output_dirs: list of str, the runs, whose curves share the axes and are labelled by `short_names`.
+        output_dirs: list of str, the runs, whose curves share the axes and are labelled with `short_names`.
         path: str, the path of the picture.
 
     Raises:

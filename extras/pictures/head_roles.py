@@ -18,11 +18,11 @@ from t2t_lite.visualization.sentence_attention import TITLES, attending_features
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-FAR = 5  # distance in positions from which a key counts as far
+FAR = 5  # minimum distance, in positions, at which a key counts as far
 SHARES = ("previous", "same", "next", "near", "far", "end")  # disjoint classes of keys
 _CLEAR = 0.5  # the smallest share that determines a head's role
 _BATCH_SIZE = 16
-_MOST_TOKENS = 512  # maximum number of tokens per line, because memory grows with its square
+_MOST_TOKENS = 512  # maximum number of tokens per line; memory grows with the square of this number
 _MEANING = {
     "near": f"2 to {FAR - 1} positions away",
     "far": f"{FAR} or more positions away",
@@ -40,7 +40,7 @@ class HeadRole:
         entropy: float, nats; its exponential is the effective number of keys that a head attends to.
         distance: float, mean distance between query and key in positions, weighted by attention, without "end" keys.
         shares: {name in `SHARES`: float}, shares that sum to 1. Positions of queries and keys are compared directly,
-            even if they belong to two sentences. A decoder query has the position of the token that the decoder read
+            even if they are in different sentences. A decoder query has the position of the token that the decoder read
             last.
     """
 
@@ -158,7 +158,7 @@ def _places(queries, keys, shifted):
 
 
 def _sums(weights, queries, distance, end):
-    """Sums the number, entropy, distance and shares of all queries; returns float64 [heads, 3 + shares].
+    """Returns the number of queries and the sums of their entropy, distance and shares, float64 [heads, 3 + shares].
 
     Args:
         weights: [B, heads, T, S].

@@ -8,7 +8,7 @@ def define_flags(flags):
     flags.DEFINE_paths(
         "summary",
         [],
-        "Draw the curves of these output_dirs, and bars if there are several, into the first folder, then exit.",
+        "Draw the curves of the runs in these folders, and bars for several runs. Write to the first folder and exit.",
     )
 
 

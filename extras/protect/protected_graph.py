@@ -1,6 +1,6 @@
 """Protected texts inside a TensorFlow graph: the batch version of `protected_texts`, and an export's signatures.
 
-TensorFlow can only replace all matches of a regular expression by the same text. The code therefore surrounds each
+TensorFlow replaces all matches of a regular expression with the same text. The code therefore surrounds each
 match with a byte that UTF-8 does not use, and splits the texts at this byte. Every second part is then a match, whose
 symbol is looked up before the parts are joined.
 """

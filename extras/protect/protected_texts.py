@@ -2,9 +2,9 @@
 
 Before a text is encoded, each protected text is replaced by a symbol of the vocabulary: `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`.
 The model moves symbols as it moves words, and afterwards each symbol in the output is replaced by its protected text.
-Symbols are numbered, as Marian recommends, so that the target language can reorder them, and a symbol that the model
-drops does not shift the others. By default, the numbers start over with the 11th text of a kind, and texts with the
-same symbol keep their order; `placeholders:30` asks for 30 symbols. `protected_graph` does the same in a TensorFlow
+Symbols are numbered, as Marian recommends, so that the target language can reorder them, and so that a symbol that the
+model drops does not shift the others. By default, the numbers start over with the 11th text of a kind, and texts with
+the same symbol keep their order; `placeholders:30` sets 30 symbols. `protected_graph` does the same in a TensorFlow
 graph.
 """
 
@@ -16,7 +16,7 @@ import typing
 NUMBERS = 10  # default number of symbols per kind; additional texts of a kind share them
 MOST_NUMBERS = 100  # limited because the model must learn an embedding for each symbol
 LOST_SEPARATOR = " "
-_OPEN, _CLOSE = "⟦", "⟧"  # brackets to which SentencePiece normalizes no other character
+_OPEN, _CLOSE = "⟦", "⟧"  # SentencePiece's normalization never turns another character into these
 
 BROKEN = (_OPEN, f"{_OPEN} ")  # a bracket in other text, and a replacement that cannot open a symbol
 
@@ -27,7 +27,7 @@ _LETTERS = "0-9A-Za-z\u00c0-\u058f"  # Latin, Greek, Cyrillic, Armenian; other s
 _INSIDE = rf"(?:[{_LETTERS}!#$%&*+,./:;=?@_~'-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"
 _LAST = rf"(?:[{_LETTERS}#$%&*+/=@_~-]|\([{_LETTERS}!#$%&*+,./:;=?@_~'-]*\))"  # excludes a full stop after a URL
 _NAME = r"[0-9A-Za-z_.:$#@!,\[\]-]"
-# printf: the flag `-` needs a width, and the flag " " does not match, as "50%-off" and "50% discount" are text.
+# printf: the flag `-` needs a width, and the flag " " does not match, because "50%-off" and "50% discount" are text.
 _STAR = r"\*(?:[0-9]{1,2}\$)?"
 _PRINTF = (
     r"%(?:\([0-9A-Za-z_.]{1,64}\)|[0-9]{1,2}\$)?(?:#@[0-9A-Za-z_.]{1,64}@|"
@@ -291,7 +291,7 @@ def _matched(found, texts):
 
 
 def _without_spaces_before(segments):
-    """Removes the spaces at the beginning of the new text of segments."""
+    """Returns the segments without the spaces at the beginning of their joined new text."""
     parts = []
     for at, (old, new) in enumerate(segments):
         kept = new.lstrip(" ")

@@ -77,7 +77,7 @@ class Protection(ProtectedTexts):
 
     @property
     def signatures(self):
-        """The class of the signatures in an export."""
+        """The class that defines an export's signatures."""
         from t2t_lite.extras.protect.protected_graph import ProtectedSignatures
 
         return ProtectedSignatures
@@ -138,9 +138,9 @@ def check_kinds(values):
 
 
 def hidden_pairs(pairs, protection, is_training, log):
-    """Yields pairs with symbols for the protected texts that both sides have equally often, and logs the counts.
+    """Yields pairs in which symbols replace protected texts that occur equally often on both sides; logs the counts.
 
-    In half of the training pairs, the numbers of the symbols start at a random number. Otherwise the model would rarely
+    In half of the training pairs, the symbols are numbered from a random number on. Otherwise the model would rarely
     see symbols with large numbers, since few sentences have so many protected texts.
 
     Args:
@@ -162,13 +162,13 @@ def hidden_pairs(pairs, protection, is_training, log):
             most |= protection.counts(inputs)
         yield {**pair, "inputs": inputs, "targets": targets}
     message = (
-        f"{replaced:,} protected texts were replaced by symbols on both sides; {left:,} were kept, because the two "
-        "sides do not have them equally often"
+        f"{replaced:,} protected texts were replaced by symbols on both sides; {left:,} were kept, because they do "
+        "not occur equally often on both sides"
     )
     more = {kind: min(most[kind], MOST_NUMBERS) for kind in protection.kinds}
     if more := [f"{kind}:{number}" for kind, number in more.items() if number > protection.numbers[kind]]:
         message += (
-            f". Some pairs have more protected texts than symbols, so that texts share symbols; with {','.join(more)} "
-            "in --protect, each text has its own symbol"
+            ". Some pairs have more protected texts than there are symbols, so texts share symbols; with "
+            f"{','.join(more)} in --protect, each text has its own symbol"
         )
     log(message)

@@ -185,7 +185,7 @@ def server_error(code, details, address, servable, timeout):
         "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and whether the "
         "server's certificate is for this host.",
         "UNAVAILABLE": f"{address}: no answer over {protocol}: {details or 'unavailable'}. Check host and port; "
-        "TensorFlow Serving's are usually 8500 (gRPC) and 8501 (REST).",
+        "TensorFlow Serving's ports are usually 8500 (gRPC) and 8501 (REST).",
         "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or send fewer "
         "sentences per request.",
         "NOT_FOUND": f"{address}: {servable}: not on this server: {details}. Check the name and the version.",

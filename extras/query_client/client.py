@@ -33,7 +33,7 @@ __all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "Serv
 PROTOCOLS = ("grpc", "rest")
 # Codes of errors that may be temporary. Repeating a request is safe, because translating has no side effects.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # gRPC codes if the server lacks a signature
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # gRPC codes of a server that lacks a signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
 
@@ -227,7 +227,7 @@ class Client:
 
         Args:
             signature: str.
-            error: ServerError of a failed call, which is raised if the signatures cannot be requested.
+            error: ServerError of a failed call; it is raised if the signatures cannot be requested.
         """
         try:
             known = self.signatures()
@@ -266,7 +266,7 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         server: str, host:port, or an http(s) address for REST.
         servable: Servable.
         protocol: "grpc", "rest" or None, see `Address.parse`.
-        tls: Tls. If None, the connection is only encrypted if the address is https.
+        tls: Tls. If None, the connection is encrypted only if the address is https.
         timeout: float, time limit of a request in seconds, from the host look-up to the answer's last byte. Each retry
             has the same limit.
         retries: int, number of times that a request is repeated if the server is unavailable (UNAVAILABLE in gRPC, 503

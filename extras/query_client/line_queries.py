@@ -1,4 +1,4 @@
-"""Sends lines to a server, from a file, from standard input, or typed by a user.
+"""Sends lines to a server; they come from a file, from standard input, or from a user who types them.
 
 Each translation is written as one line. For an encoder, or if a signature is chosen by name, an output line is the JSON
 of the server's answer. If the model reads several texts, such as a question and a context, tabs separate them in an
@@ -56,8 +56,8 @@ class LineQueries:
 
     Args:
         client: Client, from `query_client.client.open_client`.
-        decode_hparams: str, `name=value,…`. The names are write_beam_scores; n_best or return_beams; and extra_length
-            together with alpha, or with sampling_seed if the export samples.
+        decode_hparams: str, `name=value,…`. Supported names: write_beam_scores; n_best or return_beams; alpha (or
+            sampling_seed, if the export samples) together with extra_length.
         batch_size: int, number of sentences per request.
         split_sentences: see `Client.translate`.
         as_json: bool, whether output lines are JSON objects, as t2t-decoder writes them.
@@ -137,7 +137,7 @@ class LineQueries:
         return "".join(f"{self._output(n, line, answer)}\n" for line, (n, answer) in zip(lines, answers, strict=True))
 
     def _output(self, number, line, answer):
-        """Returns the output line for an input line, text or JSON, without a line break."""
+        """Returns the output line (text or JSON, without a line break) for an input line."""
         if isinstance(answer, dict):
             place = {"line": number, "input": line} if self._as_json else {}
             # Outputs are sorted by name, because gRPC returns them in any order.
@@ -160,7 +160,7 @@ class LineQueries:
                 _LOGGER.warning(f"line {number}: longer than the export's limit, so it was truncated.")
             if not isinstance(answer, dict) and answer.is_short:
                 _LOGGER.warning(
-                    f"line {number}: the answer is very short, so a part of the line may not be translated. "
+                    f"line {number}: the answer is very short, so part of the line may not have been translated. "
                     "--split_sentences=always translates each sentence separately."
                 )
         return answers

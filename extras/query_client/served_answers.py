@@ -8,8 +8,8 @@ from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.files.safe_json import check_schema
 
-# An answer counts as short if the text has at least 200 bytes, and the answer has less than a sixth of that number.
-# The limits suit any pair of scripts.
+# An answer counts as short if the text has at least 200 bytes, and the answer has less than a sixth of the text's
+# bytes. The limits suit any pair of scripts.
 _SHORT, _LEAST_BYTES = 6, 200
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
 _ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # outputs of the signature n_best for one text
@@ -28,7 +28,7 @@ class ServedAnswer:
         text: str, the best hypothesis.
         score: float, log-probability in nats / length penalty.
         truncated: bool, whether the export truncated the text because it was too long.
-        is_short: bool, whether the translation is so short that a part of the text was probably not translated.
+        is_short: bool, whether the translation is so short that part of the text was probably not translated.
         parts: int, the number of parts that were translated, or 0 if the text is blank.
         hypotheses: tuple of at least one ServedAnswer, best first.
     """
@@ -114,19 +114,19 @@ def _check_finite(scores, where):
 
 
 def is_short(text, answer):
-    """Returns whether an answer is so short that a part of its text was probably not translated."""
+    """Returns whether an answer is so short that part of its text was probably not translated."""
     size = len(text.encode())
     return size >= _LEAST_BYTES and len(answer.encode()) * _SHORT < size
 
 
 def parts_of(texts, split_sentences, wants_sentences):
-    """Returns the list of sentences of each text, or None if all texts are to be sent unchanged.
+    """Returns a list of sentences for each text, or None if all texts are to be sent unchanged.
 
     Args:
         texts: list of str.
         split_sentences: one of `SPLIT_SENTENCES`, or None for "auto".
-        wants_sentences: function without arguments that returns whether the model expects single sentences. It is only
-            called for "auto" and if a text has several sentences.
+        wants_sentences: function without arguments that returns whether the model expects single sentences. It is
+            called only for "auto", and only if a text has several sentences.
 
     Raises:
         UserError: `split_sentences` has another value.

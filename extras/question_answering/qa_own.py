@@ -83,7 +83,7 @@ class SpanProblem(Text2TextProblem):
 
 
 def squad_samples(path, removed, on_bad_line=None):
-    """Yields the samples of a file in SQuAD's format; a sample has the question's most frequent answer.
+    """Yields the samples of a file in SQuAD's format, each with the question's most frequent answer.
 
     Args:
         path: str.

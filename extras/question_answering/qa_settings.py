@@ -11,6 +11,6 @@ declare_settings(
         None,
         ranges.SEQUENCE_LENGTH,
         is_required=True,
-        meaning="qa_own: context ids from the start of one window to the start of the next window, by default 128.",
+        meaning="qa_own: number of context ids from the start of one window to the start of the next, by default 128.",
     )
 )

@@ -1,4 +1,4 @@
-"""The task spans: finds the answer to a question in its context."""
+"""The task `spans`: finds the answer to a question in its context."""
 
 import dataclasses
 import functools
@@ -23,7 +23,7 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
-LONGEST_ANSWER = 30  # maximum number of pieces, as in BERT's run_squad.py
+LONGEST_ANSWER = 30  # maximum number of pieces in an answer, as in BERT's run_squad.py
 NEVER = -1e9  # score of spans that cannot be an answer
 _LONGEST = 2048  # default maximum number of ids in a question plus its context, for exports
 _MOST = 2**16
@@ -51,11 +51,11 @@ class Answer:
 
 
 def part_scores(logits, inputs, places, size, spans=None):
-    """Scores each part of the contexts as an answer, by the best row that contains the part; works in a graph.
+    """Scores each part of the contexts as an answer, using the best row that contains the part; works in a graph.
 
     Args:
         logits: float32 [rows, 2, 1 + width], for the first and the last position of the answer, counted from 1.
-        inputs: int32 [rows, width]; each row has a question and a part of its context, both ending in 1, padded with 0.
+        inputs: int32 [rows, width], padded with 0; each row has a question and a part of its context, both ending in 1.
         places: int [rows], the index of each row's first context id among the ids of all contexts.
         size: int scalar, the number of ids in all contexts.
         spans: int [size, 2], the characters that each id of the contexts stands for, or None if not known. Answers

@@ -1,4 +1,4 @@
-"""Splits long contexts into overlapping windows, and encodes positions in a row as ids."""
+"""Splits long contexts into overlapping windows, and encodes positions within a row as ids."""
 
 import functools
 import hashlib
@@ -15,7 +15,7 @@ DOC_STRIDE = 128
 
 
 class Window(NamedTuple):
-    """One row of ids: a question, 1, a part of its context, 1.
+    """One row of ids: a question, id 1, a part of the question's context, and id 1 again.
 
     Attributes:
         ids: list of int.
@@ -80,7 +80,7 @@ def _encoded(encoder, context):
 
 
 class PositionEncoder:
-    """Encodes positions in a row, such as "3 5" as [3, 5]; positions count from 1, and 0 is padding.
+    """Encodes positions within a row, such as "3 5" as [3, 5]; positions are counted from 1, and 0 is padding.
 
     Args:
         longest: int, the largest position.

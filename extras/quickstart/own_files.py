@@ -41,7 +41,7 @@ def run_own_files(output_dir, train_files, dev_files, minutes):
         output_dir: str.
         train_files: list of paths, as for the same flag of t2t-datagen.
         dev_files: list of paths; if [], some training pairs are held out.
-        minutes: int, about how long all steps together may take.
+        minutes: int, about how many minutes all steps together may take.
 
     Raises:
         UserError: the files cannot be read, or the folder was created with other flags.
@@ -107,8 +107,8 @@ def _measure_steps(plan, data, probe, start):
     passes = steps * passes_per_step
     print(
         f"{seconds_per_step:.2f} s per step of {last['sentences_per_step']:.0f} pairs: {steps:,} steps take about "
-        f"{steps * seconds_per_step / 60:.0f} minutes, {passes:.{0 if passes >= 10 else 1}f} passes over the {pairs:,} "
-        "pairs",
+        f"{steps * seconds_per_step / 60:.0f} minutes and make {passes:.{0 if passes >= 10 else 1}f} passes over the "
+        f"{pairs:,} pairs",
         flush=True,
     )
     if passes < _FEW_PASSES:

@@ -90,7 +90,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
 
 
 def _ask(output_dir, export_dir, source):
-    """Translates one line by a script that loads the SavedModel in a new process, and prints the script."""
+    """Translates one line with a script that loads the SavedModel in a new process, and prints the script."""
     step("The SavedModel's answer, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
         values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}

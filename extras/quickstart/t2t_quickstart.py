@@ -31,8 +31,8 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
     flags.DEFINE_paths("train_files", [], "Your own training pairs, as for t2t-datagen: a.en,a.de.")
-    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on. Default: 1,000 training pairs, but at most a tenth.")
-    flags.DEFINE_integer("minutes", 30, "With --train_files: about how long all steps may take.", limits=_MINUTES)
+    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on. Default: 1,000 training pairs, at most a tenth of them.")
+    flags.DEFINE_integer("minutes", 30, "With --train_files: about how many minutes it all may take.", limits=_MINUTES)
     flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
         "local_eval_frequency", 150, "Steps between checkpoints; the last five are averaged.", limits=_STEPS

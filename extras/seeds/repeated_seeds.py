@@ -45,7 +45,7 @@ def folder_of(output_dir, seed):
 
 
 def summarize(output_dirs):
-    """Summarizes runs by the evaluation of each run's best model, or by the last evaluation if no model was kept.
+    """Summarizes runs, using the evaluation of each run's best model, or the last evaluation if no model was kept.
 
     Args:
         output_dirs: {seed: output_dir} for at least two runs that have been evaluated.

@@ -1,7 +1,8 @@
 """Paths of t2t-server that TensorFlow Serving lacks: the base class of APIs, and an API for a model's vocabulary.
 
-An extra adds an API with a module `in_t2t_server.py`, which defines `define_flags(flags)`, `check(flags)`, which may
-raise `UserError`, and `api(flags, versions, batcher)`, which returns an `Api`, or None if the flags do not enable it.
+To add an API, an extra has a module `in_t2t_server.py` with three functions: `define_flags(flags)`; `check(flags)`,
+which may raise `UserError`; and `api(flags, versions, batcher)`, which returns an `Api`, or None if the flags do not
+enable it.
 """
 
 import typing

@@ -32,7 +32,7 @@ class CompletionRequest:
     Attributes:
         prompts: tuple, in which each prompt is a str or a list of ids.
         is_streamed: bool.
-        max_tokens: int, maximum number of ids in a continuation; it can only be 0 with `has_echo`.
+        max_tokens: int, maximum number of ids in a continuation; 0 is allowed only with `has_echo`.
         options: SearchOptions.
         count: int, number of continuations per prompt.
         has_echo: bool, whether the returned texts begin with their prompts.
@@ -130,5 +130,5 @@ def _options(given, defaults):
     is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
     options = SearchOptions(
         **(search | {"sampling": True})
-    )  # with sampling, values out of range are errors even for greedy search
+    )  # sampling=True also checks the values that greedy search ignores
     return dataclasses.replace(options, sampling=not is_greedy)

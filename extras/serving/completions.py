@@ -191,7 +191,7 @@ class Completion:
         return is_plain and self._request.max_tokens == 1 and self._request.num_logprobs is not None
 
     def _next_ids(self):
-        """Computes `_Continuation`s of one id each, by one pass over the prompts instead of by streams."""
+        """Computes `_Continuation`s of one id each, in one pass over the prompts instead of with streams."""
         # EOS adds the position of the next id; the score of EOS is replaced.
         rows = [[*prompt.ids, EOS_ID] for prompt in self._prompts]
         found = []

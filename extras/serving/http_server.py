@@ -25,7 +25,7 @@ _LONGEST_DRAIN = 60.0  # maximum seconds for which a shutdown waits for clients 
 IDLE_SECONDS = 60.0  # time limit without a request, or while the client does not read the answer
 _REQUEST_SECONDS, _BYTES_PER_SECOND = 20.0, 500  # time limit for a request, plus a second per 500 bytes of body
 _NEW_SECONDS = 1.0  # seconds for which a new connection counts as busy
-_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # seconds for which refused connections stay open, and how many of them
+_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # seconds for which refused connections stay open, and how many may
 
 
 class Connection(HTTPChannel):
@@ -133,7 +133,7 @@ class Connection(HTTPChannel):
 
 
 def make_room(connections, newest, most):
-    """If there are too many connections, closes the longest idle or slowest one, or refuses the newest.
+    """If there are too many connections, closes one that is idle or slow, or else refuses the newest.
 
     Args:
         connections: iterable of Connection.
@@ -203,8 +203,9 @@ def serve(
         listener: a listening socket; it is closed at the end.
         longest_body: int, maximum bytes of a body. The application itself refuses longer bodies, so that clients can
             read the reason; waitress closes the connection if a body is more than four times as long.
-        most_connections: int. An additional connection replaces the connection that has been idle longest, or one whose
-            request arrives slowly. If all connections are waiting for answers, the new connection is refused with 503.
+        most_connections: int, the maximum number. An additional connection replaces the connection that has been idle
+            longest, or one whose request arrives slowly. If all connections are waiting for answers, the new connection
+            is refused with 503.
         drain_seconds: float, time for load balancers to notice that this server is stopping.
         on_stop: function called at the signal.
         on_last: function called when requests are no longer accepted.

@@ -29,7 +29,7 @@ class ModelVersions:
     """Loads the newest version of an export and provides it to requests. Thread-safe, except for `refresh`.
 
     A replaced version receives no new requests. It is freed when its last request has been answered, because nothing
-    refers to it any more.
+    refers to it then.
 
     Args:
         name: str, the model's name in messages.
@@ -154,7 +154,7 @@ def load_export(path):
 def watching(versions, seconds):
     """Context manager that runs `versions.watch` in a thread.
 
-    The thread ends with the context. Otherwise Python would end the thread at exit by an exception that TensorFlow's
+    The thread ends with the context. Otherwise Python would end the thread at exit with an exception that TensorFlow's
     C++ code does not pass on, so that the server would abort instead of stopping.
     """
     stop = threading.Event()

@@ -12,7 +12,7 @@ from t2t_lite.extras.serving.refusals import Refusal
 
 # For each setting, the attribute of `served_export.Signature` that decides whether texts are split.
 _ATTRIBUTES = {"auto": "wants_sentences", "always": "is_of_texts"}
-PATIENCE = 0.5  # seconds between two checks whether a waiting request's client has disconnected
+PATIENCE = 0.5  # seconds between checks of whether the client of a waiting request has disconnected
 
 
 class Batcher:

@@ -1,4 +1,4 @@
-"""A WSGI application with TensorFlow Serving's REST API, and further APIs, for an export (docs/extras/serving.md).
+"""A WSGI application that serves an export with TensorFlow Serving's REST API and others (docs/extras/serving.md).
 
 Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler.cc, so that clients work unchanged.
 """
@@ -43,7 +43,7 @@ class RestServer:
         most_rows: int, maximum number of rows in a request.
         longest_body: int, maximum number of bytes in a request's body, both as sent and after decompression.
         origins: list of origins such as https://example.org whose pages may read answers in a browser; "*" allows all.
-        most_streams: int, maximum number of completions at the same time. If 0, completions are not served.
+        most_streams: int, maximum number of concurrent completions. If 0, completions are not served.
         apis: list of Api, which answer further paths.
     """
 

@@ -54,7 +54,7 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "max_enqueued_batches",
         64,
-        "Maximum number of waiting batches of --max_execution_batch_size texts. Further requests are refused with 503.",
+        "Maximum number of waiting batches, each of --max_execution_batch_size texts. Further requests get status 503.",
         1,
         10**6,
     )
@@ -67,7 +67,9 @@ def define_flags(flags):
         256,
     )
     flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, if you stream with your own problem or model.")
-    flags.DEFINE_integer("max_body_bytes", 2**24, "Maximum bytes of a request, even after unpacking.", 2**10, 2**30)
+    flags.DEFINE_integer(
+        "max_body_bytes", 2**24, "Maximum bytes of a request's body, before and after decompression.", 2**10, 2**30
+    )
     flags.DEFINE_list(
         "allow_origin",
         [],

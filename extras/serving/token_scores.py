@@ -1,4 +1,4 @@
-"""Log-probabilities of ids in texts, and of the most probable ids at each position, in the form of OpenAI's API."""
+"""Computes log-probabilities of a text's ids and of the most probable ids at each position, as in OpenAI's API."""
 
 import codecs
 import functools

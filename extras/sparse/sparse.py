@@ -59,7 +59,7 @@ class Strided(Pattern):
 
 @register_pattern("fixed")
 class Fixed(Pattern):
-    """Each position sees the earlier positions in its block of `stride`, and the last `summary` of each earlier block.
+    """Each position sees the earlier ones in its block of `stride`, and the last `summary` ones in each earlier block.
 
     The pattern merges both index sets of the paper's section 4.3, where `summary` is called c.
     """

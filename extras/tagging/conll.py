@@ -127,7 +127,7 @@ class _Form(NamedTuple):
         return TaggedSentence(words, tags, place)
 
     def _is_comment(self, line):
-        """Returns whether a line that begins with # before a sentence is a comment, not a word such as #tag."""
+        """Returns whether a line that begins with #, before a sentence, is a comment and not a word such as #tag."""
         cells = _cells(line, self.is_tabbed)
         if self.is_conll_u or len(cells) != self.width or _METADATA.match(line):
             return True

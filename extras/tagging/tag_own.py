@@ -110,7 +110,7 @@ def cut_words(inputs, targets, longest):
 
 @registry.register_problem
 class TagOwn(OwnCorpus, Text2TagProblem):
-    """Tagging of words, on the user's own files."""
+    """Tags words, for the user's own files."""
 
     columns = LAYOUT.names
     example_flags = "--train_files=train.conll --dev_files=dev.conll"

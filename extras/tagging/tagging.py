@@ -31,7 +31,7 @@ class Tagging:
         words: list of str.
         tags: list of str, the most probable tag of each word.
         probabilities: list of float, the probability of each tag.
-        parts: int, the number of parts, each within the model's maximum input length, in which the sentence was read.
+        parts: int, number of parts in which the sentence was read; each fits into the model's maximum input length.
         truncated: always False, because every word gets a tag.
     """
 
@@ -44,7 +44,7 @@ class Tagging:
 
 @registry.register_task("tagging")
 class TaggingTask(LabelTask):
-    """Tags the words of a sentence, by the probabilities at the first piece of each word.
+    """Tags the words of a sentence, using the probabilities at the first piece of each word.
 
     A sentence is a str with words separated by white space, or a tuple of words. A long sentence is read in parts.
     `scores` are the probabilities at all positions, float32 [rows, S, tags].

@@ -1,8 +1,8 @@
 """Encodes and decodes tensor2tensor's subwords inside a TensorFlow graph, for exports.
 
-The graph computes the same ids and texts as `SubwordTextEncoder`. Only operations of TensorFlow and tensorflow-text are
-used, which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one vocabulary for both the
-beginnings and the continuations of words.
+The graph computes the same ids and texts as `SubwordTextEncoder`. It uses only operations of TensorFlow and
+tensorflow-text, both of which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one
+vocabulary for both the beginnings and the continuations of words.
 """
 
 import functools

@@ -155,7 +155,7 @@ def detokenize(tokens):
 
 @functools.lru_cache(maxsize=2**16)
 def is_alphanumeric(character):
-    """Returns whether a character is a letter or a number, by its Unicode category."""
+    """Returns whether a character is a letter or a number, according to its Unicode category."""
     return unicodedata.category(character)[0] in "LN"
 
 

@@ -146,8 +146,8 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
         vocabularies: list of one `.subwords` file, or of two: for the inputs and for the targets.
         output_dir: str, the new run's folder, which is empty or does not exist yet.
         languages: the languages of the inputs and the targets, such as ("en", "de").
-        hparams_set: str, the set that the model was trained with, such as "transformer_base", which `hparams.json` in
-            the checkpoint's folder overrides; may be "" if that file exists.
+        hparams_set: str, the set that the model was trained with, such as "transformer_base". `hparams.json` in the
+            checkpoint's folder overrides the set; if that file exists, the set may be "".
         hparams: str, `name=value,…`, which overrides both the set and the file.
 
     Returns:

@@ -7,7 +7,7 @@ import subprocess
 
 from t2t_lite.errors import Failure, UserError
 
-DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default, for which this process itself translates
+DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default; with it, this process itself translates
 _LOGGER = logging.getLogger("t2t_lite")
 
 

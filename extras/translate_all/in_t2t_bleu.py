@@ -20,7 +20,7 @@ def define_flags(flags):
         "Skip translations before this step; -1: resume after the step in --event_dir/last_evaluated_step.txt.",
         limits=Range(0, COUNT.most, also=(-1,)),
     )
-    flags.DEFINE_integer("wait_minutes", 0, "How long to wait for another translation.", limits=MINUTES)
+    flags.DEFINE_integer("wait_minutes", 0, "Number of minutes to wait for another translation.", limits=MINUTES)
     flags.DEFINE_bool(
         "report_zero",
         None,

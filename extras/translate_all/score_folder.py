@@ -16,7 +16,7 @@ from t2t_lite.files import resumable
 from t2t_lite.files.file_system import list_names, status
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SECONDS_OF_WRITING = 60  # a file that has not changed for so long is complete
+_SECONDS_OF_WRITING = 60  # a file that has not changed for this long counts as complete
 
 
 def score_folder(
@@ -46,7 +46,7 @@ def score_folder(
         tag_suffix: str, appended to the tags of the curves.
         min_steps: int, the first step to score; -1 skips the translations that have already been scored.
         wait_minutes: int.
-        report_zero: whether the curve begins with 0 at step 0; None means only if nothing has been scored before.
+        report_zero: whether the curve begins with 0 at step 0; if None, only if nothing has been scored before.
         as_json: whether to yield JSON.
 
     Yields:

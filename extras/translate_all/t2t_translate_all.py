@@ -3,7 +3,7 @@
     t2t-translate-all --model_dir=train/avg --source=dev.en --reference=dev.de
     t2t-translate-all --model_dir=train --source=dev.en --reference=dev.de --min_steps=50000 --wait_minutes=60
 
-Writes files <translations_dir>/<problem>-<step>, each with the time of its checkpoint, which t2t-bleu
+Writes files <translations_dir>/<problem>-<step>. Each file gets the modification time of its checkpoint, which t2t-bleu
 --translations_dir uses in TensorBoard's curves. Existing files are kept, so a later call resumes. With --reference, the
 command also prints a table of scores and draws a plot.
 """
@@ -29,7 +29,7 @@ def define_flags(flags):
     flags.DEFINE_path("source", None, "File to translate, one sentence per line.")
     flags.DEFINE_path("translations_dir", "translations", "Folder for the translations.")
     flags.DEFINE_integer("min_steps", 0, "Skip checkpoints before this step.", limits=COUNT)
-    flags.DEFINE_integer("wait_minutes", 0, "How long to wait for another checkpoint.", limits=MINUTES)
+    flags.DEFINE_integer("wait_minutes", 0, "Number of minutes to wait for another checkpoint.", limits=MINUTES)
     for name, define, what, limits in (
         ("beam_size", flags.DEFINE_integer, "Beam size of the search; 1 is greedy", BEAM_SIZE),
         ("alpha", flags.DEFINE_float, "Length penalty of the search", ALPHA),
@@ -41,7 +41,7 @@ def define_flags(flags):
     flags.DEFINE_string("model", None, "Name of the model; default: the run's.")
     flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set; default: the run's.")
     flags.DEFINE_path("data_dir", None, "Folder of the vocabulary; default: the checkpoints' folder.")
-    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder of modules; default: the run's.")
+    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own modules; default: the run's.")
     flags.DEFINE_string(
         "decoder_command",
         decoder_command.DEFAULT,

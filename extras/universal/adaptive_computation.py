@@ -150,8 +150,8 @@ class AdaptiveComputation(Layer):
     def average(self, p, visible):
         """Returns the mean probability over the positions that each position sees, for "global".
 
-        tensor2tensor averages the probabilities over the whole width of the batch. Here the average leaves out padding,
-        so that a row does not depend on its neighbours, and positions that attention does not see, so that a prediction
+        tensor2tensor averages the probabilities over the whole width of the batch. Here the average leaves out padding
+        and positions that attention does not see. A row therefore does not depend on its neighbours, and a prediction
         does not depend on later targets.
 
         Args:

@@ -10,7 +10,7 @@ from t2t_lite.registry import register_hparams
 
 
 def _universal(hparams, changes=(), **own):
-    """Returns `hparams` with `changes` and with the numbers of steps: tensor2tensor's values, or those in `own`."""
+    """Returns `hparams` with `changes`, and with tensor2tensor's numbers of steps unless `own` overrides them."""
     made = hparams.override_from_dict({"pos": "none", **dict(changes)})
     layers = hparams.num_hidden_layers
     for name, value in {"num_rec_steps": layers, "act_max_steps": 2 * layers, **own}.items():

@@ -20,7 +20,7 @@ from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
 _NO_SETTINGS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
-# The settings that have no effect, by recurrence_type.
+# For each recurrence_type, the settings that have no effect.
 _OF_THE_OTHER = {
     "act": ("num_rec_steps",),
     "basic": ("act_type", "act_max_steps", "act_epsilon", "act_halting_bias_init", "act_loss_weight"),
@@ -96,7 +96,7 @@ class UniversalTransformer(Transformer):
         ),
         "act_loss_weight": setting(
             0.01, 0, 10**6, argument="act_loss_weight",
-            meaning="Weight of the ponder cost in the loss (act only): steps plus remainder per position; 0: none.",
+            meaning="Weight of the ponder cost (steps plus remainder per position) in the loss; 0: none (act only).",
         ),
     }  # fmt: skip
 

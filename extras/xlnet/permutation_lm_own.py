@@ -16,7 +16,7 @@ from t2t_lite.problems.own_settings import own_settings
 
 @registry.register_problem
 class PermutationLmOwn(MaskedLmOwn):
-    """Prediction of some words of a text from the other words, one by one, on the user's own text files.
+    """Predicts some words of a text one by one from the other words, for the user's own text files.
 
     The vocabulary's mask does not occur in training texts; `fill_mask` predicts the words at masks.
     """

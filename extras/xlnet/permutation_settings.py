@@ -1,4 +1,4 @@
-"""Describes the settings of problems on the user's own files for `permutation_lm_own`."""
+"""Describes, for `permutation_lm_own`, the settings that it shares with other problems on the user's own files."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

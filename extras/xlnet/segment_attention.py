@@ -37,7 +37,7 @@ class SegmentContext(Context):
 @register_self_attention("relative_segments")
 @keras.saving.register_keras_serializable("t2t_lite")
 class SegmentAttention(MultiHeadAttention):
-    """Self-attention by content, by distance in either direction, and by whether two positions share a segment.
+    """Self-attention that depends on content, on signed distances, and on whether two positions share a segment.
 
     score(i, j) = ((q_i + u) · k_j + (q_i + v) · W_r R_(i - j) + (q_i + b) · s_ij) / √d_k: the first two terms are
     Transformer-XL's, see `MemoryScore`. s_ij is one of two learned vectors, for positions in the same segment or in

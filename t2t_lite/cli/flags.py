@@ -16,7 +16,7 @@ _MOST_BYTES = 2**20  # maximum size of a --flagfile
 
 
 class Flags:
-    """The absl flags of one call of a command, which are separate from the flags of the process. Numeric flags are
+    """The absl flags of one call of a command. They are separate from the flags of the process. Numeric flags are
     declared with a range.
 
     Args:

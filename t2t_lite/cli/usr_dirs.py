@@ -26,8 +26,8 @@ def import_usr_dir(path: str | None) -> str | None:
     """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
 
     Args:
-        path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems"; "", None,
-            and a folder that has already been imported under any name, have no effect.
+        path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems". "" and None
+            have no effect, nor has a folder that has already been imported under any name.
 
     Returns:
         The name of the imported package, or None.

@@ -110,8 +110,8 @@ def advice(valid, following):
     ratio = f"{valid:,} of the {valid + bad:,} non-ASCII lines examined are UTF-8"
     leave_out = "skip such lines (t2t-datagen --skip_bad_lines, t2t-decoder --on_error=skip)."
     if valid * _BAD_PER_VALID >= bad:
-        return f"{ratio}, which a conversion would damage. Correct the line, or {leave_out}"
-    return f"{ratio}. Find out the encoding and convert the text, iconv -f ENCODING -t UTF-8, or {leave_out}"
+        return f"{ratio}, and a conversion would damage them. Correct the line, or {leave_out}"
+    return f"{ratio}. Find out the encoding and convert the text (iconv -f ENCODING -t UTF-8), or {leave_out}"
 
 
 def wide_encoding(head):
@@ -191,7 +191,7 @@ def _has_sequences(text):
 
 
 def _is_read_as(text, encoding, fewest):
-    """Returns whether a whole text is UTF-8 misread in an encoding, with at least `fewest` non-ASCII characters."""
+    """Returns whether a text is wholly UTF-8 misread in `encoding`, and `fewest` characters or more are not ASCII."""
     try:
         original = text.encode(encoding).decode("utf-8")
     except UnicodeError:

@@ -64,12 +64,12 @@ def _number(flag, name, text):
 
 
 class PairFilter:
-    """Removes sentence pairs that a filter rejects, and counts each of them under the first such filter in `ORDER`.
+    """Removes sentence pairs, and counts each of them under the first filter in `ORDER` that rejects it.
 
     * empty: a side is empty or contains only spaces. Always on.
-    * too_long: either side has more characters than the threshold (1000).
-    * length_ratio: the longer side has more than threshold (3) · n + 10 characters, where n is the length of the
-      shorter side.
+    * too_long: either side has more characters than the threshold (default 1000).
+    * length_ratio: the longer side has more than threshold (default 3) · n + 10 characters, where n is the length of
+      the shorter side.
     * copied: both sides are equal, ignoring case and surrounding spaces.
     * wrong_script: on either side, fewer than half of the letters belong to a script of its language.
     * mojibake: either side is UTF-8 that was read in another encoding (`encodings.is_mojibake`).
@@ -122,7 +122,10 @@ def pair_hash(pair, purpose=""):
 
 
 def _tests(thresholds, languages):
-    """Yields (name of a filter, function of (inputs, targets) that returns whether to remove the pair, or None)."""
+    """Yields (name of a filter, function of (inputs, targets) or, if the filter is off, None).
+
+    The function returns whether to remove the pair.
+    """
     longest, ratio = thresholds.get("too_long"), thresholds.get("length_ratio")
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
     yield "too_long", longest and (lambda inputs, targets: len(inputs) > longest or len(targets) > longest)

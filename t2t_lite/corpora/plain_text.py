@@ -39,8 +39,8 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
         errors: "strict", or "replace" to replace bytes that are not UTF-8 with U+FFFD without a message.
-        has_lines: bool, whether to refuse a text whose lines end in CR alone; False if another delimiter may divide
-            the text, such as CR.
+        has_lines: bool, whether to refuse a text whose lines end in CR alone; False if the user may have chosen another
+            delimiter, such as CR.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
@@ -170,7 +170,7 @@ def kind(source):
 def open_binary(source):
     """Opens a path or archive member as a buffered binary file (a context manager), decompressed if necessary.
 
-    The compression is detected by the first bytes, regardless of the name.
+    The compression is detected from the first bytes, regardless of the name.
     """
     return archives.unpacked_if_packed(files.open_stream(source), source) if isinstance(source, str) else source.open()
 

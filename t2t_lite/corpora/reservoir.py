@@ -49,7 +49,7 @@ class Reservoir:
         return len(self._offsets)
 
     def fill(self, pairs):
-        """Samples from tuples, all with the same number of str. Raises `OSError` if the folder's disk is full."""
+        """Samples from tuples that all have the same number of str. Raises `OSError` if the folder's disk is full."""
         end, pairs = self._file.seek(0, 2), iter(pairs)
         while block := list(itertools.islice(pairs, _BLOCK)):
             for pair, place in zip(block, self._places(len(block)), strict=True):
@@ -60,7 +60,7 @@ class Reservoir:
                 else:
                     self._offsets.append(end)
                 texts = [text.encode() for text in pair]
-                self._lengths = struct.Struct(f"<{len(texts)}I")  # packs the numbers of bytes of a tuple's texts
+                self._lengths = struct.Struct(f"<{len(texts)}I")  # packs the byte lengths of the texts
                 end += self._append(b"".join([self._lengths.pack(*map(len, texts)), *texts]))
 
     def _append(self, data):

@@ -112,7 +112,7 @@ def lacks_spaces(lines):
 
 
 def is_language(code):
-    """Returns whether the scripts of a language are known, given its code without script or region."""
+    """Returns whether the scripts of a language are known; `code` has no script or region."""
     return code in _scripts_by_language()
 
 

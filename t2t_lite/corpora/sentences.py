@@ -66,10 +66,10 @@ def sentences(text):
 
     Every sentence contains a letter or digit. No sentence ends before a lower-case letter, unless the text has no
     capitals. A full stop after an initial, after a number of one or two digits (which may be an ordinal) or after a
-    common abbreviation usually ends no sentence. It does if the next word is known to begin sentences (`D.C. The`) or
-    if the number belongs to a word (`Eq. 2. Then`), but never after `Dr.` or `e.g.`. In scripts without spaces, no
-    sentence ends within a quotation, or between a quotation and a particle. The time is linear in the length of the
-    text.
+    common abbreviation usually does not end a sentence. It does if the next word is known to begin sentences (`D.C.
+    The`) or if the number belongs to a word (`Eq. 2. Then`), but never after `Dr.` or `e.g.`. In scripts without
+    spaces, no sentence ends within a quotation, or between a quotation and a particle. The time is linear in the length
+    of the text.
     """
     parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     quotations = _QUOTATION.finditer(text)
@@ -123,7 +123,7 @@ def _ends_sentence(text, start, match, has_capitals):
 
 
 def checked_choice(choice):
-    """Returns the option `split_sentences` itself. Raises `UserError` unless it is in `SPLIT_SENTENCES` or None."""
+    """Returns a value of the option `split_sentences`. Raises `UserError` unless it is in `SPLIT_SENTENCES` or None."""
     if choice not in (None, *SPLIT_SENTENCES):
         raise UserError(f"split_sentences={shown(choice)}: expected one of {', '.join(SPLIT_SENTENCES)}.")
     return choice
@@ -203,7 +203,7 @@ def ranks(lists):
 
 
 def _progress_in_wholes(on_progress, num_wholes, num_parts):
-    """Returns a function that takes a number of finished parts and calls `on_progress` with the texts they complete."""
+    """Returns a function that converts numbers of finished parts to numbers of texts and calls `on_progress`."""
     parts = wholes = 0
 
     def add(count):
@@ -220,7 +220,7 @@ def _is_without_spaces(joint, language):
 
 
 def _within(text, length_of, limit, boundaries):
-    """Splits a text into parts within the limit, at matches of the first pattern in `boundaries` that is enough."""
+    """Splits a text into parts within the limit, at matches of `boundaries[0]`; splits longer parts at the others."""
     if len(text) <= limit * _CHARACTERS_OF_AN_ID and length_of(text) <= limit:
         return [text]
     if not boundaries:

@@ -142,7 +142,7 @@ def archive_name(url):
 
 
 def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
-    """Yields the sentence pairs of a bilingual archive like those of OPUS, with files `x.en` and `x.de` or one `.tmx`.
+    """Yields the sentence pairs of an archive with files `x.en` and `x.de` or one `.tmx`, such as the archives of OPUS.
 
     Args:
         path: path of the archive.
@@ -155,7 +155,7 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
         UserError: the archive is damaged, or does not contain exactly one such pair of files; see also
             `plain_text.read_pairs` and `tmx.read_pairs`.
     """
-    # hidden files are ignored, since macOS adds one with attributes for each file in an archive
+    # hidden files are ignored, since macOS adds a hidden file of attributes for each file in an archive
     names = [name for name in archives.member_names(path) if not os.path.basename(name).startswith(".")]
     by_ending = [{_base(name, f".{language}"): name for name in names} for language in languages]
     bases = sorted(({*by_ending[0]} & {*by_ending[1]}) - {None})

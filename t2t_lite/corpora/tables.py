@@ -46,13 +46,13 @@ class Layout(NamedTuple):
 
     Attributes:
         names: tuple of str, the fields to read, such as ("label", "text").
-        columns: tuple of str, the column of each field, a number from 1 or a name in the header; () if the table has
-            exactly the columns `names`, in this order.
+        columns: tuple of str, the column of each field: a number from 1, or a name in the header. () means that the
+            table has exactly the columns `names`, in this order.
         header: bool, whether the first line names the columns; None if unknown, so that a first line that looks like a
             header is an error.
         languages: language codes that a header may contain, for sentence pairs.
-        fields: tuple of str, the field of JSON lines for each name; () for `columns` if they are names, or else
-            `languages`, or else `names`.
+        fields: tuple of str, the field of JSON lines for each name. If (), the fields are `columns` if these are names,
+            or else `languages`, or else `names`.
         separator: str, the name of the separator between cells, one of `ranges.SEPARATORS`. None: tabs; in CSV, the
             separator is detected in the first lines.
     """
@@ -152,7 +152,7 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
             continue
         blank = ", one of them blank" if is_right else ""
         expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {mark.join(layout.names)}"
-        message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, divided by {by}."
+        message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, separated by {by}."
         if on_bad_line is None and not layout.columns and len(cells) > width:
             message += columns_hint(layout, names, [cells, *_next_rows(all_cells)])
         report(message, on_bad_line)
@@ -181,7 +181,7 @@ def _read_json(path, layout, on_bad_line, allows_blank):
 
 
 def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
-    """Finds a layout's columns by the first line of a table; for the arguments see `header_question`.
+    """Finds a layout's columns from the first line of a table; for the arguments see `header_question`.
 
     Returns:
         (indices of the columns to read, required number of columns per line, names of all columns). The required number
@@ -264,7 +264,7 @@ def header_question(where, cells, layout, rows=(), mark="<TAB>"):
         where: str, the path and the line number, for the message.
         cells: list of str, the cells of the first line.
         layout: `tables.Layout`.
-        rows: lists of str, the cells of some of the next lines.
+        rows: lists of str, the cells of some following lines.
         mark: str that represents the separator in messages.
     """
     names = [plain_text.clean(cell) for cell in cells]

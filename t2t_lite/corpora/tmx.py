@@ -227,7 +227,7 @@ def _local(name):
 
 
 def _encoding(source, head):
-    """Detects the encoding of an XML file by a byte order mark, by UTF-16's NULs, or by the file's declaration."""
+    """Detects the encoding of an XML file from a byte order mark, UTF-16's NULs, or the file's declaration."""
     if encoding := encodings.wide_encoding(head):
         return encoding
     match = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))

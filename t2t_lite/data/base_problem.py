@@ -83,9 +83,9 @@ class Problem:
     eval_decode_metric = "exact_sequence_accuracy"
     loss_metrics = ()  # losses per unit, such as "bits_per_dim"; generation counts the unit "dim" in `unit_counts`
     # {file name extension such as "png": function}, the functions with which t2t-decoder reads or writes files that are
-    # not lines of text. A reader is called as read(path, encoders), where the path may be a folder of such files, and
-    # returns a list of inputs, each a str or a list of ids. A writer is called as write(path, answers, encoders), where
-    # answers is a list of (input, outputs) and each output a list of ids, and returns {path: bytes}.
+    # not lines of text. read(path, encoders) returns a list of inputs, each a str or a list of ids; the path may be a
+    # folder of such files. write(path, answers, encoders) returns {path: bytes}; answers is a list of (input, outputs),
+    # in which each output is a list of ids.
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
     decode_defaults = types.MappingProxyType({})  # replaces defaults of `SearchOptions`, for example {"beam_size": 21}
@@ -148,7 +148,7 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns the settings, as JSON, that determine the generated files and that existing data must share."""
+        """Returns, as JSON, the settings that determine the generated files; they must match those of existing data."""
         return {}
 
     def eval_metrics(self) -> list[str]:
@@ -172,8 +172,8 @@ class Problem:
             return hparams
         if hparams.label_smoothing and not task.smooths_labels:
             raise UserError(
-                f"label_smoothing={hparams.label_smoothing}: only ids of a vocabulary can be smoothed, but {self.name} "
-                f"has the task {self.task}. Expected --hparams=label_smoothing=0."
+                f"label_smoothing={hparams.label_smoothing}: smoothing needs ids of a vocabulary as targets, but "
+                f"{self.name} has the task {self.task}. Expected --hparams=label_smoothing=0."
             )
         return hparams.override_from_dict({"head": task.head})
 
@@ -328,16 +328,16 @@ class Problem:
         return fit_dataset(self, data_dir, split, hparams)
 
     def example_length(self, encoders):
-        """Returns the total number of ids (inputs and targets) of every example, at which decoding stops.
+        """Returns the total number of ids (inputs and targets) that every example has. Decoding stops at this number.
 
         None means that the lengths of examples differ.
         """
 
     def given_part(self, given, encoders):
-        """Returns the region of a picture that shows the given ids; one of `writers` made the picture from an output.
+        """Returns the region of a picture that shows the input ids. One of `writers` made the picture from an output.
 
         Args:
-            given: list of int, the ids that were given to the model, which the output continues.
+            given: list of int, the input ids, which the output continues.
             encoders: {feature: encoder}.
 
         Returns:
@@ -364,7 +364,7 @@ class Problem:
         return self.source_text(text).prepared
 
     def encoded_target(self, target: str, text: str) -> str:
-        """Returns the given target of an input text in the form in which it is encoded."""
+        """Returns a target that the user supplies for an input text, in the form in which it is encoded."""
         return self.source_text(text).target(target)
 
     def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:
@@ -392,7 +392,7 @@ class Problem:
         return 0
 
     def max_length(self, model_hparams):
-        """Returns the maximum length of a training example, in ids with EOS, on either side.
+        """Returns the maximum number of ids, EOS included, on either side of a training example.
 
         This is the hyperparameter `max_length`. If it is 0 or exceeds `batch_size`, the maximum is `batch_size`, since
         a row must fit into a batch.

@@ -44,9 +44,9 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
 
     Each pass over the data yields every kept example once, in a new order. A pool is filled from one pass only, but
     examples that do not fill the last batch of a pool are carried into the next pool, even across passes. After the
-    last batch of a pass, only the carried examples have appeared less often than the rest. At any time, the numbers of
-    appearances of two examples differ by at most two. These statements hold for any number of batches per step, and
-    after the iterator is restored.
+    last batch of a pass, only the carried examples have appeared less often than the rest. At any time, if one example
+    has appeared n times, the others have appeared n - 2 to n + 2 times. These statements hold for any number of batches
+    per step, and after the iterator is restored.
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
@@ -62,8 +62,8 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
             outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
         ladder: `WidthLadder`, the only shapes that batches may have; an example that fits no shape makes the iterator
             raise `tf.errors.InvalidArgumentError`. If None, each batch has the shape that its examples need.
-        pool_size: number of examples in a pool. If None, enough for about 100 batches, but at most all examples of the
-            data, and few enough that the iterator's state stays below 50 MB.
+        pool_size: number of examples in a pool. If None, enough for about 100 batches, but no more than the data
+            contain, and few enough that the iterator's state stays below 50 MB.
         shuffle: whether to shuffle; False keeps the order of the files and of the sorted pools.
         prefetch: whether to prepare batches in the background; a checkpoint then holds the prepared batches.
 
@@ -139,7 +139,7 @@ def narrowest_batch(problem, hparams, ladder):
 
 
 def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):
-    """Returns the `WidthLadder` for `training_batches`, chosen by the lengths of the first examples of some files.
+    """Returns the `WidthLadder` for `training_batches`, based on the lengths of the first examples in some files.
 
     Args:
         problem, hparams, paths, encoders: see `training_batches`.
@@ -165,7 +165,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):
 
 @tf.autograph.experimental.do_not_convert
 def _interleaved(files):
-    """Returns the serialized examples of a dataset of paths, several files at a time, in a fixed order."""
+    """Reads the files in a dataset of paths, several at a time; returns the serialized examples in a fixed order."""
     return files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
 
 
@@ -233,7 +233,7 @@ def _resampler(problem, hparams, encoders, limits):
         )
     if problem.keeps_pieces:
         raise UserError(
-            f"bpe_dropout={hparams.bpe_dropout}: other pieces would reveal the answers of {problem.full_name}. "
+            f"bpe_dropout={hparams.bpe_dropout}: resegmented texts would reveal the answers of {problem.full_name}. "
             "Expected 0."
         )
     dropouts = {name: BpeDropout(encoders[name], hparams.bpe_dropout) for name in _resampled(encoders)}

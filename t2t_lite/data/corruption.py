@@ -70,8 +70,8 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
         check_stateless(batches, change)
     if missing := sorted(features.keys() - batches.element_spec.keys()):
         raise UserError(
-            f"{problem.full_name}: its batches lack {' and '.join(missing)}. Expected these features in the records, "
-            "or from preprocess_example or corrupt."
+            f"{problem.full_name}: its batches lack {' and '.join(missing)}. Expected the records, preprocess_example "
+            "or corrupt to provide these features."
         )
     return batches
 
@@ -90,8 +90,8 @@ def _check_texts(problem, model_class):
     """Raises `UserError` unless a problem's inputs and targets are texts, as a model's `corrupt` requires."""
     if wrong := [f for f in ("inputs", "targets") if problem.features.get(f) != 2]:
         raise UserError(
-            f"{model_class.__name__} needs texts as inputs and targets; the {wrong[0]} of {problem.full_name} are "
-            "not. Expected a problem such as translate_own."
+            f"{model_class.__name__} needs texts as inputs and targets, but the {wrong[0]} of {problem.full_name} are "
+            "not texts. Expected a problem such as translate_own."
         )
 
 
@@ -168,7 +168,7 @@ def _borders(encoder, pieces):
 
 def _stands_alone(character):
     """Returns whether a character is not part of a word: BERT's punctuation and ideographs, symbols and line ends."""
-    # A piece that is a part of a character is shown as U+FFFD and continues a word. A space may be the first piece of a
+    # A piece that is part of a character is shown as U+FFFD and continues a word. A space may be the first piece of a
     # word.
     if character in ("", " ", "\ufffd"):
         return False
@@ -195,7 +195,7 @@ class Masking:
             probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase from a list
             or, outside of phrases, a word (Sun et al. 2019, "ERNIE"). A unit with more ids than are to be predicted is
             split into its words. A word that is still too long, such as a text without spaces, is split into its ids.
-        phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping phrases in a row are merged.
+        phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping phrases of a row are merged.
         closes: bool [V], the ids that end a word, such as punctuation; None: no id.
 
     Raises:
@@ -248,7 +248,7 @@ class Masking:
 
     @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
-        """Returns a list of bool [B, T]: where units begin, then where the smaller parts of too long units begin."""
+        """Returns a list of bool [B, T]: where units begin, then where the parts of units that are too long begin."""
         # An id that cannot be masked forms a unit by itself.
         ids_alone = tf.ones_like(maskable)
         if self.unit == "token":

@@ -47,7 +47,7 @@ class ExampleBatches:
 
     @staticmethod
     def lanes_of(replicas, accumulation, before, output_dir):
-        """Returns the number of lanes (batches per step that carry a state): None, because these batches carry none.
+        """Returns the number of lanes (batches per step that carry a state): None, because no state is carried here.
 
         Args:
             replicas: Replicas.
@@ -86,7 +86,7 @@ class ExampleBatches:
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders)
 
     def whole(self, paths):
-        """Returns the batches of `evaluation`, in the same order, but without the changes by the model's `corrupt`."""
+        """Returns the batches of `evaluation`, in the same order, but does not apply the model's `corrupt`."""
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders, whole=True)
 
     def narrowest(self):
@@ -110,7 +110,7 @@ def check_stride(problem, stride, split, has_state=False):
         )
     if not registry.task_of(problem).is_text:
         raise UserError(
-            f"--eval_stride={stride}: {problem.full_name} has the task {problem.task}, whose ids are not predicted "
+            f"--eval_stride={stride}: {problem.full_name} has the task {problem.task}, which does not predict each id "
             "from the preceding ids. Remove the flag; it is for problems such as languagemodel_own."
         )
     if stride > problem.sequence_length:
@@ -121,10 +121,10 @@ def check_stride(problem, stride, split, has_state=False):
 
 
 def sliding_batches(problem, hparams, paths, encoders, stride):
-    """Returns batches of sliding windows that score each id of a text once, given enough preceding ids.
+    """Returns batches of sliding windows, in which each id of a text is scored once, with enough ids before it.
 
-    Each id is scored given at least `sequence_length - stride` preceding ids, except in the first window, which begins
-    without preceding ids.
+    At least `sequence_length - stride` ids precede a scored id, except in the first window, which is the beginning of
+    the text.
 
     Args:
         problem: Problem with `sequence_length`, whose records in `paths` are in order.

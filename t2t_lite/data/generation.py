@@ -184,8 +184,8 @@ def no_example(problem, split):
 def _too_few(problem, split, facts_of_splits):
     count = sum(facts["examples"] for facts in facts_of_splits)
     return UserError(
-        f"{problem.name}: {count:,} examples, distributed over the shards of dataset_splits, leave none for the "
-        f"{FILE_TAGS[split]} set. Expected more examples (--max_cases), or a larger share of the shards."
+        f"{problem.name}: if {count:,} examples are distributed over the shards of dataset_splits, none are left for "
+        f"the {FILE_TAGS[split]} set. Expected more examples (--max_cases), or a larger share of the shards."
     )
 
 
@@ -224,7 +224,7 @@ def report_coverage(folder):
 
 
 def coverage(encoder, ids):
-    """Returns {"<unk>": share, "byte pieces": share} of ids.
+    """Returns the shares of unknown ids and of byte pieces among ids, as {"<unk>": share, "byte pieces": share}.
 
     Args:
         encoder: TextEncoder. If the encoder encodes bytes, both shares are 0.

@@ -270,7 +270,10 @@ def check_ids(facts, encoders, where):
 
 
 def count_kept(lengths, max_length, min_length=0):
-    """Counts the examples (within, outside) the limits, given {length: examples}; `max_length` 0: no limit."""
+    """Returns the numbers of examples (within, outside) the limits. `lengths` is {length: number of examples}.
+
+    max_length=0 means no limit.
+    """
     count = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
     return count, sum(lengths.values()) - count
 

@@ -1,4 +1,4 @@
-"""Generates the data of problems by name, with shared settings, and builds the equivalent t2t-datagen command."""
+"""Generates the data of named problems with shared settings, and builds the equivalent t2t-datagen command."""
 
 import dataclasses
 import fnmatch

@@ -248,7 +248,7 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     """Returns a `tf.data.Dataset` of ({feature: ids}, labels), int32 [rows, length], padded with 0.
 
     The labels are the targets. Labels that are numbers become float32 [rows], scaled from 0 (the lowest) to 1 (the
-    highest). For masked language models the labels are int32 [n], the original ids at the masked positions row by row,
+    highest). For masked language models the labels are int32 [n], the original ids at the masked positions of all rows,
     since `TransformerEncoder` returns logits only for these positions. If such a problem has further tasks, the labels
     are a dict {feature: ids}.
 
@@ -257,8 +257,8 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
         data_dir: str, the folder that t2t-datagen wrote.
         split: "train" gives an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same
             stream as in t2t-trainer on one replica. "eval" (or "dev") and "test" give one pass.
-        hparams: HParams, or the name of a set. Only batch_size (tokens), max_length, min_length, random_seed and
-            bpe_dropout are used, and the hyperparameters that `preprocess_example` reads. If None, the values of the
+        hparams: HParams, or the name of a set. Only batch_size (tokens), max_length, min_length, random_seed,
+            bpe_dropout and the hyperparameters that `preprocess_example` reads are used. If None, the values of the
             Transformer paper are used.
 
     Raises:

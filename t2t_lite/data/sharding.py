@@ -1,4 +1,4 @@
-"""Writes a stream of samples to shuffled shards in several processes, with bounded memory and resumably.
+"""Writes a stream of samples to shuffled shards in several processes, in bounded memory; resumes after interruptions.
 
 The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is written to
 a file next to the shards. Then each shard is assembled from the parts of all chunks and shuffled in memory. The
@@ -214,8 +214,8 @@ class _Runner:
 
     def _end(self):
         is_main, interrupts = threading.current_thread() is threading.main_thread(), []
-        # Ctrl-C while processes end would leave some of them running, for which Python would wait. So the interrupt is
-        # deferred until all have ended.
+        # If Ctrl-C interrupted the ending of processes, some would keep running, and Python would wait for them. So the
+        # interrupt is deferred until all have ended.
         handler = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
         try:
             self._pool.shutdown(cancel_futures=True)

@@ -5,8 +5,8 @@ A problem may replace parts of texts, such as URLs, with symbols of the vocabula
     symbols                             list of str, the pieces that the vocabulary needs
     kinds                               names of the kinds of replaced parts, for messages
     source_text(text, prepared)         a SourceText (of a subclass)
-    pairs(pairs, is_training, log)      pairs of a split with symbols, see `translate_own`
-    signatures                          the class of signatures that replaces and restores parts in an export
+    pairs(pairs, is_training, log)      the pairs of a split, with replaced parts, see `translate_own`
+    signatures                          the class that defines an export's signatures, which replace and restore parts
 """
 
 import dataclasses
@@ -42,11 +42,11 @@ class SourceText:
         return not self.prepared.strip()
 
     def target(self, target):
-        """Converts a given target (or its beginning), text or ids, to the form in which it is encoded."""
+        """Converts a target or its beginning, supplied as text or ids, to the form in which it is encoded."""
         return target
 
     def spans(self, encoder, ids):
-        """Returns the span of each piece in the text, a list of (start, end); `ids` are the first ids of the text."""
+        """Returns the spans of ids in the text, a list of (start, end); `ids` are all ids of the text or the first."""
         return moved_spans(piece_spans(encoder, ids, self.prepared), self.prepared, self.text)
 
     def restored(self, pieces, output, spans=None):

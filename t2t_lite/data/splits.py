@@ -20,7 +20,7 @@ class DatasetSplit:
 
 
 class VocabType(enum.Enum):
-    """How text becomes ids: by SentencePiece pieces, GPT-2's byte-level BPE, UTF-8 bytes, or a user's words."""
+    """The kinds of vocabularies: SentencePiece pieces, GPT-2's byte-level BPE, UTF-8 bytes, or a user's words."""
 
     SUBWORD = "subwords"
     BYTE_LEVEL_BPE = "byte_level_bpe"
@@ -98,5 +98,5 @@ def describe_files(split, paths):
 
 
 def full_path(path):
-    """Returns the absolute path of a file (or a remote file's URL), which is valid from any working directory."""
+    """Returns a path that is valid from any working directory: a file's absolute path, or a remote file's URL."""
     return path.rstrip("/") if files.is_remote(path) else os.path.abspath(path)

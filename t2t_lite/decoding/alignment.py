@@ -89,7 +89,7 @@ def piece_words(text, spans):
 
 
 def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
-    """Replaces each word of a target that contains an unknown piece by a source word.
+    """Replaces each target word that contains an unknown piece with a source word.
 
     The source word is the word to which the unknown piece attends most. The target word keeps its punctuation. This
     copies unknown names, for example.

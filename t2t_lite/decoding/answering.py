@@ -79,8 +79,8 @@ class Answerer:
             compute_dtype: "float32", "bfloat16", or None for the dtype of training. With "bfloat16", weights, cached
                 keys and values, and matrix products have 8 significant bits; softmax, normalization and scores are
                 float32.
-            check_device: bool, whether to replace "bfloat16" by "float32", with a warning, on a machine where bfloat16
-                is slow. It is False for exports, which are served on other machines.
+            check_device: bool, whether to use "float32" instead of "bfloat16", with a warning, on a machine where
+                bfloat16 is slow. It is False for exports, which are served on other machines.
 
         Raises:
             UserError: no model was found, the model's files do not match, or the class does not support the model's
@@ -156,7 +156,7 @@ class Reader:
         raise NotImplementedError
 
     def read_all(self, texts: Iterable, what: str = "text") -> list:
-        """Reads each text of a list by `read`. Error messages begin with `what` and the number of the text.
+        """Calls `read` for each text of a list. Error messages begin with `what` and the number of the text.
 
         Raises:
             TypeError: an item is not a text; this is checked before any text is read.

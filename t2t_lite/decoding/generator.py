@@ -61,7 +61,7 @@ class GenerationStream(Iterator[str]):
         return part
 
     def step(self) -> str | None:
-        """Generates one id, and returns the text that later ids cannot change, possibly "", or None after the end."""
+        """Generates one id. Returns the new text, possibly "", that later ids cannot change; None after the end."""
         if self._ids is None:
             return None
         if (i := next(self._ids, None)) is None:
@@ -236,7 +236,7 @@ class Generator(TextModel):
         """Continues texts. An empty prompt starts a new text.
 
         Args:
-            texts: list of str, the prompts, or of lists of ids, or of readings of the `reader`.
+            texts: list of prompts, each a str, a list of ids, or a reading of the `reader`.
             max_new_tokens: int, maximum number of ids of a continuation, EOS included. If prompt and continuation would
                 exceed `max_length`, the continuation is shorter and not `ended`. If all examples of the problem have
                 the same length, such as images of one size, the continuation completes this length instead.
@@ -304,7 +304,7 @@ class Generator(TextModel):
         return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
 
     def ids_of(self, text: str | Sequence[int]) -> list[int]:
-        """Returns the ids of a text, or a list of ids. Raises `UserError` for ids outside the vocabulary."""
+        """Returns the ids of a text; a list of ids is checked and returned. Raises `UserError` for an invalid id."""
         return self.encode(text) if isinstance(text, str) else check_ids(text, self.encoders["targets"].vocab_size)
 
     def score(
@@ -315,12 +315,12 @@ class Generator(TextModel):
         The first id is predicted from the input with which the model starts a text. EOS is not scored.
 
         Args:
-            texts: list of str, or of lists of ids.
-            batch_size: int, number of texts per pass; it is reduced if they are longer than 128 ids.
+            texts: list of texts, each a str or a list of ids.
+            batch_size: int, number of texts per pass; it is reduced for texts longer than 128 ids.
             on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
-            list of one `TargetScore` per text. That of an empty text has no `token_log_probs`.
+            list of one `TargetScore` per text. The `TargetScore` of an empty text has no `token_log_probs`.
 
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.
@@ -356,7 +356,7 @@ class Generator(TextModel):
         return self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=token_scores)
 
     def _token_scores(self, prompts, found):
-        """Returns an iterator over all results of all prompts: a list of each id's log-probability, EOS included."""
+        """Yields, for each result of each prompt, a list of its ids' log-probabilities, EOS included."""
         pairs = [
             (prompt.ids, result.all_ids) for prompt, results in zip(prompts, found, strict=True) for result in results
         ]

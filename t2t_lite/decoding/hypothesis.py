@@ -18,8 +18,8 @@ class Hypothesis:
 
     Attributes:
         text: str.
-        score: float, log-probability (nats) / length penalty; the log-probability of a sample; 0 for the translation
-            of a blank sentence.
+        score: float, log-probability (nats) / length penalty. The score of a sample is its log-probability, and the
+            score of a blank sentence's translation is 0.
         tokens: list of str, the pieces of the output, including the pieces of a stop string.
         ids: list of int, without EOS.
         ended: bool, False if the output was truncated at its maximum length.
@@ -29,8 +29,8 @@ class Hypothesis:
         attention: float32 array [ids, pieces of the source + EOS], or None unless requested: how much each decoder step
             attends to each source position (see `t2t_lite.decoding.alignment`), for the same ids as token_scores. Rows
             sum to 1.
-        told: {name: value}, the requested values of `Teller`s. Each value is also an attribute of the hypothesis with
-            this name, which is None unless requested.
+        told: {name: value}, the requested values of `Teller`s. The hypothesis also has an attribute of each name, which
+            is None unless requested.
         lost: list of str, protected texts that the model did not write and that were therefore appended to `text`.
         spans: list of (start, end), the slice of `text` that each id stands for, or None unless attention is requested.
     """
@@ -99,8 +99,8 @@ class Translation(Hypotheses):
         source_spans: list of (start, end), the slice of the text for each source token, or None unless attention is
             requested.
         parts: int, the number of parts into which the text was split.
-        is_short: bool, whether the output for a text or part of 30 or more pieces has less than a third as many pieces,
-            so that the search probably ended before everything was translated.
+        is_short: bool, whether a text or part with 30 or more pieces has an output with less than a third as many
+            pieces. The search then probably ended before everything was translated.
         text, score, tokens, attention: attributes of the first hypothesis.
     """
 
@@ -160,13 +160,13 @@ class Teller:
 
         Args:
             sources: list of lists of ids, each ending in EOS.
-            targets: list of as many non-empty lists of ids.
+            targets: list of non-empty lists of ids, one per source.
         """
         raise NotImplementedError
 
     @staticmethod
     def joined(values):
-        """Joins a list of values, one per part of an output, to the value of the whole output."""
+        """Joins a list of values, one per part of an output, into the value of the whole output."""
         raise NotImplementedError
 
     @staticmethod

@@ -139,8 +139,8 @@ class Predictor(Answerer):
         """Predicts the answers for texts.
 
         Args:
-            texts: list of str; for a problem of pairs, of (str, str); for questions, of (question, context); for tags,
-                of str or lists of words. Items may also be results of `read`.
+            texts: list of texts. A text is a str; (str, str) for a problem of pairs; (question, context) for questions;
+                or, for tags, a str or a list of words. Items may also be results of `read`.
             batch_size: int, number of rows per pass.
             max_length: int, the maximum number of ids per row, `max_input_length` by default.
             long_input: "refuse" raises an error for a longer text. By default a longer text is truncated ("truncate"),
@@ -181,7 +181,7 @@ class Predictor(Answerer):
             batch_size, max_length, long_input, on_progress: see `predict`.
 
         Returns:
-            A list with one list per text, which contains one list of `Candidate` per mask, the most probable first.
+            A list with one item per text: a list that has, for each mask, a list of `Candidate`, most probable first.
 
         Raises:
             UserError: a text has no mask or is too long, or the model is not a masked language model.
@@ -215,16 +215,16 @@ class Predictor(Answerer):
                 the embeddings), or a list of int: 0 is the embeddings, n the output of layer n.
             join: "sum" or "concat", the way to combine several layers.
             pooling: "mean" or "max" of all positions, "first" (the position before the text), or "none" for all
-                positions. None selects the model's own pooling, such as that of an imported sentence encoder, or
-                "none" if it has no pooling.
+                positions. None selects the model's own pooling, which an imported sentence encoder has, for example;
+                without one, None means "none".
             normalize: bool, whether to divide each vector by its length. None normalizes only if `pooling` is None and
                 the model's own pooling includes normalization.
             max_length: int, the maximum number of ids per row. Defaults to `features_length`.
             batch_size, long_input, on_progress: see `predict`.
 
         Returns:
-            A list of one float32 array per text: [n] with a pooling, or else [positions, n]; the positions are the
-            first one ([CLS]), the pieces and the ends of texts ([SEP]). The end of a long text is dropped.
+            A list of one float32 array per text: [n] with a pooling, otherwise [positions, n]. The positions are the
+            one before the text ([CLS]), its pieces, and the ends of texts ([SEP]). The end of a long text is dropped.
 
         Raises:
             UserError: an unknown argument, or a model that does not expose hidden states.
@@ -244,7 +244,7 @@ class Predictor(Answerer):
         """Converts a text to a `Reading`, which other methods accept in place of the text.
 
         Args:
-            text: an item of the texts of `predict`, or of `fill_mask` for a masked language model.
+            text: a text that `predict` accepts (or, for a masked language model, `fill_mask`).
             max_length: see `predict`.
             whole: bool, whether the reading is for `features`.
 
@@ -273,9 +273,9 @@ class Predictor(Answerer):
         return self.task.method
 
     def _batched(self, readings, batch_size, function, on_progress):
-        """Applies a function of int32 [B, S] to batches of rows; returns a list of results per Reading, one per row.
+        """Applies a function of int32 [B, S] to batches of rows; returns, for each Reading, a list of results.
 
-        A batch has rows of similar length.
+        Each row has one result. A batch has rows of similar length.
         """
         rows = [row for reading in readings for row in reading.rows]
         owners = [at for at, reading in enumerate(readings) for _ in reading.rows]

@@ -1,4 +1,4 @@
-"""Computes the log-probability of given targets in one pass over source and target, without a search."""
+"""Computes log-probabilities of known targets, in one pass over source and target and without a search."""
 
 import dataclasses
 import functools
@@ -32,7 +32,7 @@ class TargetScore:
 
 
 class GivenTargets:
-    """Runs a function of sources and targets on batches of pairs of similar length.
+    """Runs a function on batches of pairs (source, target); the pairs of a batch have similar lengths.
 
     Create an instance once, since it keeps its traced function. A model's weights are read at every call.
 
@@ -52,8 +52,8 @@ class GivenTargets:
 
         Args:
             sources: list of lists of ids, each ending in EOS.
-            targets: list of as many non-empty lists of ids.
-            batch_size: int, number of pairs per batch; it is reduced if they are longer than 128 ids.
+            targets: list of non-empty lists of ids, one per source.
+            batch_size: int, number of pairs per batch; it is reduced for pairs longer than 128 ids.
             on_progress: None, or a function called with the number of pairs in each finished batch.
 
         Raises:
@@ -90,14 +90,14 @@ def token_log_probs(model, longest=None):
     beam search and sampling compute for the same target.
 
     Args:
-        model: model({"inputs" [B, S], "targets" [B, T]}, training=False) -> logits [B, T, V]; an `Ensemble` is one.
+        model: model({"inputs" [B, S], "targets" [B, T]}, training=False) -> logits [B, T, V]; may be an `Ensemble`.
         longest: see `GivenTargets`.
 
     Raises:
         UserError: the model uses its own search, so its logits are not for the next id.
     """
     if searches(model):
-        refuse(model, "scoring given targets or tokens")
+        refuse(model, "scoring targets or tokens")
     return GivenTargets(functools.partial(log_probs_of_targets, model), longest)
 
 

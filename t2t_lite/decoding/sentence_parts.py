@@ -154,7 +154,7 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
 
 
 def joined(text, parts, translations, language=None):
-    """Joins the translations of a text's parts to the translation of the text.
+    """Joins the translations of a text's parts into the translation of the text.
 
     Args:
         text: str.
@@ -163,8 +163,8 @@ def joined(text, parts, translations, language=None):
         language: str, the language of the translations, or None.
 
     Returns:
-        `Translation`, whose k-th hypothesis joins the k-th hypotheses of the parts. A part with fewer hypotheses
-        contributes its last one.
+        `Translation`, whose k-th hypothesis joins the k-th hypotheses of the parts. A part with fewer than k hypotheses
+        contributes its last hypothesis.
     """
     first = translations[0]
     if parts == [text]:

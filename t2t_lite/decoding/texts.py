@@ -117,7 +117,7 @@ def in_batches(items, size, length=len):
         items: list.
         size: int, the maximum number of items in a batch, or a function of the batch's first item that returns this
             number.
-        length: function of an item, by which the items are sorted.
+        length: function of an item; the items are sorted by its results.
 
     Raises:
         UserError: the size is out of range (raised before the first batch).

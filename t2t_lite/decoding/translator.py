@@ -70,7 +70,7 @@ class Translator(TextModel):
         """Translates texts. The translation of a blank text is blank.
 
         Args:
-            texts: list of str, of readings of the `reader`, or of results of `read`, which are never split.
+            texts: list of texts, each a str, a reading of the `reader`, or a result of `read`, which is never split.
             split_sentences: "always" translates the sentences of a text one by one and joins the translations; "never"
                 translates each text as a whole; "auto" or None splits texts if the model was trained on single
                 sentences, because it would stop before the end of a longer text (see
@@ -129,7 +129,7 @@ class Translator(TextModel):
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
 
     def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
-        """Translates each `SourceText`, of which at most `longest` ids, not counting EOS, are read."""
+        """Translates each `SourceText`, but reads at most `longest` of its ids, not counting EOS."""
         sources = {at: text for at, text in enumerate(texts) if text.ids}  # a text of control characters has no ids
         nothing = [] if asked["token_scores"] else None
         translations = [Translation((Hypothesis(text.unchanged, token_scores=nothing),)) for text in texts]
@@ -206,7 +206,7 @@ class Translator(TextModel):
             texts: list of str.
             utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int, the number of samples per text.
-            tokenize: the tokenization for BLEU. Default: that of evaluations, chosen by the target language.
+            tokenize: the tokenization for BLEU. Default: as in evaluations, which depends on the target language.
             split_sentences, long_input, max_input_length, prefixes, on_progress: see `translate`.
             **arguments: arguments of `translate`: temperature, top_k, top_p, seed and so on.
 
@@ -238,12 +238,12 @@ class Translator(TextModel):
         batch_size: int = 16,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[TargetScore]:
-        """Returns log-probabilities of given translations under the model, as beam search computes them.
+        """Returns the log-probabilities that the model assigns to translations of texts, computed as in beam search.
 
         Args:
             texts: list of str.
             targets: list of str, one per text.
-            batch_size: int, number of pairs per pass; it is reduced if they are longer than 128 ids.
+            batch_size: int, number of pairs per pass; it is reduced for pairs longer than 128 ids.
             on_progress: None, or a function called with the number of pairs in each finished batch.
 
         Returns:
@@ -376,7 +376,7 @@ class Translator(TextModel):
         return memory_attention(self.model)
 
     def checked_length(self, length, name="max_input_length"):
-        """Checks and returns the longest input in ids, EOS included: `length`, or the model's maximum if it is None.
+        """Checks and returns the maximum number of input ids, EOS included: `length`; if None, the model's maximum.
 
         Raises:
             UserError: the length is not a positive integer, or exceeds the model's table of positions. The message

@@ -75,7 +75,7 @@ def read_predicted_column(path, as_label, reference):
     if blanks and blanks != reference.keys:
         at = min({*blanks} ^ {*reference.keys})
         raise UserError(
-            f"{path}, line {at}: this line is blank in only one of this file and {reference.path}. Expected an "
+            f"{path}, line {at}: this line is blank either here or in {reference.path}, but not in both. Expected an "
             "answer for each line of the reference; t2t-decoder writes a blank line for each line that it skips."
         )
     check_count(path, len(answers), reference, "line")
@@ -130,7 +130,7 @@ def check_count(path, count, reference, unit):
 
 @dataclasses.dataclass(frozen=True)
 class AnswerMetric:
-    """A metric of answers, computed in two steps, of which the second can be repeated for many samples of the answers.
+    """A metric of answers, computed in two steps. The second step can be repeated for many samples of the answers.
 
     Attributes:
         rows: function of (predicted, expected), two lists of answers, that returns an array with a row per answer.
@@ -149,7 +149,7 @@ class AnswerMetric:
 
     @property
     def __wrapped__(self):
-        """A function from the module that defines the metric, by which `inspect` finds this module."""
+        """A function from the module that defines the metric, which `inspect` uses to find this module."""
         return self.rows
 
     def __call__(self, predicted, expected):
@@ -186,7 +186,7 @@ def _is_positive(predicted, expected):
     labels = sorted({*predicted, *expected})
     if len(labels) > 2:
         raise UserError(
-            f"f1_binary: {len(labels)} labels, {shown(', '.join(labels))}. Expected two; for more, use f1_macro."
+            f"f1_binary: found {len(labels)} labels ({shown(', '.join(labels))}). Expected two; for more, use f1_macro."
         )
     return _pairs(predicted, expected) == labels[-1]
 
@@ -226,7 +226,7 @@ OF_NUMBERS = {
 
 
 def scored_task(name):
-    """Returns a task, a `Task` subclass, by its name. Raises `UserError` unless its answers can be scored."""
+    """Returns the `Task` subclass with this name. Raises `UserError` unless its answers can be scored."""
     names = [other for other in registry.list_tasks() if registry.task(other).metrics]
     if name not in names:
         raise UserError(f"--task={name}: {nearest(name, names, end=' ')}Expected one of {', '.join(names)}.")

@@ -110,8 +110,8 @@ def output_metrics(problem, hparams):
 def shown_metrics(problem, hparams, found):
     """Returns the names of the metrics in an evaluation's log line: a loss, a score, and the requested metrics.
 
-    The score is the metric of decoded outputs. If no outputs are decoded, the score is a language model's loss per
-    unit, such as bits per byte, or else the problem's last teacher-forced metric.
+    The score is the metric of decoded outputs. If no outputs are decoded, a language model's score is its
+    loss per unit, such as bits per byte. In all other cases, the score is the problem's last teacher-forced metric.
 
     Args:
         problem: Problem.

@@ -234,7 +234,7 @@ class Comparison:
 
 
 def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, ter=None):
-    """Compares two translations of the same text by 1,000 bootstrap resamples of its sentences.
+    """Compares two translations of the same text using 1,000 bootstrap resamples of its sentences.
 
     As in sacreBLEU, the environment variable SACREBLEU_SEED seeds the resamples (default 12345; "none" for a different
     seed each time).

@@ -1,4 +1,4 @@
-"""Selects the signatures of an export by task, and collects the files that extras add to an export.
+"""Selects the signatures of an export for its task, and collects the files that extras add to an export.
 
 Translator, Generator and Predictor each have a class of signatures. The arguments of the class are an instance of
 Translator, Generator or Predictor, max_input_length and **settings. The class has
@@ -49,7 +49,7 @@ def load(paths, data_dir=None, compute_dtype=None):
 
 
 def signatures_of(task, problem=None):
-    """Returns the class of signatures for a problem: the problem's own class, or else its task's."""
+    """Returns the class that defines an export's signatures: the problem's own class, or else its task's class."""
     # These need TensorFlow, but `check` must work without it.
     from t2t_lite.export.encoder_signatures import EncoderSignatures
     from t2t_lite.export.generation_signatures import GenerationSignatures

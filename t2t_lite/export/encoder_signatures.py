@@ -99,5 +99,5 @@ class EncoderSignatures:
         return rows, table
 
     def _checked(self, texts):
-        """Returns texts, each string [batch], after checking in the graph that all inputs have equally many texts."""
+        """Returns texts, each string [batch], after checking in the graph that all have the same number of texts."""
         return as_many(**dict(zip(self._task.inputs, texts, strict=True)))

@@ -90,7 +90,7 @@ def check(format_name, answerer):
         name = _format(format_name).label(answerer.model, answerer.encoders)
         _LOGGER.warning(
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which {name} "
-            "does not run. Texts are only encoded and decoded by the vocabulary."
+            "does not run. Texts are only encoded and decoded with the vocabulary."
         )
     if answerer.problem and (substitution := answerer.problem.substitution):
         _LOGGER.warning(
@@ -110,7 +110,7 @@ def check_model(format_name, model, encoders=None):
 
 
 def destinations_text(model, encoders=None):
-    """Describes, one format per line, whether a model can be exported, or all obstacles; see `obstacles`."""
+    """Describes, in one line per format, whether a model can be exported, or why not; see `obstacles`."""
     lines = ["exports (t2t-exporter --format)"]
     width = max(map(len, names()))
     for name in names():

@@ -205,7 +205,7 @@ def _dense(pieces):
 
 
 def _last_texts(prompts):
-    """Replaces ids, int32 [batch, P], up to each row's last EOS with 0, since a new text begins after EOS."""
+    """Replaces everything up to the last EOS in each row of int32 [batch, P] with 0: a new text begins after EOS."""
     return tf.where(tf.cumsum(tf.cast(prompts == EOS_ID, tf.int32), axis=1, reverse=True) == 0, prompts, PAD_ID)
 
 

@@ -44,16 +44,16 @@ def export_saved_model(
     `t2t_lite.load` can open the export.
 
     Args:
-        answerer: Translator, Generator (of one model or an ensemble) or Predictor. The dtypes of its weights and
-            computations are also those of the export: see compute_dtype in `Translator.load`.
+        answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export has the same dtypes of
+            weights and computations: see compute_dtype in `Translator.load`.
         export_dir: str, a folder; created if needed.
         max_input_length: int, the maximum length of an input in ids, EOS included. Default: 512, or the model's maximum
             if smaller.
         license: str, the model's license, for the model card.
         command: str, the command that writes this export, for the model card.
         **settings: settings of the task. For a Translator these are beam_size, alpha, extra_length, length_penalty and
-            ends; a Generator also has settings for sampling and against repetition: see `SearchOptions`. These settings
-            are fixed in the export, except for the inputs of `with_options`.
+            ends; a Generator also has settings that control sampling and repetition: see `SearchOptions`. These
+            settings are fixed in the export, except for the inputs of `with_options`.
 
     Returns:
         The path of the numbered folder, which appears when it is complete.

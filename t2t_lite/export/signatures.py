@@ -1,7 +1,7 @@
-"""The functions of a translation model's export, with only stock TensorFlow operations, and its warm-up requests.
+"""The functions of a translation model's export, and its warm-up requests. Only stock TensorFlow operations are used.
 
 Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. The only error is raised by
-`score`, for different numbers of inputs and targets. Rows do not influence one another. The first axis of all outputs
+`score`, if the numbers of inputs and targets differ. Rows do not influence one another. The first axis of all outputs
 is the batch, as required for batching on a server.
 """
 

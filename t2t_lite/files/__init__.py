@@ -67,9 +67,9 @@ def list_files(folder, pattern):
 def plain_folder(folder):
     """Returns `folder`, or another path to this folder if TensorFlow would treat `folder` as a pattern.
 
-    TensorFlow's checkpoint readers, and `CheckpointManager` when it deletes files, treat paths as unquoted globs. They
-    find no files in a folder `run [v1]`, and find the files of `run1` in `run[1]`. Such a folder is accessed through a
-    link that exists until the process ends.
+    TensorFlow's checkpoint readers, and `CheckpointManager` when it deletes files, treat paths as unquoted globs. For
+    a folder `run [v1]` they find no files, and for `run[1]` they find the files of `run1`. Such a folder is accessed
+    through a link that exists until the process ends.
     """
     return _linked(os.path.abspath(folder)) if is_pattern(folder) else folder
 
@@ -270,7 +270,7 @@ def check_writable(path):
 def check_outputs(inputs, outputs):
     """Raises `UserError` if an output is a folder, or would replace an input or another output.
 
-    Call this function before any work. Two paths count as the same if they lead to the same file, also through links,
+    Call this function before any work. Two paths count as the same if they lead to the same file, even through links,
     hard links or different spellings. Pipes, terminals, /dev/null and inputs may occur more than once.
 
     Args:

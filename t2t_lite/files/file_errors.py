@@ -39,7 +39,7 @@ _FAILURES = {
     errno.EMFILE: "too many files are open. Raise the limit (`ulimit -n`) and run the same command again.",
     errno.ENFILE: "too many files are open on this machine. Run the same command again later.",
     errno.ESTALE: "the network file system has lost the file. Run the same command again.",
-    getattr(errno, "EREMOTEIO", None): "the network file system does not answer. Run the same command again.",  # Linux
+    getattr(errno, "EREMOTEIO", None): "the network file system does not respond. Run the same command again.",  # Linux
 }
 _MISSING = {
     _READ: "no such file. Check the path.",
@@ -162,7 +162,7 @@ def _of_tensorflow(error, text, path, doing):
             return _of_code(code, path or (match[1] if pattern.groups else None), doing)
     if "executing an HTTP request" in text:
         where = f"{shown_path(path)}: " if path else ""
-        return Failure(f"{where}the network file system does not answer: {first_line(error)}")
+        return Failure(f"{where}the network file system does not respond: {first_line(error)}")
     if path is None or error.op is not None:
         return None
     if type(error).__name__ == "NotFoundError":

@@ -74,7 +74,7 @@ def walk(folder):
 def find_files(folder, endings):
     """Returns the sorted paths of the files in a folder, at any depth, whose names have one of the given endings.
 
-    Names that begin with a dot are skipped. Links to folders are followed, except a link to a folder that contains it.
+    Names that begin with a dot are skipped. Links to folders are followed, except from inside the linked folder.
     """
     found, above = [], {folder: [_real(folder)]}  # real paths of the folder and of its parent folders
     with translated(folder):

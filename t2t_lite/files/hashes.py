@@ -14,7 +14,7 @@ _BLOCK = 2**20
 
 @functools.lru_cache
 def file_sha256(path, length, *times):
-    """Returns the SHA-256 (hex) of a file. A file is read once, unless its `length` or `times` change."""
+    """Returns the SHA-256 (hex) of a file, which is read again only if its `length` or `times` have changed."""
     digest = hashlib.sha256()
     with files.open_stream(path) as file:
         while block := file.read(_BLOCK):

@@ -14,7 +14,7 @@ from t2t_lite.files.file_system import is_remote
 _LOGGER = logging.getLogger("t2t_lite")
 # Seconds to wait until the other end of a named pipe is opened, as documented in docs/decoding.md.
 SECONDS_FOR_THE_OTHER_END = 30
-_SHARE_IN_SILENCE = 1 / 30  # share of `SECONDS_FOR_THE_OTHER_END` before a message is logged
+_SHARE_IN_SILENCE = 1 / 30  # fraction of `SECONDS_FOR_THE_OTHER_END` to wait before logging a message
 
 
 def is_device(path):
@@ -78,7 +78,7 @@ def _open_pipe(path, mode):
             _end_waiting(path, mode, thread, results)
     if is_waiting:
         raise UserError(
-            f"{path}: no command {'writes to' if mode == 'rb' else 'reads from'} this pipe within "
+            f"{path}: no command {'wrote to' if mode == 'rb' else 'read from'} this pipe within "
             f"{SECONDS_FOR_THE_OTHER_END} s. Start the other command first, or name a file."
         )
     (result,) = results

@@ -92,7 +92,7 @@ class ResumableFiles:
         self._lock.close()
 
     def close(self):
-        """Closes unfinished files. Keeps them, so that the same command can resume, unless they are empty."""
+        """Closes unfinished files. Files that are not empty are kept, so that the same command can resume."""
         if self._is_finished:
             return
         for file in self._files:
@@ -204,7 +204,7 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
         pattern: `CHECKPOINTS` or `TRANSLATIONS`.
         min_steps: int, files with fewer steps are skipped.
         wait_minutes: float, the number of minutes without a new file after which the function returns.
-        missing: function of a `StepFile` that returns an error message if the file is incomplete, or else "". The
+        missing: function of a `StepFile` that returns an error message if the file is incomplete, otherwise "". The
             function is called repeatedly until the file is complete; only then are files of later steps considered.
 
     Raises:

@@ -35,9 +35,10 @@ def check_schema(value, schema, where):
 
     Args:
         value: a JSON value.
-        schema: a type or union of types (an int counts as a float, a bool never as a number); `[schema]` for a list of
-            such items; `{str: schema}` for an object with any names; `{"name": schema, "other?": schema}` for an object
-            with these names, where a question mark means that the name is optional. Additional names are allowed.
+        schema: a type or union of types (an int also counts as a float, but a bool does not count as a number);
+            `[schema]` for a list of such items; `{str: schema}` for an object with any names; `{"name": schema,
+            "other?": schema}` for an object with these names, where a question mark means that the name is optional.
+            Additional names are allowed.
         where: str, the name of the text or value in error messages, such as a path.
     """
     if isinstance(schema, list):

@@ -40,7 +40,7 @@ class MultiHeadAttention(Projections):
         pattern: the attention pattern, which says which keys a query sees: "full", "window" (the paper, section 4),
             "local_1d", "local_2d" (Image Transformer), "strided" or "fixed" (Sparse Transformer), or a dict with this
             name and options, such as {"type": "local_1d", "block_length": 128}. A list divides the heads into equal
-            groups, with one pattern per group. Only "full" and "window" also work without a causal order; in the other
+            groups, with one pattern per group. "full" and "window" also work without a causal order; in all other
             patterns, a query never sees later keys.
 
     Any score can be combined with any pattern. Sparse patterns save time only on long sequences. All n² scores are
@@ -57,7 +57,7 @@ class MultiHeadAttention(Projections):
             size of a head is needed and the hidden size is not a multiple of `num_heads`.
     """
 
-    context_class = Context  # the required class of context; for another class, the error is `context_class.lack`
+    context_class = Context  # the required class; for another class of context, the error is `context_class.lack`
     turned = None  # the function that rotates queries and keys, set by `build`; a subclass may replace it
 
     def __init__(
@@ -174,7 +174,7 @@ class MultiHeadAttention(Projections):
         return sum(outputs[1:], outputs[0]), weights
 
     def attend_sequence(self, query, key, value, visible, training, needs_weights):
-        """Computes attention for a whole sequence, in blocks if the pattern supports blocks, otherwise by `attend`.
+        """Computes attention for a whole sequence, in blocks if the pattern supports blocks, otherwise with `attend`.
 
         Args:
             query, key, value, training: as in `attend`.
@@ -220,7 +220,7 @@ class MultiHeadAttention(Projections):
         return self.attend(query, key, value, mask, False)
 
     def of_heads(self, x):
-        """Returns the rows of a score's weights, [heads, …], for the heads of this layer. Here, all rows."""
+        """Returns the rows of a score's weights, [heads, …], for this layer's heads: here, all rows."""
         return x
 
     def flops(self, keys, context=0):

@@ -143,11 +143,11 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
     """Creates the self-attention of one layer of a stack.
 
     Args:
-        self_attention: a kind, or a list of kinds that the layers use in turn. A kind is the name of a score, of a
-            pattern, of both joined by + ("local_1d+relative_v2"), or of a class in `SELF_ATTENTION`; or a dict with
-            such a name and options: {"type": "local_1d", "block_length": 128}. If the option "pattern" is a list of
-            patterns, the heads are divided among them: {"type": "relative_v2", "max_relative_position": 9, "pattern":
-            [{"type": "strided", "stride": 8}, "full"]}.
+        self_attention: a kind, or a list of kinds that the layers use in turn. A kind is the name of a score or
+            a pattern, both names joined with + ("local_1d+relative_v2"), or the name of a class in `SELF_ATTENTION`; or
+            a dict with such a name and options: {"type": "local_1d", "block_length": 128}. If the option "pattern" is a
+            list of patterns, the heads are divided among them: {"type": "relative_v2", "max_relative_position": 9,
+            "pattern": [{"type": "strided", "stride": 8}, "full"]}.
         index: int, the number of the layer in its stack.
         has_order: bool, whether a position only sees itself and earlier positions, as in a decoder.
         context_class: the class of the context passed to the layer, `Context` or a subclass.
@@ -244,7 +244,7 @@ def _shared_out(groups, text):
 
 
 def words_of(name, options):
-    """Converts a kind of self-attention, (name, options) from `kinds_of`, to groups of `Word`s for `spell_kind`."""
+    """Converts (name, options) of a kind of self-attention, from `kinds_of`, to groups of `Word`s for `spell_kind`."""
     return _shared_out(in_words(name, options), "self_attention")
 
 

@@ -34,15 +34,15 @@ class AttentionScore(Kind):
         return ops.matmul(query, ops.swapaxes(key, -1, -2))
 
     def mix(self, layer, weights, value, distances):
-        """Returns the sums of values, weighted by […, T, S], as […, T, value_dim]; for other arguments see `scores`."""
+        """Returns the weighted sums of the values, […, T, value_dim], for `weights` […, T, S]. See also `scores`."""
         return ops.matmul(weights, value)
 
     def extra_flops(self, layer, keys):
-        """Returns the number of operations per query beyond the products with `keys` keys and values."""
+        """Returns the number of extra operations per query, compared with a dot-product score for `keys` keys."""
         return 0
 
     def extra_memory(self, layer, keys, compute):
-        """Returns the number of bytes stored per query for the backward pass, beyond those for a dot product."""
+        """Returns the extra bytes stored per query for the backward pass, compared with a dot-product score."""
         return 0
 
 
@@ -96,7 +96,7 @@ class RelativeScore(AttentionScore):
         return ops.matmul(relative, ops.swapaxes(self._rows(offsets, query.dtype), -1, -2))
 
     def sums(self, table, weights, dtype, run):
-        """Returns sums of distance vectors, […, T, size], weighted by the weights […, T, S] of the keys of one run."""
+        """Returns sums of distance vectors, […, T, size], weighted with the attention […, T, S] to one run's keys."""
         rows = self._rows(run.offsets(*shape_of(weights)[-2:]), weights.dtype)
         return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
 

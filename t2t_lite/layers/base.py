@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite.layers.quantization import can_quantize, policy_config
 
 _BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # arguments that Keras itself saves
-_TAKEN_AS_CONFIGS = ("initializer", "activation")  # arguments with these endings are serialized
+_TAKEN_AS_CONFIGS = ("initializer", "activation")  # arguments whose names end like this are serialized
 _ON_REQUEST = ("return_attention_scores", "return_hidden_states")
 GATED = "swiglu"  # not a function of one tensor, because it needs a third matrix
 _OWN = {
@@ -82,7 +82,7 @@ class Layer(keras.layers.Layer):
                 part.quantize(mode, config=config)
 
     def require_size(self, input_shape):
-        """Makes Keras reject inputs, also symbolic inputs, whose last axis differs in size from `input_shape`."""
+        """Makes Keras reject inputs (even symbolic inputs) whose last axis differs in size from `input_shape`."""
         ndim = None if self.input_spec is None else self.input_spec.ndim
         self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
 
@@ -127,14 +127,14 @@ class Layer(keras.layers.Layer):
                 weight.trainable = False
 
     def _own_weights(self):
-        """Yields (path, weight) for all weights of sublayers that are not frozen as a whole."""
+        """Yields (path, weight) for each sublayer's own weights, unless the sublayer is frozen as a whole."""
         start = f"{self.path}/" if self.path else ""
         for part in self._flatten_layers():
             for weight in part._trainable_variables if part.trainable else ():
                 yield weight.path.removeprefix(start), weight
 
     def _parts(self):
-        """Yields (path, layer) for all sublayers; paths are relative to this layer, which may be loaded elsewhere."""
+        """Yields (path, layer) for all sublayers; paths are relative to this layer, wherever it is loaded."""
         start = f"{self.path}/" if self.path else ""
         for part in self._flatten_layers(include_self=False):
             yield (part.path or "").removeprefix(start), part
@@ -146,7 +146,7 @@ class Layer(keras.layers.Layer):
 
 
 def _has_costs(layer):
-    """Returns whether a layer, which may be from another package, or one of its sublayers has costs."""
+    """Returns whether a layer (possibly from another package) or one of its sublayers has costs."""
     known = getattr(layer, "has_costs", None)
     return any(map(_has_costs, layer._layers)) if known is None else known
 

@@ -50,11 +50,11 @@ class Past(NamedTuple):
         return self._replace(key=add_to_cache(self.key, key, position), value=add_to_cache(self.value, value, position))
 
     def position(self, step):
-        """Returns the position in the text, int scalar or [B], of a decoding step's input token."""
+        """Returns the text position of a decoding step's input token, int scalar or [B]."""
         return step if isinstance(self.lengths, tuple) else step + self.lengths
 
     def parts(self, beams, step):
-        """Returns the keys and values for a step as a list of (keys, values, `Steps`), with the prompt's first."""
+        """Returns the keys and values for a step as a list of (keys, values, `Steps`), beginning with the prompt."""
         step = ops.cast(step, "int32")
         parts = [(self.key, self.value, Steps(ops.arange(shape_of(self.key)[2], dtype="int32") // beams - step))]
         if self.prompt:
@@ -72,7 +72,7 @@ class Past(NamedTuple):
         return shape_of(self.key)[2] // beams + self.prompt_slots
 
     def near(self, positions, seen, at, beams, mask):
-        """Returns the cached keys and values at some positions only, in the form of `parts`, and their mask.
+        """Selects the cached keys and values at some positions; returns them in the form of `parts`, and their mask.
 
         Args:
             positions: int32 [B or 1, W], the positions, counted from the beginning of each text.
@@ -104,7 +104,7 @@ class Past(NamedTuple):
 
 
 def _picked(memory, places, distances, seen, mask, first):
-    """Returns the keys, values and mask columns of one of `Past.parts` for the slots `places` [B or 1, N] only."""
+    """Selects the slots `places` [B or 1, N] of one of `Past.parts`; returns their keys, values and mask columns."""
     batch, width = shape_of(memory.key)[0], shape_of(places)[1]  # not -1, which is undefined if another size is 0
     places = ops.broadcast_to(places, (batch, width))
     seen = ops.expand_dims(seen, 2)

@@ -10,7 +10,7 @@ from t2t_lite.layers.base import Layer, dense_initializers
 from t2t_lite.layers.checks import FileCheck, shape_of
 from t2t_lite.layers.dropout import is_compiled
 
-_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two when quantized
+_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."
 _SCALE = f"{_PREFIX}scale"  # alpha / r, which the shapes do not imply; missing in files of version 0.1.0
 
@@ -83,7 +83,7 @@ class Dense(FileCheck, keras.layers.Dense):
                 weight.assign(store[_PREFIX + name])
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if the LoRA in a file does not match that of the layer, otherwise None."""
+        """Returns a `ValueError` if the LoRA in a file does not match the layer's LoRA, otherwise None."""
         if not self.lora_enabled or _SCALE not in list(store.keys()):
             return None
         rank, scale = store[f"{_PREFIX}lora_kernel_a"].shape[1], float(store[_SCALE][0])

@@ -51,9 +51,9 @@ class Dropout(Layer):
 def _dropout_in_xla(inputs, rate, seed):
     """Applies dropout in the form that is fastest in a step compiled by XLA; TensorFlow only.
 
-    In float32 the mask is the same as in an uncompiled step: see `uniform`. In 16 bits the mask differs, because Keras
-    uses fewer random bits there anyway. Each element's random bits are a hash of its index, which XLA computes where
-    the bits are used. Bits from a random generator would first be written to memory, and then read from memory.
+    In float32 the mask is the same as in an uncompiled step: see `uniform`. In 16-bit dtypes the mask differs, because
+    Keras uses fewer random bits for them anyway. Each element's random bits are a hash of its index. XLA computes this
+    hash where the bits are used. Bits from a random generator would be written to memory first, and then read again.
     """
     import tensorflow as tf
 
@@ -66,7 +66,7 @@ def _dropout_in_xla(inputs, rate, seed):
 
 
 def _hashed_bits(x, words):
-    """Hashes the index of each element of x with a seed of two words, to 32 random bits (uint32)."""
+    """Returns 32 random bits (uint32) for each element of x: a hash of its index and of a seed of two words."""
     import tensorflow as tf
 
     key = _mixed(_mixed(words[0] + 0x9E3779B9) + words[1])
@@ -121,7 +121,7 @@ def is_compiled():
 
 
 class repeated_call:
-    """Context manager for repeated calls of a layer in one forward pass, which gives each call different seeds.
+    """Context manager that gives repeated calls of a layer in one forward pass different seeds.
 
     Args:
         number: int, the number of earlier calls of the layer.

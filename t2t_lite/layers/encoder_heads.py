@@ -46,7 +46,7 @@ class MaskedIdsHead(Layer):
         self.norm = LayerNormalization(epsilon=epsilon, name="norm", **own)
 
     def build(self, input_shape):
-        """Creates the weights for [..., hidden]."""
+        """Creates the weights for inputs [..., hidden]."""
         self.require_size(input_shape)
         self.dense.build(input_shape)
         self.norm.build(self.compute_output_shape(input_shape))
@@ -95,7 +95,7 @@ class ClassHead(Layer):
         return Dense(size, kernel_initializer=own, dtype=self.dtype_policy, **options)
 
     def build(self, input_shape):
-        """Creates the weights for [..., hidden]."""
+        """Creates the weights for inputs [..., hidden]."""
         self.require_size(input_shape)
         if self.has_pooler:
             self.pooler = self._dense(input_shape[-1], activation=self.pooler_activation, name="pooler")
@@ -133,7 +133,7 @@ class SpanHead(Layer):
         self.dense = Dense(2, name="dense", **own)
 
     def build(self, inputs_shape):
-        """Creates the weights for [B, T, hidden]."""
+        """Creates the weights for inputs [B, T, hidden]."""
         self.require_size(inputs_shape)
         self.dense.build(inputs_shape)
 

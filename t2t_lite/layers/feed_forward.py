@@ -172,5 +172,5 @@ def spelled_kinds(text):
 
 
 def words_of(name, options):
-    """Converts a kind of layer, (name, options) from `kinds_of`, to groups of `Word`s for `spell_kind`."""
+    """Converts (name, options) of a kind of layer, from `kinds_of`, to groups of `Word`s for `spell_kind`."""
     return in_words(name, options)

@@ -70,7 +70,7 @@ def whole_part(mask):
 
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):
-    """Returns a part's output and, if there are several parts, each query's sum of exp(score - maximum) and maximum."""
+    """Returns a part's output; with several parts, also each query's sum of exp(score - maximum) and this maximum."""
     k, v = part.keys(key, training), part.keys(value, training)
     q = part.queries(query) * ops.cast(layer.query_size**-0.5, query.dtype)
     batch, heads, groups, length, _ = shape_of(q)

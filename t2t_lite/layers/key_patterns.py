@@ -233,7 +233,7 @@ class HeadPatterns(Pattern):
         return ops.concatenate(seen, axis=1)
 
     def attend(self, layer, query, key, value, visible, training):
-        """Computes attention by head group if at least one pattern has parts; arguments as in `Pattern.attend`."""
+        """Computes attention for each group of heads if any pattern has parts; arguments as in `Pattern.attend`."""
         length = shape_of(query)[2]
         parts = [pattern.parts(length, visible.causal) for pattern in self.patterns]
         if not any(parts):

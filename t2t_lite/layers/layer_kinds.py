@@ -9,7 +9,7 @@ _WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
 
 
 class Kind:
-    """Base class for a kind of score or pattern, whose options are its constructor's arguments, kept as attributes.
+    """Base class of scores and patterns. The options of a kind are its constructor's arguments, stored as attributes.
 
     Attributes:
         HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, the hyperparameters that set options.
@@ -146,7 +146,7 @@ def _from_json(text, setting):
         kinds = json.loads(text)
     except ValueError as error:
         raise ValueError(
-            f'{setting}={text}: is not valid JSON ({error}). Expected a list such as [{{"type": "local_1d", '
+            f'{setting}={text} is not valid JSON ({error}). Expected a list such as [{{"type": "local_1d", '
             '"block_length": 64}, "dot_product"].'
         ) from None
     return kinds if isinstance(kinds, list) and kinds else [kinds]

@@ -48,8 +48,8 @@ def check_masks(**masks):
             found = f"holds numbers from {low} to {high}" if low < 0 or high > 1 else ""
         if found:
             raise ValueError(
-                f"`{name}` {found}: expected bool, True where visible. Convert an additive mask, with zeros and "
-                f"large negative numbers, by {name} == 0, and a mask of zeros and ones by {name} == 1."
+                f"`{name}` {found}: expected bool, True where visible. Convert an additive mask (zeros and "
+                f"large negative numbers) with {name} == 0, and a mask of zeros and ones with {name} == 1."
             )
 
 

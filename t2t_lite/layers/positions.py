@@ -19,9 +19,9 @@ class Position(NamedTuple):
     """A kind of position encoding.
 
     Attributes:
-        embedding: function(options, initializer, **arguments) that creates, from a model's options, the layer that adds
-            positions to embeddings. None if nothing is added. The `max_length` of this layer limits the model's
-            sequences.
+        embedding: function(options, initializer, **arguments) that takes a model's options and creates the layer that
+            adds positions to embeddings. None if nothing is added. The `max_length` of this layer limits the length of
+            the model's sequences.
         turn: function(size) that returns a function(x, position=None, first=0) for rotating the queries and keys of
             self-attention, with heads of `size` numbers: see `rotation`. None if queries and keys are not rotated. The
             cache holds rotated keys.
@@ -300,13 +300,13 @@ def split_by_run(x, distances):
 def shift_rows(x):
     """Shifts row i of […, T, T + S] so that element (i, j) of the result, […, T, S], is element (i, j - i + T - 1).
 
-    If the flattened `x` is viewed as a matrix with one column less, each row begins one element earlier. So the shift
-    only takes a slice and a reshape (Huang et al. 2018, "Music Transformer").
+    If the flattened `x` is viewed as a matrix with one fewer column, each row begins one element earlier. So the shift
+    only needs a slice and a reshape (Huang et al. 2018, "Music Transformer").
     """
     *lead, length, width = shape_of(x)
     zeros = (0,) * len(lead)
     flat = ops.reshape(x, (*lead, length * width))
-    # Not indexing, because the gradient of `ops.slice` only pads.
+    # `ops.slice` is used instead of indexing, because its gradient only pads.
     flat = ops.slice(flat, (*zeros, _before(length)), (*lead, length * _before(width)))
     rows = ops.reshape(flat, (*lead, length, _before(width)))
     return ops.slice(rows, (*zeros, 0, 0), (*lead, length, width - length))

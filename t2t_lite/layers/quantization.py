@@ -89,7 +89,7 @@ def _check_quantizers(layer):
     if config.weight_quantizer is not None or not same:
         raise ValueError(
             f"{layer.path} has custom quantizers, which the configuration of its parent layer cannot record. To save "
-            f"the model, quantize it by model.quantize('{config.mode}')."
+            f"the model, quantize it with model.quantize('{config.mode}')."
         )
 
 

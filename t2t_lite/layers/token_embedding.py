@@ -66,7 +66,7 @@ class TokenEmbedding(Layer):
         self.supports_masking = True
 
     def build(self, input_shape=None):
-        """Creates the matrix and, if requested, the projection from N(0, embedding_size^-0.5) and the biases of 0."""
+        """Creates the matrix and, if needed, the projection (from N(0, embedding_size^-0.5)) and the biases (all 0)."""
         if self.quantization_mode in TABLE_MODES:
             self.quantized_build((self.vocab_size, self._row_size), self.quantization_mode)
         else:

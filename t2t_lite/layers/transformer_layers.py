@@ -253,8 +253,8 @@ class TransformerDecoderLayer(_TransformerLayer):
             {"self" [B, heads, T, T], "memory" [B, heads, T, S]}.
 
         Raises:
-            ValueError: if the layer was built with a memory but is called without, or the other way round; a tensor
-                does not have three axes; or a mask holds floats: see `check_masks`.
+            ValueError: if the layer was built with a memory but is called without one, or vice versa; a tensor does
+                not have three axes; or a mask holds floats: see `check_masks`.
         """
         check_masks(attention_mask=attention_mask, memory_mask=memory_mask, mask=mask)
         check_sequences(memory=memory)

@@ -25,7 +25,7 @@ _MEANINGS = {  # for arguments whose meaning differs from the meaning of their h
     "num_layers": "N, the number of layers in the stack.",
     "key_dim": "d_k, the size of a head's queries and keys. Defaults to hidden_size / num_heads.",
     "value_dim": "d_v, the size of a head's values. Defaults to hidden_size / num_heads.",
-    "norm": "Position of the normalizations: post (as in the paper), or pre, with one more after each stack.",
+    "norm": "Position of the normalizations: post (as in the paper) or pre (with one more after each stack).",
     "self_attention": "Kind of self-attention, or a list of kinds that the layers use in turn: see "
     "`make_self_attention`.",
     "feed_forward": "Kind of feed-forward network, or a list of kinds that the layers use in turn: see "
@@ -90,7 +90,7 @@ def settings_without_effect(model_class):
 
 
 def hparam_of(argument, model_class):
-    """Returns the hyperparameter that sets an argument of a model's constructor; if there is none, the argument."""
+    """Returns the hyperparameter that sets a constructor's argument, or the argument itself if there is none."""
     names = (s.name for s in model_settings(model_class).values() if s.argument == argument)
     return next(names, argument)
 
@@ -136,7 +136,7 @@ def model_hparams(model, base):
 
 
 def differing_settings(model, hparams):
-    """Returns the differing architecture settings, {name: (value in hparams, value in the model)}."""
+    """Returns the architecture settings whose values differ, {name: (value in hparams, value in the model)}."""
     made, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
     wanted, found = (constructor_arguments(h, type(model)) for h in (hparams, made))
     fixed = {s.argument: s.name for s in reversed(settings.values()) if s.fixed and s.argument}

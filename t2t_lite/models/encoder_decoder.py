@@ -14,8 +14,8 @@ from t2t_lite.models.transformer_parts import build_embeddings
 class EncoderDecoder(SequenceModel):
     """Base class for autoregressive models of any architecture that predict "targets" from "inputs".
 
-    The base class has the embeddings and the output layer, and feeds the decoder with the targets shifted right, after
-    the zero vector. A subclass creates its layers in its constructor, after calling the base
+    The base class has the embeddings and the output layer. It shifts the targets right, so that the decoder's first
+    input is the zero vector. A subclass creates its layers in its constructor, after calling the base
     constructor, and defines five methods:
 
         build_layers(shape)                      creates the layers' weights, for the shape (None, None, hidden)
@@ -130,7 +130,7 @@ class EncoderDecoder(SequenceModel):
 
 
 def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
-    """Creates the embeddings of inputs and targets, and the output layer. If tied, these are one and the same layer.
+    """Creates the embeddings of inputs and targets, and the output layer. If tied, they may all be one layer.
 
     Args:
         make: function(vocabulary size, name, **bias) that returns a `TokenEmbedding`.

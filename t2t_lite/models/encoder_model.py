@@ -46,7 +46,8 @@ class EncoderModel(TransformerModel):
         ),
         "features_length": setting(
             0, 0, 2**20, argument="features_length",
-            meaning="Number of ids of a text that Predictor.features reads by default; 0: all that fit the model.",
+            meaning="Maximum number of ids that Predictor.features reads per row by default; 0: all that fit the "
+            "model.",
         ),
     }  # fmt: skip
 
@@ -232,7 +233,7 @@ class EncoderModel(TransformerModel):
         return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None: logits need no mask, because all logits have a target, or the loss ignores targets of 0."""
+        """Returns None: logits need no mask, because either all logits have a target or the loss ignores id 0."""
         return None
 
     def compute_output_spec(self, inputs, training=None):

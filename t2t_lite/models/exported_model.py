@@ -21,7 +21,7 @@ _NAME = "settings"  # key of the settings, stored next to the model's weights; m
 
 
 class ExportedModel(Layer, keras.Model):
-    """Base class for models that Keras and TensorFlow can export, from a dict of int32 ids to float32 logits.
+    """Base class for models that Keras and TensorFlow can export as a function from int32 ids to float32 logits.
 
     For other subclasses of `keras.Model`, Keras assumes float inputs with the lengths seen in the first call.
     """
@@ -50,7 +50,7 @@ class ExportedModel(Layer, keras.Model):
     def whole_ids(self, inputs):
         """Casts float32 ids to int32 if the model is called in the graph of an outer model; otherwise returns `inputs`.
 
-        Keras assumes float32 inputs, in which ids are exact, if the outer model is exported or saved by TensorFlow.
+        When TensorFlow exports or saves the outer model, Keras assumes float32 inputs, in which ids are still exact.
         Float ids that have known values, or are passed directly to this model, are a mistake and still raise an error.
         """
         of_floats = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()

@@ -26,7 +26,7 @@ def is_embedding(path):
 
 
 def parameters(layer):
-    """Returns the weights of a layer or model, trainable or frozen, but not its counters and seeds."""
+    """Returns the trainable and frozen weights of a layer or model, without its counters and seeds."""
     own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
     return [weight for weight in layer.weights if id(weight) in own]
 
@@ -85,8 +85,8 @@ def fine_tune(model, hparams):
         hparams: HParams, of which only frozen, lora_rank, lora_alpha and lora_targets are used.
 
     Raises:
-        UserError: if the model lacks a part in `frozen` or layers for LoRA, nothing is left to train, or `lora_alpha`
-            or `lora_targets` is given without `lora_rank`.
+        UserError: if the model lacks a part that `frozen` names, or lacks layers for LoRA; nothing is left to train; or
+            `lora_alpha` or `lora_targets` is given without `lora_rank`.
     """
     for name in ("lora_alpha", "lora_targets"):
         if (value := getattr(hparams, name)) and not hparams.lora_rank:

@@ -48,7 +48,7 @@ def carries_state(model_class):
 
 
 def batches_of(model_class):
-    """Returns the class of batches, a subclass of `ExampleBatches`, for a class of models.
+    """Returns the subclass of `ExampleBatches` that makes the batches for a class of models.
 
     Raises:
         UserError: if the models carry a state, but no installed extra has batches of consecutive segments.
@@ -130,7 +130,7 @@ def attention_weights(model, features):
 
 
 def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, features=SequenceModel.features):
-    """Creates a registered model whose weights have shapes but no values, which takes hardly any time or memory.
+    """Creates a registered model whose weights have shapes but no values; this takes hardly any time or memory.
 
     If this is impossible for a model, or the model is only built when it is called on data, its weights have values.
 

@@ -50,10 +50,9 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         features: {feature: rank} of the input dict, where the rank is 2 for [B, length] and 1 for [B]. A subclass may
             have other features.
         vocab_size, target_vocab_size: int, the vocabulary sizes of inputs and targets, which a subclass sets.
-        config: dict of the constructor's arguments, which can be converted to hyperparameters, or None if the arguments
-            cannot be converted.
+        config: dict of the constructor's arguments if these can be converted to hyperparameters, otherwise None.
         softmax: the `TokenEmbedding` that computes the logits of "targets", or None if another layer does.
-        predicted_share: float, the share of positions that have logits, for estimates of cost.
+        predicted_share: float, the share of positions that have logits, used to estimate costs.
         context_length: int, the number of earlier positions that each layer sees through the state in training.
     """
 
@@ -267,7 +266,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         """
         hparams = t2t_lite.registry.hparams(hparams)
         try:
-            sizes = {"target_vocab_size": target_vocab_size}  # by name, since subclasses may have another order
+            sizes = {"target_vocab_size": target_vocab_size}  # by name, because the order may differ in subclasses
             if target_vocab_size is None and "target_vocab_size" not in constructor_parameters(cls):
                 sizes = {}
             model = cls(vocab_size, **sizes, **{**constructor_arguments(hparams, cls), **kwargs})
@@ -357,7 +356,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
 
 def call_on_ones(model, features):
-    """Calls a model on ids of 1, to create the weights of a model that has none before its first call.
+    """Calls a model on ids of 1, to create its weights if the model has none before its first call.
 
     Args:
         model: keras.Model.

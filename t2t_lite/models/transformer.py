@@ -142,7 +142,7 @@ class Transformer(TransformerModel):
         return {"hidden": normalized(x, self.encoder_norm), "mask": mask, "attention": scores}
 
     def decode(self, targets, memory, training=None, return_attention_scores=False, results=None):
-        """Runs the decoder on given targets, shifted right.
+        """Runs the decoder on `targets`, which are shifted right.
 
         Args:
             targets: int ids [B, T].

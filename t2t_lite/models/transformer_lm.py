@@ -90,7 +90,7 @@ class TransformerLM(TransformerModel):
             # The variance of the zero vector is 0, so each of the 2 N + 1 normalizations (2 N with post-norm)
             # multiplies the gradient by norm_epsilon^-0.5, which is 1000 for 1e-6, until float32 overflows.
             raise ValueError(
-                f"`begin` must be end with position={c['position']}, which does not change the zero vector: "
+                f"`begin` must be end if position={c['position']}, since this does not change the zero vector: "
                 "received begin=zero."
             )
         of_softmax = {"use_bias": c["softmax_bias"]}

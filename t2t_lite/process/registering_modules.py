@@ -1,4 +1,4 @@
-"""Finds the modules that register models, problems and other entries, by searching their sources, not by importing."""
+"""Finds the modules that register models, problems and other entries, by searching sources without importing them."""
 
 import functools
 import importlib
@@ -73,7 +73,7 @@ def names_in_extras(package, word):
 
 
 def modules_with(pattern, *packages):
-    """Returns the modules directly in packages whose sources match a pattern, in which ^ is the start of a line."""
+    """Searches the modules directly in packages for a pattern; returns matching modules. ^ is the start of a line."""
     compiled = re.compile(pattern, re.MULTILINE)
     return [
         f"{package}.{name}"

@@ -34,7 +34,7 @@ def list_checkpoints(folder):
 
 
 def missing_parts(path):
-    """Describes the missing files of a checkpoint, a str, or returns "" if its index and all data files exist."""
+    """Returns a description of a checkpoint's missing files, or "" if its index and all data files exist."""
     folder, name = os.path.split(path)
     if not exists(f"{path}.index"):
         return "its index"

@@ -77,7 +77,7 @@ class RunCheckpoints:
         there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
         listed = read_list(self.output_dir)
         times = {name: time for name, time in listed.times.items() if name in there}
-        if times:  # unlisted checkpoints are permanent if older; newer ones mean that the list is an old copy
+        if times:  # older unlisted checkpoints are permanent; newer ones mean that the list is an old copy
             newest = max(map(checkpoint_step, times))
             later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
             return times | later, listed.last_preserved

@@ -40,7 +40,7 @@ _FOLDERS = ("best", "decode", "eval", "eval_test", "eval_train", "export")
 def locked(output_dir):
     """Context manager that locks a local output_dir against a second trainer.
 
-    On exit the lock is removed, and the folder too if it was created for the lock and is still empty.
+    On exit the lock is removed. If the folder was created for the lock and is still empty, it is removed as well.
 
     Raises:
         UserError: another trainer holds the lock, or the folder cannot be written.
@@ -90,14 +90,14 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
         raise UserError(
             f"{counted(replicas, 'replica')} cannot equally share the {batches} batches that each step of this run "
-            f"takes. Expected {', '.join(possible)} replicas, or steps of another size: "
+            f"takes. Expected {', '.join(possible)} replicas. For steps of another size, add "
             f"--hparams=gradient_accumulation_steps={accumulation} --allow_hparams_change"
         )
     return batches // replicas
 
 
 def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_seed=None, mixed_precision=False):
-    """Returns the HParams of a run: the resumed run's HParams or a new run's set, with changes.
+    """Returns the HParams of a resumed run, or the set of a new run, with `changes` applied.
 
     Args:
         earlier: dict, the `hparams.json` of the resumed run, or {}.
@@ -191,7 +191,8 @@ def model_name(model=None, problem=None, hparams_set=None):
     choice is logged.
 
     Args:
-        model: str, or None or "" to use the model of the set, or else "transformer": see `model_for_task`.
+        model: str. If None or "", the set determines the model: see `model_for_task`. Without a set, the default is
+            "transformer".
         problem: str, name of the problem, or None if unknown.
         hparams_set: str, name of a new run's set, or None if unknown.
 
@@ -308,7 +309,7 @@ def changed_hparams(output_dir, config, allow_change):
     Args:
         output_dir: str.
         config: dict as in `hparams.json`, including "batches_a_step".
-        allow_change: bool, whether the records, and hyperparameters other than architecture and optimizer, may differ.
+        allow_change: bool, whether the records may differ, and the hyperparameters except architecture and optimizer.
 
     Returns:
         {name: [old, new]} of the changed hyperparameters, and of "records_sha256". Another number of replicas or

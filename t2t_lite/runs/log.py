@@ -131,7 +131,7 @@ def _event_step(record):
 def lineage(lines):
     """Returns the lines of a run's log, a list of dicts, without lines of steps that were later repeated.
 
-    If the run was resumed from a checkpoint, the lines of later steps before the resumption are omitted.
+    When a run is resumed from a checkpoint, lines that were already logged for later steps are omitted.
     """
     remaining = []
     for line in lines:
@@ -180,7 +180,7 @@ def _write_summary(plugin, name, tensor, step):
 
 
 def _rounded(value):
-    """Rounds floats to six significant digits, and replaces NaN and infinity, which JSON lacks, by None."""
+    """Rounds floats to six significant digits, and replaces NaN and infinity, which JSON lacks, with None."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.6g}") if math.isfinite(value) else None

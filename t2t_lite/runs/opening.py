@@ -76,8 +76,8 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
         data_dir: str, the vocabulary's folder, if the checkpoint's folder does not contain the vocabulary.
 
     Raises:
-        UserError: the checkpoint is missing, damaged or belongs to another model or the export of an ensemble, or the
-            vocabulary does not match.
+        UserError: the checkpoint is missing or damaged, or belongs to another model or to the export of an ensemble; or
+            the vocabulary does not match.
     """
     checkpoint = path.checkpoint if isinstance(path, LocatedRun) else find_checkpoint(path)
     check_is_one(checkpoint, path)  # checked before any model is loaded
@@ -123,7 +123,7 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
 def restore_weights(checkpoint, model, name="model"):
     """Loads weights from a checkpoint into a model.
 
-    If the checkpoint has LoRA matrices but the model has not, their products are added to the kernels.
+    If the checkpoint has LoRA matrices but the model does not, their products are added to the kernels.
 
     Args:
         checkpoint: str, without suffix.
@@ -144,7 +144,7 @@ def restore_weights(checkpoint, model, name="model"):
     except Exception as error:  # the readers may raise any error for untrusted bytes
         raise UserError(
             f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. Copy it again, or choose an "
-            "earlier checkpoint by --checkpoint_path."
+            "earlier checkpoint with --checkpoint_path."
         ) from error
 
 

@@ -141,7 +141,7 @@ def check_registered(directory, config):
             )
         raise UnknownName(
             f"{where} is not registered. {nearest(name, entries.names(), ' ')}It may belong to an extra that is not "
-            "installed here, or to your own folder, which you can name by --t2t_usr_dir=FOLDER"
+            "installed here, or to your own folder; in that case, add --t2t_usr_dir=FOLDER"
         )
 
 
@@ -263,7 +263,7 @@ def model_of_set(name):
 def model_for_task(name, task_model):
     """Returns the name of the model for a set and a task: the task's model, unless the set is meant for another model.
 
-    A set for the model of one task also suits the model of another task if that model has all its hyperparameters.
+    A set for one task's model also suits another task's model that has all hyperparameters of the set.
 
     Args:
         name: str, name of the set.

@@ -73,7 +73,7 @@ def save_run(
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     step = typed_value("step", step, int, COUNT)
     config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
-    config = merged_config(config)  # the model has no LoRA, or else `fill` raises an error
+    config = merged_config(config)  # assumes that the model has no LoRA; otherwise `fill` raises an error
     model_config = getattr(model, "config", None) or {}
     config["target_vocab_size"] = model_config.get("target_vocab_size", target_vocab_size)
 
@@ -83,7 +83,7 @@ def save_run(
 
     def fill(built):
         if [w.shape for w in built.weights] != [w.shape for w in model.weights]:
-            raise UserError(f"{name}: a model with these hyperparameters has weights of other shapes than the model.")
+            raise UserError(f"{name}: a model with these hyperparameters would have weights of other shapes.")
         for weight, value in zip(built.weights, model.weights, strict=True):
             weight.assign(value)
 

@@ -21,7 +21,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 _LOGGER = logging.getLogger("t2t_lite")
 
 _HEAD_ARGUMENTS = ("head", "sentence_classes")  # not compared, because a new head is reported separately
-_ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding that have one row, or one number, per id
+_ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding that have one row (or one number) per id
 
 
 def warm_start(path, model, encoders, hparams=None):
@@ -36,7 +36,7 @@ def warm_start(path, model, encoders, hparams=None):
     both models have the same rank and factor. Otherwise the trained model's LoRA is added to its kernels, and the new
     model's LoRA keeps its initial values.
 
-    Weights with the same shapes may belong to a model with other settings, such as another kind of attention, which is
+    Weights with the same shapes may belong to a model with other settings, such as another kind of attention; this is
     logged as a warning. A different number of attention heads, which would split the kernels at other places, is an
     error.
 
@@ -53,7 +53,7 @@ def warm_start(path, model, encoders, hparams=None):
         of names of the new head's weights. The values of this dict are also printed.
 
     Raises:
-        UserError: the checkpoint is missing, damaged or belongs to the export of an ensemble; its vocabulary is
+        UserError: the checkpoint is missing or damaged, or belongs to the export of an ensemble; its vocabulary is
             missing; a weight has another shape (the message names it); the number of attention heads differs; or a new
             head is frozen.
     """
@@ -147,7 +147,7 @@ def _log_facts(facts):
 
 
 def _changed_heads(model, config, saved):
-    """Returns the names of either model's head weights that the other model lacks or has with another shape."""
+    """Returns the names of head weights that only one of the models has, or whose shapes differ."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     names = _head_names(model) | _head_names(_shapes_of(config))
     return {name for name in names if saved.get(name) != shapes.get(name)}
@@ -183,7 +183,7 @@ def _shapes_of(config):
 
 
 def _features_of_rows(model, is_looked_up=False):
-    """Returns {name: [feature, …]} of the weights that have a row, or a number, per id of these features.
+    """Returns {name: [feature, …]} for the weights that have one row (or one number) per id of these features.
 
     With `is_looked_up`, a matrix that is only used in the softmax is excluded.
     """

@@ -210,7 +210,7 @@ def start_averages(model, optimizer):
 
 @contextlib.contextmanager
 def averaged_weights(model, optimizer):
-    """Context manager that replaces the model's weights by their averages, and then restores them bit for bit."""
+    """Context manager that replaces the model's weights with their averages, and then restores them bit for bit."""
     pairs = zip(named_weights(model).values(), averages(model, optimizer).values(), strict=True)
     pairs = [(weight, average) for weight, average in pairs if weight is not average]
     trained = [weight.numpy() for weight, _ in pairs]

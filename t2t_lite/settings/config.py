@@ -222,7 +222,7 @@ def _assignment(text, where):
 
 
 def _json_assignment(text):
-    """Returns (name, value, rest of the text) if the first value is JSON with braces, or else None."""
+    """Returns (name, value, rest of the text) if the first value is JSON with braces, otherwise None."""
     begin = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(?=\[?\s*\{)", text)
     try:
         _, end = json.JSONDecoder().raw_decode(text, begin.end()) if begin else (None, 0)

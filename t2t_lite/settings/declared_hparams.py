@@ -85,15 +85,15 @@ class DeclaredHParams:
         meaning="Order and frequencies of the sinusoids; interleaved is as in the paper.",
     )  # fmt: skip
     max_position: int = setting(
-        1024, 1, 2**20, argument="max_position", fixed=True, meaning="Rows of a learned table of positions."
+        1024, 1, 2**20, argument="max_position", fixed=True, meaning="Number of rows in the table of learned positions."
     )
     self_attention_type: str = setting(
         "dot_product", argument="self_attention", fixed=True,
         meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
         "dot_product_relative_v2 (Music Transformer), dot_product_relative_memory (Transformer-XL), restricted (the "
         "paper, section 4), local_1d, local_2d, strided or fixed; a+b combines a kind of score with a pattern; a:b "
-        "gives the first half of the heads pattern a and the second half pattern b; a/b alternates kinds from layer "
-        "to layer.",
+        "gives pattern a to the first half of the heads and pattern b to the second half; a/b alternates kinds from "
+        "layer to layer.",
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
@@ -174,7 +174,7 @@ class DeclaredHParams:
         0.999, above=0, below=1, meaning="For Adafactor with decay type adam: decay of the second moment."
     )
     optimizer_adafactor_factored: bool = setting(
-        True, fixed=True, meaning="For Adafactor: whether a matrix's second moments are stored by row and column."
+        True, fixed=True, meaning="For Adafactor: whether only row and column means of second moments are stored."
     )
     optimizer_adafactor_decay_type: str = setting(
         "pow", choices=("pow", "adam"), meaning="For Adafactor: type of the second moment's decay."
@@ -203,7 +203,7 @@ class DeclaredHParams:
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
         meaning="Schedule of the learning rate, a product of factors: see training/optimization/schedules.py.",
     )
-    learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="Value of the schedule's factor constant.")
+    learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="Value of the schedule's factor named constant.")
     learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Number of warm-up steps.")
     learning_rate_decay_steps: int = setting(
         5000, 1, 2**31 - 1, meaning="Number of steps of the schedule's decay factors."
@@ -219,8 +219,8 @@ class DeclaredHParams:
     )  # fmt: skip
     unfreeze_steps: int = setting(
         0, limits=COUNT,
-        meaning="Unfreezing: steps after which one more layer is trained, from the top to the embeddings; 0: train "
-            "all layers from the start.",
+        meaning="Unfreezing: number of steps after which one more layer is trained, from the top to the embeddings; "
+            "0: train all layers from the start.",
     )  # fmt: skip
     frozen: str = setting(
         "", fixed=True, meaning="Parts of the model that are not trained, such as embedding/encoder_0-3."
@@ -237,7 +237,7 @@ class DeclaredHParams:
     )  # fmt: skip
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm to which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
-        10, limits=COUNT, meaning="Consecutive steps with non-finite loss or gradient after which training stops."
+        10, limits=COUNT, meaning="Training stops after this many consecutive steps with non-finite loss or gradient."
     )
 
     # The machine.
@@ -249,7 +249,7 @@ class DeclaredHParams:
         2.0**15, limits=LOSS_SCALE, meaning="For float16: initial scale of the loss."
     )
     loss_scale_growth_steps: int = setting(
-        2000, 1, 2**31 - 1, meaning="For float16: steps with finite gradients after which the loss scale doubles."
+        2000, 1, 2**31 - 1, meaning="For float16: the loss scale doubles after this many steps with finite gradients."
     )
     recompute_grad: bool = setting(
         False, argument="recompute_grad",
@@ -261,7 +261,7 @@ class DeclaredHParams:
 
     # Evaluation during training.
     eval_metrics: str = setting(
-        "", meaning="Metrics, in addition to the problem's metrics, separated by /, such as f1_macro/mcc or ter."
+        "", meaning="Further metrics besides those of the problem, separated by /, such as f1_macro/mcc or ter."
     )
     eval_decode_examples: int = setting(
         200, limits=COUNT, meaning="Number of dev sentences to translate in each evaluation; 0: none."
@@ -270,6 +270,6 @@ class DeclaredHParams:
     eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Length penalty in evaluations.")
     eval_tokenization: str = setting(
         "",
-        meaning="Tokenization for BLEU, such as zh or char; empty: by the target language, 13a for languages "
-        "with spaces.",
+        meaning="Tokenization for BLEU, such as zh or char; empty: depends on the target language (13a for "
+        "languages with spaces).",
     )

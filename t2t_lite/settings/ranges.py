@@ -77,7 +77,7 @@ GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
 JOINS, POOLINGS = ("sum", "concat"), ("mean", "first", "max")  # ways to combine layers and positions
 ALL_POSITIONS = "none"  # the choice that keeps all positions instead of combining them
-PATTERN_LENGTH = Range(2, 2048)  # rows and columns in the picture of an attention pattern, one per position
+PATTERN_LENGTH = Range(2, 2048)  # number of rows and columns in the picture of an attention pattern, one per position
 SHAPES = Range(1, 64)  # number of batch shapes, for each of which XLA compiles a program
 LOGICAL_CPUS = Range(0, 64)  # number of replicas, each with a copy of the graph
 LOSS_SCALE = Range(1, 2**24)  # loss scale: enough for any float16 gradient, and the same bound as in NVIDIA's Apex

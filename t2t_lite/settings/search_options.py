@@ -30,7 +30,7 @@ class SearchOptions:
         alpha: exponent of the length penalty; larger values prefer longer outputs.
         extra_length: the maximum number of ids by which an output may be longer than its input, counting EOS on both
             sides.
-        batch_size: number of sentences searched at a time, reduced for sentences of more than 128 ids or with many
+        batch_size: number of sentences searched at a time; smaller for sentences of more than 128 ids, and with many
             samples.
         length_penalty: "gnmt" for ((5 + n) / 6)^alpha or "power" for n^alpha, where the length n counts EOS.
         n_best: how many hypotheses to return, at most beam_size; when sampling, the number of samples.
@@ -43,7 +43,7 @@ class SearchOptions:
             log-probability.
         temperature: for sampling: number by which logits are divided; values below 1 make probable ids more probable.
         top_k: for sampling: number of candidates, the ids with the largest logits; 0 means all ids.
-        top_p: for sampling: the sum of probabilities up to which the most probable ids are candidates.
+        top_p: for sampling: candidates are the most probable ids up to this sum of probabilities.
         seed: seed for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
         no_repeat_ngram_size: n to forbid repeating a sequence of n ids of the prompt or the output; 0 to allow
             repetitions.
@@ -54,7 +54,7 @@ class SearchOptions:
         stop: a string or several strings. An output ends as soon as its text contains a stop string, and its text is
             cut before the stop string.
         banned_texts: a string or several strings that generated text never contains, however it is split into pieces.
-            Given text, such as a prompt or a protected text, may contain banned texts. Case matters. A space at the
+            Text that you supply, such as a prompt or a protected text, may contain them. Case matters. A space at the
             beginning of a banned text also stands for the beginning of an output. Scores remain the model's own.
     """
 

@@ -108,7 +108,7 @@ class Value:
     """The number that a model predicts for one text.
 
     Attributes:
-        value: float, which may be slightly outside the range of the training files.
+        value: float, which may be slightly outside the range of the numbers in the training files.
         truncated: bool, whether the text was longer than the model's longest input and therefore truncated.
     """
 

@@ -73,7 +73,7 @@ class EncoderTask(Task):
     # Methods that convert texts to rows.
 
     def read(self, text, longest):
-        """Returns the Reading of a text to be answered, with the arguments and errors of `whole`."""
+        """Returns the Reading of a text to be answered; arguments and errors as in `whole`."""
         return self.whole(text, longest)
 
     def whole(self, text, longest):
@@ -145,7 +145,7 @@ class EncoderTask(Task):
 
     @classmethod
     def shown(cls, answer):
-        """Returns (text, lists of (text, probability)), with which a web page shows an answer."""
+        """Returns what a web page shows for an answer: (text, lists of (text, probability))."""
         return cls.as_line(answer).replace("\t", " "), []
 
     @classmethod

@@ -183,5 +183,5 @@ class MaskedLanguageModelTask(EncoderTask):
         return {"mask": f"{self.mask[1]} in a text; the space before the mask is masked as well"}, outputs
 
     def warmup_text(self, text):
-        """Returns a text with a mask at its beginning, which is never truncated: see `EncoderTask`."""
+        """Returns a text that begins with a mask, so that truncation never removes the mask: see `EncoderTask`."""
         return f"{self.mask[1]} ".encode() + text

@@ -27,8 +27,8 @@ class Task:
         problems: tuple of str, the names of problems for an imported model with this head, the most common problem
             first.
         has_perplexity: bool, whether the loss is a mean in nats, so that its exponential is shown as perplexity.
-        sparse_targets: bool, whether `targets` are aligned with the inputs and 0 marks positions without a prediction
-            instead of padding.
+        sparse_targets: bool, whether `targets` are aligned with the inputs. If so, 0 does not mark padding, but
+            positions without a prediction.
         smooths_labels: bool, whether label smoothing may be applied, because targets are ids of a vocabulary.
         labels_are_of_all_rows: bool, whether `fit_labels` returns labels for the whole batch instead of one label per
             row.
@@ -38,7 +38,7 @@ class Task:
         hub_task: str, the task's name on Hugging Face's Hub.
         export_name: str, an example of a model's name on a server.
         unit: str, the word for an input in messages, such as "sentence".
-        inputs, output: the names of an export's inputs, a tuple, and of its main output.
+        inputs, output: tuple of str, the names of an export's inputs; and str, the name of its main output.
         metrics: {name: AnswerMetric} in the order in which t2t-score prints them; {} if the task has no such metrics.
     """
 
@@ -80,7 +80,7 @@ def unit_of(problem):
 
 
 def answering_class(problem):
-    """Returns the class that answers for a problem: `Problem.answered_by`, or else `answered_by` of its task."""
+    """Returns the class that answers for a problem: `Problem.answered_by` if set, otherwise that of its task."""
     if problem.answered_by is not None:
         return problem.answered_by
     return getattr(t2t_lite, registry.task_of(problem).answered_by)

@@ -175,7 +175,7 @@ class BpeDropout:
     # Tables.
 
     def _read_characters(self, pieces, normal):
-        """Makes tables with the characters of each piece. A piece with a character without an id is one symbol."""
+        """Makes tables of each piece's characters. A piece that contains a character without an id is one symbol."""
         characters = [
             [normal[c] for c in piece] if piece in normal and all(c in normal for c in piece) else [i]
             for i, piece in enumerate(pieces)

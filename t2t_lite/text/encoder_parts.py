@@ -98,7 +98,7 @@ def mask_of(encoder):
 
 
 def mask_in(pieces):
-    """Returns (id, piece) of the mask like `mask_of`, given all pieces of a vocabulary."""
+    """Does the same as `mask_of` for a list of all pieces of a vocabulary."""
     masks = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
     if not masks:
         raise UserError(

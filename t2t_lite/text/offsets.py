@@ -89,7 +89,7 @@ def piece_spans(encoder, ids, text):
 
 
 def moved_spans(spans, old, new):
-    """Maps spans of a text to an edited version of the text, by means of the characters that both have in common.
+    """Maps spans of a text to an edited version of the text, using the characters that both versions share.
 
     Args:
         spans: list of (start, end) in `old`.
@@ -109,7 +109,7 @@ def moved_spans(spans, old, new):
 
 
 def spans_in_blocks(spans, blocks):
-    """Maps spans of a text to another text by corresponding blocks, proportionally within each block.
+    """Maps spans of a text to another text; both consist of corresponding blocks, within which positions are scaled.
 
     Args:
         spans: list of (start, end).
@@ -183,7 +183,7 @@ def _(encoder: WordPieceEncoder, text):
 
 
 def _spans(sizes, spelling, origins):
-    """Returns the spans of pieces of `sizes` bytes that spell a text; `origins` are its characters' old indices."""
+    """Returns the spans of pieces of `sizes` bytes that spell a text; `origins` maps its characters to old indices."""
     # for each byte, the index of its character
     characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]
     ends = list(origins[1:])
@@ -209,5 +209,5 @@ def word_pieces(encoder, words):
 
 
 def space_before(encoder):
-    """Returns the prefix for encoding a word inside a sentence: " " if the word's pieces include the space."""
+    """Returns " " if a word inside a sentence must be encoded with the space before it, otherwise ""."""
     return " " if isinstance(encoder, ByteLevelBPEEncoder | ByteTextEncoder) else ""

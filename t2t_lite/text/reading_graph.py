@@ -42,7 +42,7 @@ def valid(texts):
 
 
 def longest_input(longest, most):
-    """Returns an export's maximum number of input ids: `longest`, or if it is None, 512 but at most `most`."""
+    """Returns an export's maximum number of input ids: `longest`; if it is None, the smaller of 512 and `most`."""
     return min(_LONGEST, most) if longest is None else longest
 
 

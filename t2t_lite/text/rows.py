@@ -39,13 +39,13 @@ def kept_lengths(first, second, room):
     return first_kept, tf.minimum(second, room - first_kept)
 
 
-CHARACTERS_OF_AN_ID = 64  # the mean over hundreds of successive pieces is lower with any vocabulary
+CHARACTERS_OF_AN_ID = 64  # upper bound: with any vocabulary, the mean over hundreds of pieces is lower
 _FEWEST_IDS = 64
 _MARGIN = 64  # the largest number of ids before a cut that can differ from the ids of the whole text
 
 
 def encode_beginning(encoder, text, count, prepare=None):
-    """Returns all ids of a text; of a long text only the first ids, more than `count`, without encoding the rest.
+    """Returns the ids of a text. If the text is long, encodes only its beginning, which has more than `count` ids.
 
     Args:
         encoder: TextEncoder.
@@ -72,7 +72,7 @@ def beginning_of(text, count):
 
 
 def longest_text(count):
-    """Returns how many characters or bytes always give `count` ids, except in texts constructed to prevent this."""
+    """Returns how many characters or bytes always give at least `count` ids, except in texts made to prevent this."""
     return CHARACTERS_OF_AN_ID * max(count, _FEWEST_IDS)
 
 

@@ -46,9 +46,9 @@ _RULES_OF_CHARACTERS = {
 _LOGGER = logging.getLogger("t2t_lite")
 _BLOCK = 2**14  # number of lines whose words are counted in one call, unless the lines are very long
 _BLOCK_CHARACTERS = 2**24
-MOST_COUNTED = 40_000_000  # limit on the characters of all distinct words while counting, which then take about 600 MB
-# Limit on the characters of all distinct words after counting. SentencePiece needs about 65 bytes per character, and up
-# to 120 for text without spaces.
+MOST_COUNTED = 40_000_000  # limit, while counting, on the sum of the distinct words' lengths; then about 600 MB
+# Limit, after counting, on the sum of the distinct words' lengths in characters. SentencePiece needs about 65 bytes per
+# character, and up to 120 for text without spaces.
 MOST_KEPT = 10_000_000
 # Longest word in characters. SentencePiece indexes the characters of a word with 16 bits, and NFKC may turn one
 # character into up to 18 characters.

@@ -292,7 +292,7 @@ class SentencePieceEncoder(TextEncoder):
         return sentencepiece_model.is_by_word(self._model)
 
     def encode_with_sizes(self, text):
-        """Returns (ids, their numbers of UTF-8 bytes, the normalized text that they spell, origins of its characters).
+        """Returns (ids, number of UTF-8 bytes of each id, normalized text that they spell, origins of its characters).
 
         The origins are a list of int: for each character of the normalized text, and for its end, the index in `text`.
         """
@@ -338,8 +338,8 @@ class SentencePieceEncoder(TextEncoder):
         import tensorflow as tf
         import tensorflow_text
 
-        # A loaded SavedModel shares resources by node name. If two SentencePiece models had the same name, the first of
-        # them would be used for both inputs and outputs.
+        # A loaded SavedModel shares resources with the same node name. If two SentencePiece models had the same name,
+        # the first of them would be used for both inputs and outputs.
         name = f"vocabulary_{hashlib.sha256(self._model).hexdigest()[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
@@ -356,7 +356,7 @@ def vocabulary_sizes(encoders):
 
 
 def tf_visible(ids, least=1, size=2**31 - 1):
-    """Returns int32 [batch, length] as ragged rows that end before EOS, without ids below `least` or from `size` on."""
+    """Returns int32 [batch, length] as ragged rows that end before EOS, only with ids from `least` to `size` - 1."""
     import tensorflow as tf
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)

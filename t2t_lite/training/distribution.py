@@ -38,8 +38,8 @@ class Replicas:
 
     Attributes:
         strategy: tf.distribute.MirroredStrategy, MultiWorkerMirroredStrategy, or None for one device.
-        count: int, the number of replicas on all machines.
-        description: str, a line for the log that names the devices, and says why there are not more devices.
+        count: int, the total number of replicas across all machines.
+        description: str, a line for the log that names the devices and says why no more devices are used.
         cluster: the Cluster of machines, or None for a single machine.
     """
 
@@ -62,7 +62,7 @@ class Replicas:
 
     @property
     def first_replica(self):
-        """The number of this machine's first replica among the replicas of all machines."""
+        """The index of this machine's first replica, counted across all machines."""
         return 0 if self.cluster is None else self.cluster.index * len(self.devices)
 
     def run(self, function, *args):
@@ -175,7 +175,7 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     Args:
         worker_gpu: int, the number of GPUs per machine, with one replica each. If no GPU is visible, 1 means the CPU,
             and the description says so.
-        logical_cpus: int, the number of replicas on the CPU, instead of GPUs; 0 to use GPUs.
+        logical_cpus: int, the number of CPU replicas to use instead of GPUs; 0 to use GPUs.
 
     Returns:
         Replicas.
@@ -210,7 +210,7 @@ def choose_devices(worker_gpu=1, logical_cpus=0):
 
     Returns:
         (names, description). The names are a list, which is empty for the CPU. The description is a line for the log
-        that names the devices, and says why there are not more devices.
+        that names the devices and says why no more devices are used.
 
     Raises:
         UserError: if there are fewer GPUs than `worker_gpu`.
@@ -219,7 +219,7 @@ def choose_devices(worker_gpu=1, logical_cpus=0):
         hide_gpus()
         devices = _logical_cpus(logical_cpus)
         note = f"{logical_cpus} logical CPU replicas" if logical_cpus > 1 else "1 CPU"
-        return devices, f"devices: {note} (--logical_cpus), GPUs are not used"
+        return devices, f"devices: {note} (--logical_cpus); GPUs are not used"
     gpus = _visible_gpus(worker_gpu)
     if worker_gpu == 0:
         hide_gpus()
@@ -267,7 +267,7 @@ class _MirroredStrategy(tf.distribute.MirroredStrategy):
     """A MirroredStrategy whose collective operations have unique keys.
 
     TensorFlow assigns the same keys to the groups of all strategies, and remembers the devices of a key until the
-    process ends. Without unique keys, a run on eight replicas would fail after a run on two.
+    process ends. Without unique keys, a run on two replicas would make a later run on eight fail.
     """
 
     _groups = itertools.count(step=100)  # a strategy has far fewer than 100 groups
@@ -284,7 +284,7 @@ def _over(devices, description):
 
 
 def _over_workers(cluster, gpus):
-    """Waits for the other machines and creates replicas over all machines."""
+    """Waits for the other machines and creates replicas across all machines."""
     with contextlib.suppress(RuntimeError):  # raised after TensorFlow is initialized, when devices are fixed
         tf.config.set_visible_devices(gpus, "GPU")
     wait_for_names(cluster)

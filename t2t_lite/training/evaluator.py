@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
 
     Attributes:
         metrics: {name: float}, with "loss" (nats per target token), "perplexity", the model's other losses and costs as
-            "loss_<feature>" and "cost_<feature>", losses by unit (`evaluation.loss_units`), the problem's
+            "loss_<feature>" and "cost_<feature>", losses per unit (`evaluation.loss_units`), the problem's
             teacher-forced metrics, and the scores of decoded outputs.
         texts: list of (input, output, reference), the texts that were decoded and scored.
         facts: dict, further fields for the log, such as "bleu_signature".
@@ -54,7 +54,7 @@ class Evaluation(NamedTuple):
 
 
 def shards_to_evaluate(split):
-    """Returns the number of shards to evaluate: 1 for training data, as a random sample, or None for all shards."""
+    """Returns the number of shards to evaluate: 1 (a random sample) for training data, otherwise None (all shards)."""
     return 1 if split == DatasetSplit.TRAIN else None
 
 
@@ -70,11 +70,11 @@ class Evaluator:
         hparams: HParams, of which batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size and
             eval_alpha are used.
         records: Records of a problem, which also determines the metrics. For the shards, see `shards_to_evaluate`.
-        settings: EvaluationSettings, or None for the defaults. eval_steps is the number of teacher-forced batches,
-            longest sentences first. search overrides options of hparams and problem. With translate_all, all examples
-            are decoded instead of eval_decode_examples. Without eval_stride, each row is scored separately, or with the
-            state of earlier rows if the model carries a state. With eval_stride, costs are not reported, because they
-            may depend on ids after the scored ids, as in a right-to-left stack.
+        settings: EvaluationSettings, or None for the defaults. eval_steps is the number of teacher-forced batches.
+            The longest sentences come first. search overrides options of hparams and problem. With translate_all, all
+            examples are decoded, not only eval_decode_examples. Without eval_stride, each row is scored separately, or
+            with the state of earlier rows if the model carries a state. With eval_stride, costs are not reported,
+            because they may depend on ids after the scored ids, as in a right-to-left stack.
         weights: function that returns a context manager. In its context, the model has the weights to evaluate.
 
     Raises:
@@ -288,7 +288,7 @@ def score_and_facts(found):
 
 
 class BleuCallback(keras.callbacks.Callback):
-    """Translates a split by beam search after epochs of `fit`, and logs the scores as "val_bleu" and "val_chrf".
+    """Translates a split with beam search after epochs of `fit`, and logs the scores as "val_bleu" and "val_chrf".
 
     Search and scores are the same as in t2t-trainer: cased sacreBLEU, with the tokenization for the target language.
     Place this callback before callbacks that monitor "val_bleu" (with `mode="max"`), such as `EarlyStopping`. Epochs

@@ -58,7 +58,7 @@ class TrainingLoop:
         self._steps_between_fetches = max(1, min(most, _BYTES_HELD // bytes_a_step))
 
     def run(self, train_steps, stopped):
-        """Trains until step `train_steps`, until early stopping, or until `stopped`, a threading.Event, is set.
+        """Trains until step `train_steps`, until early stopping, or until the threading.Event `stopped` is set.
 
         Returns:
             The metrics of the last evaluation, a dict, which is empty without an evaluation.

@@ -111,7 +111,7 @@ class Monitor:
 
 
 def history(log):
-    """Returns the evaluations that led to the run's newest state, a list of (step, {metric: float}), by step.
+    """Returns the evaluations that led to the run's newest state, a list of (step, {metric: float}) sorted by step.
 
     BLEU scores whose tokenization differs from that of the newest evaluation are omitted, because such scores are not
     comparable.
@@ -195,7 +195,7 @@ def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True)
 
 
 def check_early_stopping(rule, names):
-    """Raises `UserError` if a rule's metric is not in `names`, a tuple, or the rule has the wrong direction."""
+    """Raises `UserError` if a rule's metric is not in the tuple `names`, or the rule has the wrong direction."""
     if not rule.steps:
         return
     if rule.metric not in names:
@@ -216,7 +216,7 @@ def reason_to_stop(rule, history):
 
     Args:
         rule: `EarlyStopping`.
-        history: list of (step, {metric: value}), by step, as returned by `monitor.history`.
+        history: list of (step, {metric: value}), sorted by step, as returned by `monitor.history`.
     """
     points = [(step, metrics[rule.metric]) for step, metrics in history if rule.metric in metrics]
     if not rule.steps or not points:

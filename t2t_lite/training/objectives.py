@@ -11,7 +11,7 @@ from t2t_lite.training.losses import cross_entropy, squared_error
 
 
 class Sums(NamedTuple):
-    """Losses and costs summed over the non-padding ids of a batch, which can be added over batches and replicas.
+    """Sums of losses and costs over the non-padding ids of a batch. Sums of batches and replicas can be added.
 
     Attributes:
         objective: {feature: float32 scalar}, the label-smoothed cross-entropy of each predicted feature, or the squared

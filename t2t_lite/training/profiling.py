@@ -24,7 +24,7 @@ _TRACEBACK = re.compile(
 
 
 class StepProfiler(contextlib.AbstractContextManager):
-    """Context manager for a training loop, which traces steps 11 to 15 of this process.
+    """Context manager that traces steps 11 to 15 of a training loop, counted from the start of this process.
 
     The trace is written to `<output_dir>/plugins/profile/<time>/`, where TensorBoard's profile tab finds it.
 
@@ -64,7 +64,8 @@ class StepProfiler(contextlib.AbstractContextManager):
             self._stop()
         elif self._done is not None:
             _LOGGER.warning(
-                f"--profile: no trace was written, as it starts after {_STEPS_BEFORE} steps, but only {self._done} ran."
+                f"--profile: no trace was written, because tracing starts after {_STEPS_BEFORE} steps and only "
+                f"{self._done} ran."
             )
 
 
@@ -99,7 +100,7 @@ class Compilations:
 
     @contextlib.contextmanager
     def watched(self, step, batches):
-        """Context manager around a step, which logs new batch shapes and the time of the step.
+        """Context manager that logs new batch shapes in a step, and the time of the step.
 
         Args:
             step: int, the number of the current step.

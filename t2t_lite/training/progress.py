@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters
 _NARROWEST = 70  # columns of the narrowest terminal that shows the bar
 _SECONDS_MOVING = 0.5
-_SECONDS_PLAIN = 60  # a line is shown this often even if --log_step_count_steps steps take longer
+_SECONDS_PLAIN = 60  # seconds until the next line, even if --log_step_count_steps steps take longer
 # The progress line only shows a field if its value is beyond its threshold.
 _MUCH_WAITING = 0.1
 _MUCH_PADDING = 0.4
@@ -110,7 +110,7 @@ class TrainingProgress:
         log: RunLog.
         train_steps: int, the step at which the run ends.
         feed: Feed, which measures how long steps wait for their batches.
-        examples: int, the number of sentences per epoch, which are the training examples or their segments.
+        examples: int, the number of sentences (training examples or their segments) per epoch.
         sentences: int, the number of sentences that earlier processes of the run read.
         task: Task, which determines the unit of the loss and whether targets are sparse.
 
@@ -258,7 +258,7 @@ class TrainingProgress:
 
 
 def sentences_read(lines, step, batches_read):
-    """Returns the number of sentences read before a checkpoint, from the run's log, or an estimate.
+    """Returns the number of sentences read before a checkpoint, taken from the run's log or estimated.
 
     Args:
         lines: list of dicts, the entries of the log.

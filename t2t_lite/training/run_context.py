@@ -114,7 +114,7 @@ class TrainingState:
         )  # fmt: skip
 
     def set_position(self, step, batches):
-        """Sets the position to save in checkpoints to the end of `step`; `batches` are the StepBatches of this step."""
+        """Makes the end of `step`, whose StepBatches are `batches`, the position that checkpoints save."""
         self.step.assign(step)
         self.batches_read.assign(batches.end)
 
@@ -130,7 +130,7 @@ def generator_states(model):
 
 
 def layers_that_draw(model):
-    """Returns a list of the class names of layers in a model that have a stateful random generator."""
+    """Returns the class names of the model's layers that have a stateful random generator."""
     return sorted({type(layer).__name__ for layer in model._flatten_layers() if has_own_generator(layer)})
 
 

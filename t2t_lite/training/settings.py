@@ -43,7 +43,7 @@ class EarlyStopping(_Checked):
     )
     metric: str = setting("loss", meaning="The metric that --eval_early_stopping_steps watches.")
     metric_delta: float = setting(0.1, limits=ranges.METRIC_MOVE, meaning="The smallest improvement that counts.")
-    metric_minimize: bool | None = setting(None, meaning="Whether lower is better. Default: set by the metric.")
+    metric_minimize: bool | None = setting(None, meaning="Whether lower is better. Default: depends on the metric.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +65,8 @@ class EvaluationSettings(_Checked):
     )
     best_checkpoint_metric: str | None = setting(
         None,
-        meaning="Metric that selects the model in best/. Default: BLEU, F1 for parsers, or else the loss; none: keep "
-        "no best model.",
+        meaning="Metric that selects the model in best/. Default: BLEU (F1 for parsers) if it is computed, "
+        "otherwise the loss; none: keep no best model.",
     )
     early_stopping: EarlyStopping = EarlyStopping()
     search: dict | None = None
@@ -106,8 +106,8 @@ class DeviceSettings(_Checked):
     xla_shapes: int | None = setting(
         None,
         limits=ranges.SHAPES,
-        meaning="Maximum number of batch shapes that XLA compiles; fewer mean more padding. Default: 16; if resumed, "
-        "as before.",
+        meaning="Maximum number of batch shapes that XLA compiles; fewer shapes mean more padding. Default: 16; if "
+        "resumed, as before.",
     )
 
 
@@ -152,7 +152,7 @@ class RememberedFlags:
         return os.path.join(self.output_dir, FILE_NAME)
 
     def updated(self, train_steps, evaluation, checkpoints, devices, log, **further):
-        """Returns a copy of these flags, updated from the arguments of a `Trainer`; `further` are JSON values."""
+        """Returns a copy of these flags, updated from the arguments of a `Trainer`; `further` are more flags."""
         values = {"train_steps": train_steps, "schedule": _WITHOUT_EVALUATIONS}
         for settings in filter(None, (checkpoints, devices, log, evaluation)):
             values |= {name: getattr(settings, name) for name in _names(type(settings))}

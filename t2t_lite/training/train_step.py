@@ -143,8 +143,9 @@ class TrainStep:
             A dict of float32 scalars, on the device until they are fetched: "objective", "nats", "cost", "added" and
             "shares" (dicts, as in `objectives.Sums`; shares are vectors), "gradient_norm" (global, before clipping),
             "skipped" (1.0 if the loss or the gradient was not finite, so weights were not changed), "stops" (more than
-            0 if any machine wants to stop), and in float16 the step's "loss_scale". After `max_skipped_steps` skipped
-            steps in a row, not counting steps that a lower loss scale may prevent, further steps have no effect.
+            0 if any machine wants to stop), and in float16 the step's "loss_scale". After `max_skipped_steps`
+            consecutive skipped steps, not counting steps that a lower loss scale may prevent, further steps have no
+            effect.
         """
         with tf.device("CPU:0"):
             stop = tf.constant(float(stop))

@@ -182,7 +182,7 @@ class Trainer:
     # Set-up.
 
     def check(self):
-        """Checks names, settings and data without writing files, as `train` does first. Raises `UserError`."""
+        """Checks names, settings and data, as `train` does before it writes any files. Raises `UserError`."""
         check_tensorflow("Trainer")
         given = self.problem, self.model, self.hparams, self.hparams_set
         settings = run_directory.fill_in_settings(self.output_dir, *given)

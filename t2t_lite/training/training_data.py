@@ -71,7 +71,7 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
         problem: str, the name of the problem.
         hparams: HParams.
         data_dir: str, the folder where t2t-datagen wrote the data.
-        most_shapes: int, the largest number of batch shapes, for XLA, or None for no limit.
+        most_shapes: int, the maximum number of batch shapes for XLA. None: no limit.
         batches: the class of batches: see `batches_of`.
         lanes: the result of `batches.lanes_of`.
 
@@ -119,7 +119,7 @@ def _of_another_rank(feature, features):
 
 
 def check_reads(model, problem):
-    """Raises `UserError` if a problem's batches lack a feature that a model reads, or have it with another rank."""
+    """Raises `UserError` if a problem's batches lack a feature that a model reads, or give it another rank."""
     wanted = model.features if isinstance(model, SequenceModel) else {}
     features = batch_features(problem, type(model))
     if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:

@@ -262,7 +262,7 @@ class Drawing:
 
 
 def drawable(text, most=_MOST_CHARACTERS):
-    """Truncates a text to `most` characters, and replaces characters that cannot be drawn or reorder text by U+FFFD."""
+    """Truncates a text to `most` characters; undrawable characters, and those that reorder text, become U+FFFD."""
     text = text if most is None or len(text) <= most else f"{text[: most - 1]}…"
     return "".join("\ufffd" if c in _TURNING or unicodedata.category(c) in _NOT_DRAWN else c for c in text)
 

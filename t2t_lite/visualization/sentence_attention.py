@@ -90,7 +90,7 @@ class SentenceAttention:
     key_tokens: Tokens = dataclasses.field(repr=False)
 
     def whole_words(self):
-        """Returns the attention between words, summed over the pieces of keys, averaged over the pieces of queries."""
+        """Returns the attention between words, summed over each key's pieces and averaged over each query's pieces."""
         queries, keys = self.query_tokens.words(), self.key_tokens.words()
         mean, total = (_groups(words, len(side)) for words, side in ((queries, self.queries), (keys, self.keys)))
         mean = mean / mean.sum(1, keepdims=True)
@@ -166,7 +166,7 @@ def text_features(problem, target=None):
 
 
 def attending_features(problem):
-    """Returns {feature: rank} for the inputs of a problem's model in pictures, or None if there is no problem.
+    """Returns the inputs that a problem's model needs for pictures, {feature: rank}, or None without a problem.
 
     A language model only reads its targets: see `text_features`.
     """

@@ -46,8 +46,8 @@ def test_columns_of_csv_are_chosen_as_those_of_tables(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("one,eins\ntwo\n", r"line 2: found 1 column\. Expected 2: inputs,targets, divided by ,\."),
-        ("one;eins\n;\nzwei;two;2\n", r"line 3: found 3 columns\. Expected 2: inputs;targets, divided by ;\."),
+        ("one,eins\ntwo\n", r"line 2: found 1 column\. Expected 2: inputs,targets, separated by ,\."),
+        ("one;eins\n;\nzwei;two;2\n", r"line 3: found 3 columns\. Expected 2: inputs;targets, separated by ;\."),
         ('one,eins\n"two"x,zwei\n', "line 2: ',' expected after '\"'. Expected quotes around a cell"),
         ('one,eins\n"two,zwei\nthree,drei\n', "line 2: unexpected end of data"),
         ("", "the file is empty"),
@@ -170,7 +170,7 @@ def test_names_of_columns_are_in_the_header(tmp_path):
 
 def test_a_bad_line_is_named_where_the_others_show_the_separator(tmp_path):
     text = "good;a, b\nbad;c\nbad\ngood;d\n"
-    with pytest.raises(UserError, match=r"line 3: found 1 column. Expected 2: label;text, divided by ;"):
+    with pytest.raises(UserError, match=r"line 3: found 1 column. Expected 2: label;text, separated by ;"):
         cells_of(tmp_path, text)
     told = []
     assert len(cells_of(tmp_path, text, on_bad_line=told.append)) == 3 and "line 3" in told[0]

@@ -127,7 +127,7 @@ def test_scores(name, predicted, expected, score):
 
 
 def test_labels_that_a_metric_is_not_for():
-    with pytest.raises(UserError, match=r"f1_binary: 3 labels, 'a, b, c'\. Expected two.*f1_macro"):
+    with pytest.raises(UserError, match=r"f1_binary: found 3 labels \('a, b, c'\)\. Expected two.*f1_macro"):
         SCORES["f1_binary"](["a", "b", "c"], ["a", "b", "c"])
 
 

@@ -189,7 +189,7 @@ def test_attention_weights_are_of_targets_or_of_the_whole_row(model):
         ({"unused_ids": "x"}, "`unused_ids` must be ids from 0 to 10"),
         ({"target_vocab_size": 12}, "`target_vocab_size` must be None or `vocab_size`"),
         ({"num_layers": -1}, "num_layers"),
-        ({"position": "rotary"}, "`begin` must be end with position=rotary"),
+        ({"position": "rotary"}, "`begin` must be end if position=rotary"),
     ],
     ids=str,
 )

@@ -31,9 +31,9 @@ PLAIN = {
 def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--tmp_dir", help="folder with the files of MNIST and of the chorales")
-    parser.add_argument("--kinds", default="images,music", help="some of images, music")
-    parser.add_argument("--images_steps", type=int, default=2000, help="training steps of 5 images")
-    parser.add_argument("--music_steps", type=int, default=3000, help="training steps of 2,048 notes")
+    parser.add_argument("--kinds", default="images,music", help="kinds of data: images, music, or both")
+    parser.add_argument("--images_steps", type=int, default=2000, help="number of training steps, each on 5 images")
+    parser.add_argument("--music_steps", type=int, default=3000, help="number of training steps, each on 2,048 notes")
 
 
 def measure(result, flags):

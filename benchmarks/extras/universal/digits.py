@@ -1,4 +1,4 @@
-"""Compares the Universal Transformer with the Transformer on digits reversed and added at twice the trained length.
+"""Compares the Universal Transformer with the Transformer: digits reversed and added, at twice the trained length.
 
 python -m benchmarks.extras.universal.digits                                   # 30 minutes each, one after the other
 python -m benchmarks.extras.universal.digits --minutes=5 --seeds=1,2,3 --jobs=15 --trainer_flags=--xla_compile
@@ -6,7 +6,7 @@ python -m benchmarks.extras.universal.digits --minutes=5 --seeds=1,2,3 --jobs=15
 The models train on sequences of up to 40 digits. The first position is a random number below the sequence's length, so
 that the models see position numbers up to 80. The models have 0.46 million weights: 4 steps of one layer of hidden size
 128, or 4 layers of hidden size 64. Halfway through training and at its end, they process 128 sequences of exactly 20,
-40, 60 and 80 symbols, and the share of right digits, each at its place, is computed in two ways: for each digit given
+40, 60 and 80 symbols. The share of digits that are right at their places is computed in two ways: for each digit given
 the right digits before it, like tensor2tensor's `accuracy`, and for the output of greedy search. `adaptive` halts by
 itself after at most 4 steps; its number of steps is reported. Each model trains for as many steps as it can run in
 `--minutes`, as in `benchmarks.table2`. Steps have 512 tokens; with 2,048 tokens and six steps of recurrence, the

@@ -86,7 +86,7 @@ def measure(result, flags):
 
 
 def side(name, steps, **sizes):
-    """Takes a number of training steps per turn."""
+    """Takes several training steps in each turn."""
     import numpy as np
     import tensorflow as tf
 

@@ -39,8 +39,8 @@ class Text2TextProblem(Problem):
         additional_reserved_tokens: strings that are always one piece; not supported by `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
             `t2t_lite.text.subwords.train_sentencepiece`. They do not affect other kinds of vocabularies.
-        existing_vocabularies: {"inputs": path, "targets": path}, vocabularies that are used instead of learning one, of
-            any kind that `t2t_lite.text.vocabulary_files` lists. If both paths are equal, the sides share a vocabulary.
+        existing_vocabularies: {"inputs": path, "targets": path}, vocabularies to use instead of learning one. They can
+            be of any kind in `t2t_lite.text.vocabulary_files`. If both paths are equal, the sides share a vocabulary.
         max_samples_for_vocab: number of samples, chosen uniformly, from which a vocabulary is learned; None: all
             samples.
         use_vocab_from_other_problem: another problem, whose vocabulary is used instead.
@@ -70,7 +70,7 @@ class Text2TextProblem(Problem):
 
     @property
     def is_generate_per_split(self):
-        """Whether `generate_samples` is called per split, or once with its samples distributed over all shards."""
+        """Whether `generate_samples` is called for each split. If not, its samples are distributed over all shards."""
         raise NotWritten(f"{type(self).__name__}: set is_generate_per_split to True or False.")
 
     @property
@@ -211,7 +211,7 @@ class Text2TextProblem(Problem):
                 flag = "--target_vocab_size" if ".targets." in os.path.basename(path) else "--vocab_size"
                 setting = flag if "vocab_size" in getattr(self, "flags", ()) else "approx_vocab_size"
                 raise error.naming(setting) from None
-            _LOGGER.warning(f"{self.name}: {error.reason} The vocabulary gets {error.possible} pieces.")
+            _LOGGER.warning(f"{self.name}: {error.reason} The vocabulary will have {error.possible} pieces.")
             learn(lines(), path, error.possible)
 
     def _learn_sentencepiece(self, lines, path, size, at_most=False):
@@ -239,7 +239,7 @@ class Text2TextProblem(Problem):
                 yield from texts
 
     def samples_for_vocab(self, data_dir, tmp_dir):
-        """Returns the samples of which some are selected to learn a vocabulary, by default the training samples."""
+        """Returns samples, some of which are selected to learn a vocabulary; by default the training samples."""
         return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
 
     @contextlib.contextmanager
@@ -247,7 +247,7 @@ class Text2TextProblem(Problem):
         with Reservoir(self.max_samples_for_vocab, self.random_seed) as reservoir:
             samples = self.checked_samples(self.samples_for_vocab(data_dir, tmp_dir))
             reservoir.fill(tuple(self.texts(sample)) for sample in samples)
-            _LOGGER.info(f"{self.name}: vocabulary from {len(reservoir):,} of {reservoir.seen:,} samples")
+            _LOGGER.info(f"{self.name}: learning a vocabulary from {len(reservoir):,} of {reservoir.seen:,} samples")
             yield reservoir
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):

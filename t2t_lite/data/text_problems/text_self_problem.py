@@ -51,8 +51,8 @@ class ChoppedTextProblem(Text2SelfProblem):
     Subclasses define `sequence_length` and the paths of their files.
 
     The ids of each document end in 1, and the next document follows in the same row. Text is encoded in pieces of about
-    1,000 characters; only the last row of every 16,384 pieces of text can be shorter. The dev and test sets keep the
-    order of the text: the concatenated records are the ids of the whole text.
+    1,000 characters. In every 16,384 pieces of text, only the last row can have fewer ids. The dev and test sets keep
+    the order of the text: the concatenated records are the ids of the whole text.
 
     Attributes:
         sequence_length: number of ids in a full row.

@@ -44,8 +44,8 @@ class TranslateProblem(Text2TextProblem):
 
         The URL is the URL of an archive (`.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip`), the name of an
         archive in `tmp_dir`, or the URL of a single file. Members are (inputs file, targets file), both `.sgm` or both
-        plain text; ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), from which the segments
-        in the languages of `language_pair` are read, in any order. All files may be compressed (gzip, bzip2, xz).
+        plain text; ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), whose segments in the
+        languages of `language_pair` may be in any order. All files may be compressed (gzip, bzip2, xz).
         """
         raise NotWritten(f"{type(self).__name__}: define source_data_files, or generate_samples.")
 

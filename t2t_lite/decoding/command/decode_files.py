@@ -65,8 +65,8 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source, output: paths. If `output` is "", it is a file beside the source with tensor2tensor's name, or standard
-            output if the source is a device such as /dev/stdin.
+        source, output: paths. If `output` is "", outputs go to a file in the source's folder with tensor2tensor's name,
+            or to standard output if the source is a device such as /dev/stdin.
         reference, prefixes: paths of files with as many lines as the source, or "".
 
     Raises:

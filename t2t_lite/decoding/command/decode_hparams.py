@@ -23,8 +23,8 @@ EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # default grid of t2t-decoder --tune
 _DEFAULTS = ", ".join(f"{name}={_SEARCH[name].default}" for name in (*EVALUATION_SETTINGS, "ends"))
 HELP = (
-    f"Decoding settings name=value,…: {_DEFAULTS} (beam_size=1: greedy search; extra_length: maximum number of pieces "
-    "of an output beyond its input's; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, "
+    f"Decoding settings name=value,…: {_DEFAULTS} (beam_size=1: greedy search; extra_length: number of pieces by which "
+    "an output may exceed its input; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, "
     "or [one,other], at which an output ends), banned_texts (a text, or [one,other], that outputs never contain), "
     "return_beams, n_best, write_beam_scores, max_input_size, sampling_method=random, sampling_temp, "
     "sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, num_decodes, replace_unknown, delimiter, "
@@ -49,10 +49,10 @@ class DecodeHParams:
         n_best: number of outputs to write per input line; 0 means one, or beam_size with return_beams.
         write_beam_scores: write the score of each output after the output.
         max_input_size: the longest input in ids, EOS included; -1 means the model's maximum.
-        num_samples: number of outputs sampled per line, or, when a problem's records are decoded, the number of
-            records, as in tensor2tensor.
-        num_decodes: number of passes over a problem's records when sampling, each pass written to its own folder.
-        replace_unknown: replace an output's unknown pieces by the input words to which they attend most.
+        num_samples: number of outputs sampled per line. When a problem's records are decoded, this is the number of
+            records instead, as in tensor2tensor.
+        num_decodes: number of passes over a problem's records when sampling; each pass is written to its own folder.
+        replace_unknown: replace an output's unknown pieces with the input words to which they attend most.
         identity_output: write ids instead of text.
         delimiter: the text that ends a record in input and output files.
         shards, shard_id, shards_start_offset, shard_google_format: this command's shard, see `t2t_decoder`.

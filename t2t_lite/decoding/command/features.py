@@ -1,4 +1,4 @@
-"""Implements --features_file of t2t-decoder: writes an encoder's hidden states for the lines of a file as .npz."""
+"""Implements --features_file of t2t-decoder: writes an encoder's hidden states, for each line of a file, as .npz."""
 
 import functools
 import sys

@@ -225,7 +225,7 @@ for _name, _teller in TOLD.items():
         f"{{names}}: {{checkpoint}} is a {{model}}, which {_teller.without}. Remove {{it}}.",
     )
 _EXCLUDED = {  # {fact: (function of an `Asked` that returns whether it holds, the end of "no effect on …")}
-    "targets": (lambda asked: asked.mode == "score_file", "given targets, which are only scored"),
+    "targets": (lambda asked: asked.mode == "score_file", "the targets in --score_file, which are only scored"),
     "samples": (lambda asked: asked.samples, "samples, which do not use a beam"),
 }
 

@@ -90,7 +90,7 @@ class DecodingJob:
 
     @functools.cached_property
     def translator(self):
-        """The Translator, Generator or Predictor, or a TranslatorPool of them, which is loaded at the first use."""
+        """The Translator, Generator, Predictor, or TranslatorPool of several. It is loaded at its first use."""
         load = (Predictor if self.predicts else Generator if self.generates else Translator).load
         if len(self.devices) > 1:
             load = functools.partial(TranslatorPool.load, self.devices, load)
@@ -211,7 +211,7 @@ class TranslatorPool:
 
     @classmethod
     def load(cls, devices, load, *args):
-        """Loads the same model by `load(*args)` once for each device."""
+        """Calls `load(*args)` once for each device; each call loads the same model."""
         return cls([(device, _on(device, load, *args)) for device in devices])
 
     @property

@@ -28,9 +28,9 @@ class LineAnswer:
         parts: int, the number of parts into which the line was split, possibly 0.
         tokens: int, the number of ids of the output, EOS included; for predictions, the number of ids that were read.
         is_long: bool, whether the line was split or truncated because it is longer than the limit.
-        beside: {name: str}, the line's text in additional output files: for "alignment" pairs such as "0-0 1-2" of a
-            word in the line and a word in the first hypothesis, numbered from 0; for a `Teller`, its `text` of the
-            first hypothesis.
+        beside: {name: str}, the line's text in additional output files. The text of "alignment" has pairs such as
+            "0-0 1-2", each of a word in the line and a word in the first hypothesis, numbered from 0. The text of a
+            `Teller` is its `text` of the first hypothesis.
     """
 
     answer: object = None
@@ -166,7 +166,7 @@ class Lines:
             )
         lost = [f"{number} ({', '.join(found.lost)})" for number, found in numbered if found.lost]
         self.warn("protected texts that the model did not write were appended to the output", lost)
-        short = "the output has less than a third of the line's pieces, so a part of the line may not be translated"
+        short = "the output has less than a third as many pieces as the line, so it may omit some of the line"
         self.warn(short, [number for number, found in numbered if found.is_short])
         texts = []
         for (number, found), line in zip(numbered, lines if inputs is None else inputs, strict=True):
@@ -176,7 +176,7 @@ class Lines:
         return texts, answers
 
     def output(self, number, line, answered):
-        """Returns the output of a line, without its end.
+        """Returns the output of a line, without a line end.
 
         Args:
             number: int, the number of the line, from 1.
@@ -200,7 +200,7 @@ class Lines:
 
 
 def applied(function, readings, nothing):
-    """Calls a function with the list of readings that are not None; in the results, each None becomes `nothing`."""
+    """Calls a function with the readings that are not None. In its results, `nothing` stands for each None."""
     readings = list(readings)
     found = iter(function([one for one in readings if one is not None]))
     return [nothing if one is None else next(found) for one in readings]
@@ -222,12 +222,12 @@ class LineTranslator(Lines):
         translator: Translator, or an object with the attributes `reader`, `answer`, `encoders`, `problem` and
             `searcher`.
         settings, name, **options: see `Lines`.
-        long_input: see `Lines`. By default lines are split, or truncated if `max_input_size` is set, as in
-            tensor2tensor, or if the problem's texts are not natural language.
+        long_input: see `Lines`. By default, lines are truncated if `max_input_size` is set (as in tensor2tensor) or if
+            the problem's texts are not natural language. Otherwise they are split.
         split_sentences: one of `SPLIT_SENTENCES`, see `Translator.translate`. Default: "auto" if long lines are split,
             or else "never".
         utility: "chrf" or "bleu" for minimum Bayes risk decoding, which samples num_samples outputs and sorts them by
-            risk. If None, outputs are searched instead.
+            risk. If None, outputs are found by search.
         tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
         alignments: bool, whether to return word alignments.
         told: names of the `Teller`s whose values are returned as text.

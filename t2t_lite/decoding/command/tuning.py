@@ -38,7 +38,7 @@ class GridTrial:
 
 
 def parse_grid(text, where="--tune"):
-    """Parses `beam_size=1,4;alpha=0,0.6` (or with spaces for semicolons) into a list of dicts, one per combination.
+    """Parses `beam_size=1,4;alpha=0,0.6` (semicolons may be spaces) into a list of dicts, one per combination.
 
     Alpha and the length penalty have no effect with a beam size of 1, so such combinations occur only once.
 

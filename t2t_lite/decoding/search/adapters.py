@@ -63,7 +63,7 @@ class FullPass:
 
 
 class Ensemble:
-    """An ensemble with the decoding interface of one model, which predicts the mean of its models' probabilities.
+    """An ensemble, which predicts the mean of its models' probabilities. It has the decoding interface of one model.
 
     See Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment use it like a single model.
     Time and memory are the sums over the models.

@@ -101,8 +101,8 @@ class BeamSearch:
 
     Args:
         model: see the module's docstring.
-        limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row, which costs
-            no steps.
+        limit: int32 [B], maximum number of ids in each sentence's output, EOS included. 0 marks a padding row, which
+            costs no steps.
         options: SearchOptions: `beam_size` K, `length_penalty`, `ends`, `alpha`, and `n_best`, the number of best
             hypotheses that must be final. A larger `n_best` makes the search longer.
         alpha: float or float32 tensor [] or [B], >= 0, which replaces the option `alpha`.
@@ -110,9 +110,9 @@ class BeamSearch:
         max_length: Python int >= max(limit), for which all shapes are static, as needed for XLA (`jit_compile=True`).
             If None, shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
         end_id: Python int, the id that ends an output (called EOS here), or None if outputs end only at their limit.
-        rules: list of `Rule`, see `rules.rules_of`. As in Hugging Face, a beam search with several hypotheses ranks
-            them by log-probabilities changed by `Repetition`, whose sum is the score. Greedy search, like sampling,
-            changes logits, and the score is the model's log-probability.
+        rules: list of `Rule`, see `rules.rules_of`. As in Hugging Face, a beam search with several hypotheses applies
+            `Repetition` to log-probabilities; the sum of the changed log-probabilities is the score. Greedy search,
+            like sampling, changes logits, and the score is the model's log-probability.
     """
 
     def __init__(self, model, limit, options, *, alpha=None, prefix=None, max_length=None, end_id=EOS_ID, rules=()):
@@ -137,12 +137,12 @@ class BeamSearch:
         return run_dropping(self, cache)
 
     def penalty(self, length, alpha):
-        """Returns the length penalty, float32, of lengths int32 and exponents float32 that broadcast."""
+        """Returns the length penalty, float32, for int32 lengths and float32 exponents whose shapes broadcast."""
         length = tf.cast(length, tf.float32)
         return length**alpha if self.options.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
 
     def alpha_of(self, rows):
-        """The length penalty's exponent: float32 [], or [R, 1] for the given rows if sentences have different ones."""
+        """The length penalty's exponent: float32 [], or [R, 1] for the rows `rows` if it depends on the sentence."""
         return tf.gather(self.alpha, rows)[:, None] if self.alpha.shape.rank else self.alpha
 
     def start(self, cache):
@@ -258,7 +258,7 @@ class BeamSearch:
         return tf.where(wanted != 0, forced_values, values), tf.where(wanted != 0, wanted, ids)
 
     def result(self, state):
-        """Returns each sentence's finished hypotheses, or else its live hypotheses."""
+        """Returns each sentence's finished hypotheses or, if there are none, its live hypotheses."""
         any_ended = state.scores[:, :1] > -float("inf")  # [B, 1]
         return SearchResult(
             ids=tf.cast(tf.where(any_ended[..., None], state.finished, state.live), tf.int32),

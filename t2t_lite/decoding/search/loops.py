@@ -10,9 +10,9 @@ import tensorflow as tf
 _NUM_PHASES = 3
 _PHASE_GROWTH = 1.7
 
-# Initial positions of a growing cache, which doubles when it is full. A cache that grew by one position would be copied
-# at every step, and TensorFlow's allocator rarely reuses memory when sizes keep changing. Measured memory of the
-# process, relative to weights and cache: 2.0 when growing by 1 position, 1.6 by 16 positions, 1.3 when doubling.
+# Initial number of positions in a growing cache, which doubles when it is full. A cache that grew by one position would
+# be copied at every step, and TensorFlow's allocator rarely reuses memory when sizes keep changing. The process needed
+# 2.0 times the memory of weights and cache when growing by 1 position, 1.6 times by 16, and 1.3 times when doubling.
 _FIRST_LENGTH = 8
 
 
@@ -20,9 +20,8 @@ def run_steps(steps, model, memory, beam_size, max_length):
     """Repeats the step of a beam search or of sampling until no row is open.
 
     Args:
-        steps: object with the methods `start(cache)`, which returns the first state, `open(state)`, bool, and
-            `step(state)`, which returns the next state. A state is a named tuple with the fields `position` and
-            `cache`.
+        steps: object with three methods: `start(cache)` returns the first state, `open(state)` returns a bool, and
+            `step(state)` returns the next state. A state is a named tuple with the fields `position` and `cache`.
         model, beam_size, max_length: see `beam_search`.
         memory: the result of `model.encode`.
 

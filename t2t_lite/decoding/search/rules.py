@@ -2,7 +2,7 @@
 
 A piece may extend beyond the end of a text, and different pieces may spell the same text. Therefore stop strings and
 banned texts are matched as texts, not as sequences of ids as in Hugging Face's `bad_words_ids`. Each hypothesis has a
-state, which says how much of these texts it has matched, and a table of the next states for every piece (Aho and
+state, which says how much of these texts it has matched. A table has the next state for every state and piece (Aho and
 Corasick 1975).
 """
 

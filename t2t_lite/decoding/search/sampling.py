@@ -83,8 +83,8 @@ class Sampling:
 
     Args:
         model: see `t2t_lite.decoding.search.beam_search`.
-        limit: int32 [B], longest output of each sentence in ids, EOS included. The limit of a padding row is 0.
-        options: SearchOptions: `n_best`, the number of samples, `top_k`, `temperature` and `top_p`.
+        limit: int32 [B], maximum number of ids in each sentence's output, EOS included. 0 marks a padding row.
+        options: SearchOptions: `top_k`, `temperature`, `top_p`, and `n_best` (the number of samples).
         seeds: int32 [B, 2], the seed of each sentence: equal seeds and equal sentences give equal samples.
         temperature, top_p: float or float32 scalar tensor, which replaces the option.
         prefix: int32 [B, P], ids with which each output must begin, padded with 0, or None.
@@ -167,7 +167,7 @@ class Sampling:
         )
 
     def forced(self, ids, position):
-        """Replaces ids [R, K] by the prefix's id at this position, if any."""
+        """Replaces ids [R, K] with the prefix's id at this position, if any."""
         if self.prefix is None:
             return ids
         wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(self.prefix)[1]) == position, self.prefix, 0), 1)[:, None]

@@ -74,7 +74,7 @@ class Searcher:
         self._graphs = {}  # {(method, its options, names of its tensors): function for any shape}
         self._compiled = {}  # {_Shape: function for this shape}
         self._making = threading.Lock()  # a lock, since two threads may need the same function
-        self._seen = collections.Counter()  # number of batches so far, by the shape's name
+        self._seen = collections.Counter()  # {name of a shape: number of batches so far}
 
     @property
     def history(self):
@@ -97,7 +97,7 @@ class Searcher:
             sources: list of lists of ids. A translation model's inputs must end in EOS; a language model's prompts need
                 not.
             options: SearchOptions.
-            prefixes: None, or a list with the ids of the forced beginning of each source's output, which must be
+            prefixes: None, or a list with the ids of the forced beginning of each source's output. A beginning must be
                 shorter than the longest output.
             on_progress: None, or a function called with the number of sentences in each finished batch.
 
@@ -138,7 +138,7 @@ class Searcher:
         return found
 
     def search_by(self, method, source, options, prefix=()):
-        """Searches one source by a function other than `beam_search`, without XLA.
+        """Searches one source with a function other than `beam_search`, without XLA.
 
         Args:
             method: function with the arguments of `beam_search` that returns (SearchResult, additional tensors).
@@ -319,7 +319,7 @@ def plan_batches(lengths, batch_size):
 
     Args:
         lengths: list of int, ids per sentence.
-        batch_size: int, number of sentences per batch; it is reduced if they are longer than 128 ids.
+        batch_size: int, number of sentences per batch; it is reduced for sentences longer than 128 ids.
 
     Returns:
         list of lists of indices of `lengths`; each list begins with its longest sentence.

@@ -54,7 +54,7 @@ def read_vocabulary(contents, paths, symbols=None):
     Args:
         contents: {"vocab.json": bytes, "merges.txt": bytes}.
         paths: {name: path of the file}, for errors.
-        symbols: list of the initial tokens, before any merge, whose rank is -1. If None, they are the characters of
+        symbols: list of the initial tokens, before any merge; their rank is -1. If None, they are the characters of
             words.
 
     Raises:

@@ -33,7 +33,7 @@ def encode(strings, tokenizer):
 
 
 def _begins(codes):
-    """Returns where words begin, bool [n], in code points, int32 [n], of texts that each end in `_END`."""
+    """Returns bool [n], where words begin. `codes` is int32 [n], the code points of texts that each end in `_END`."""
     spaces = pre_tokenization.is_in(codes, pre_tokenization.SPACES)
     letters, numbers = (pre_tokenization.is_in(codes, pre_tokenization.ranges(name)) for name in "LN")
     kinds = tf.where(codes == _END, 4, tf.where(spaces, 3, tf.where(numbers, 2, tf.where(letters, 1, 0))))

@@ -160,7 +160,7 @@ def read_settings(beginning):
 
 
 def _contents(settings):
-    """Returns the set of special tokens in a settings file, which states a token as a string or inside of an object."""
+    """Returns the set of special tokens in a settings file. The file gives a token as a string or inside an object."""
     lists = (settings[name] for name in _LISTS if isinstance(settings.get(name), list))
     tokens = [value for values in (*lists, settings.values()) for value in values]
     return {value["content"] if isinstance(value, dict) and "content" in value else str(value) for value in tokens}

@@ -1,4 +1,4 @@
-"""The optimizers, by hyperparameter (mirrors tensor2tensor's utils/optimize.py and utils/adafactor.py)."""
+"""The optimizers that hyperparameters can select (mirrors tensor2tensor's utils/optimize.py and utils/adafactor.py)."""
 
 import re
 from types import SimpleNamespace
@@ -142,7 +142,7 @@ def layer_depths(paths):
 
 
 def describe_unfreezing(paths, unfreeze_steps, train_steps):
-    """Returns a log line with the steps from which the layers are trained.
+    """Returns a log line that says from which steps the layers are trained.
 
     Args:
         paths: see `layer_depths`.
@@ -172,7 +172,7 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
         weight_decay: float, the weight decay relative to the learning rate.
         unfreeze_steps: int, the number of updates after which one more layer is trained, from the top. If 0, all layers
             are trained from the start.
-        paths: list of str, the paths of all weights, by which layers are counted. Defaults to the trained weights.
+        paths: list of str, the paths of all weights, used to count the layers. Defaults to the trained weights.
     """
     update_step, depths = optimizer.update_step, []
 
@@ -196,7 +196,7 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
 class Lamb(keras.optimizers.Lamb):
     """The LAMB optimizer: Adam's update plus weight decay, scaled by the norm of each matrix (You et al., 2020).
 
-    Vectors, such as biases and the scales of normalizations, are updated as in Adam, without decay and scaling, as in
+    Vectors, such as biases and the scales of normalizations, are updated as in Adam, without decay or scaling, as in
     ALBERT's code. Keras' own LAMB also scales the updates of vectors, and does not scale the decay.
 
     Args:

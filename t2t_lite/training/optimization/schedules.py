@@ -59,7 +59,7 @@ _WITHOUT_WARMUP = {"constant", "rsqrt_hidden_size", "linear_decay"}
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning-rate schedule: the product of the factors that `hparams.learning_rate_schedule` joins by `*`.
+    """A learning-rate schedule: the product of the factors that `hparams.learning_rate_schedule` joins with `*`.
 
     The schedule in the paper (equation 3) is `constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size` with constant 1:
     d^-0.5 · min(step^-0.5, step · warmup^-1.5). Steps are counted from 1, whereas Keras counts from 0.

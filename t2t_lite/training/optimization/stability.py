@@ -46,7 +46,7 @@ class LossScale(tf.Module):
 
     As in `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`, the scale is halved after a step whose loss
     or gradient is not finite, and doubled after `growth_steps` finite steps. Keras' class cannot be used, because each
-    replica would decide by its own gradients whether to skip a step.
+    replica would decide from its own gradients whether to skip a step.
 
     Args:
         initial: float, the initial scale. Powers of 2 only change the exponents of gradients.
@@ -85,13 +85,13 @@ class SkippedSteps:
     Args:
         output_dir: str, the folder where the last step's batches and the run's state are saved for debugging.
         log: RunLog.
-        most: int, the number of skipped steps in a row after which the run ends.
+        most: int, the number of consecutive skipped steps after which the run ends.
         save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint of the state after the
             step, or None if another machine writes it.
 
     Attributes:
-        in_a_row: int, the number of skipped steps in a row, not counting steps for which the loss scale may have been
-            too high.
+        in_a_row: int, the number of consecutive skipped steps, not counting steps for which the loss scale may have
+            been too high.
     """
 
     def __init__(self, output_dir, log, most, save_state):

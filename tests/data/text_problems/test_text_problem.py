@@ -150,7 +150,7 @@ def test_a_vocabulary_is_learned_from_a_sample(tmp_path, caplog):
     problem.max_samples_for_vocab = 150
     with caplog.at_level(logging.INFO, "t2t_lite"):
         lines = list(problem.generate_text_for_vocab(str(tmp_path), None))
-    assert "toy_pairs: vocabulary from 150 of 200 samples" in caplog.text
+    assert "toy_pairs: learning a vocabulary from 150 of 200 samples" in caplog.text
     drawn = list(zip(lines[::2], lines[1::2], strict=True))
     everything = corpus.sentence_pairs(200)
     assert len(drawn) == 150

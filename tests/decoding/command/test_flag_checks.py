@@ -141,7 +141,7 @@ def test_settings_of_sampling_need_samples(text, caplog):
     check(asked(FILE, settings=f"{name}={usual[name]}"))
     assert caplog.text == ""
     check(asked(SCORES, settings=text))
-    assert f"--decode_hparams: {name}: no effect on given targets" in caplog.text
+    assert f"--decode_hparams: {name}: no effect on the targets in --score_file" in caplog.text
 
 
 @pytest.mark.parametrize("text", OF_BEAMS)
@@ -150,7 +150,7 @@ def test_settings_of_beams_have_no_effect_on_samples(text, caplog):
     assert caplog.text == ""
     name = text.partition("=")[0]
     cases = [(FILE, f"{text},{RANDOM}", "samples"), (FILE | {"mbr": "chrf"}, text, "samples")]
-    for flags, settings, what in [*cases, (SCORES, text, "given targets")]:
+    for flags, settings, what in [*cases, (SCORES, text, "the targets in --score_file")]:
         caplog.clear()
         check(asked(flags, settings=settings))
         assert f"--decode_hparams: {name}: no effect on {what}" in caplog.text
@@ -162,7 +162,7 @@ def test_settings_of_outputs_have_no_effect_on_given_targets(text, caplog):
         check(asked(FILE, settings=settings))
     assert caplog.text == ""
     check(asked(SCORES, settings=text))
-    assert f"{text.partition('=')[0]}: no effect on given targets" in caplog.text
+    assert f"{text.partition('=')[0]}: no effect on the targets in --score_file" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_short_outputs_and_lost_texts_are_told_by_numbers(caplog):
     lines_of = make()
     lines_of.answer = lambda *_: answers
     assert lines_of.outputs(["a", "b"], first=5) == (["x", "x"], answers)
-    assert "output: line 6 (<b>, c)" in caplog.text and "not be translated: line 6" in caplog.text
+    assert "output: line 6 (<b>, c)" in caplog.text and "omit some of the line: line 6" in caplog.text
 
 
 def test_long_lines_are_split_at_sentences_up_to_the_length_of_training():

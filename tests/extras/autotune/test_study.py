@@ -213,7 +213,7 @@ def test_failed_trials_count_but_do_not_end_the_search(tmp_path):
 
 def test_many_failures_in_a_row_end_the_search(tmp_path):
     found, runs = search(tmp_path, lambda call: Failure("the disk is full."))
-    with pytest.raises(Failure, match=r"5 trials in a row have failed\. The last error: the disk is full"):
+    with pytest.raises(Failure, match=r"5 consecutive trials have failed\. The last error: the disk is full"):
         found.run(100)
     assert len(runs.calls) == 5
 

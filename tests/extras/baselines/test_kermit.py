@@ -244,7 +244,7 @@ def test_prefixes_streams_ensembles_and_scores_are_refused(model):
         "prefixes": lambda: searcher.search([[5, 1]], options, prefixes=[[4]]),
         "streaming an output": lambda: next(searcher.stream([5, 1], options)),
         "an ensemble": lambda: Ensemble([model, model]),
-        "scoring given targets": lambda: token_log_probs(model),
+        "scoring targets": lambda: token_log_probs(model),
     }.items():
         with pytest.raises(UserError, match=f"^Kermit: {what}"):
             call()

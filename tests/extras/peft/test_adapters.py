@@ -182,7 +182,7 @@ def test_what_is_refused(bert, tmp_path, config, tensors, words):
 def test_an_adapter_of_another_base(bert, tmp_path):
     """Of the same sizes: only the fingerprint differs."""
     other = tuned_run(bert[0], str(tmp_path / "other"))
-    with pytest.raises(UserError, match=r"an adapter of another base: .*--base=RUN"):
+    with pytest.raises(UserError, match=r"an adapter of another base, .*--base=RUN"):
         import_adapter(str(bert[2]), other, str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 

@@ -189,7 +189,7 @@ def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
     )]  # fmt: skip
     assert not (tmp_path / "quick start/probe").exists()
     (told,) = [line for line in lines if "s per step" in line]
-    assert told == "0.50 s per step of 40 pairs: 360 steps take about 3 minutes, 40 passes over the 360 pairs"
+    assert told == "0.50 s per step of 40 pairs: 360 steps take about 3 minutes and make 40 passes over the 360 pairs"
     assert any(line.startswith("serve it") and "t2t-server --export_dir=" in line for line in lines)
     # The plan stays, and what is there is used again.
     status, lines, _, calls = quickstart(*own)
@@ -203,7 +203,7 @@ def test_few_passes_are_warned_of_with_the_minutes_of_ten(own, quickstart, monke
     monkeypatch.setattr(commands, "steps_for", lambda *arguments: 100)
     status, lines, err, _ = quickstart(*own)
     assert status == 0 and "--minutes=80" in err and "0.1 passes" in err
-    assert [line for line in lines if "100 steps take about 1 minutes, 0.1 passes over the 36,000 pairs" in line]
+    assert [line for line in lines if "about 1 minutes and make 0.1 passes over the 36,000 pairs" in line]
 
 
 def test_another_request_is_refused(own, quickstart):
