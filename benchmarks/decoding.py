@@ -76,11 +76,22 @@ def make(folder, run, text, size, lines, sides):
     with open(os.path.join(folder, "sources.ids"), "w") as file:
         file.writelines(" ".join(map(str, [*encode(sentence), 1])) + "\n" for sentence in sentences)
     model = widened(translator.model, **SIZES[size])
-    model.save(os.path.join(folder, "ours.keras"))
+    make_checkpoint(folder, model)
     if any(side.startswith("ct2") for side in sides):
         make_ctranslate2(folder, model)
     if any(side.startswith("hf") for side in sides):
         make_hugging_face(folder, model)
+
+
+def make_checkpoint(folder, model):
+    """Writes the model's arguments, and its weights as a checkpoint, from which our commands load a model."""
+    import tensorflow as tf
+
+    from t2t_lite.runs.weights import trackable_weights
+
+    with open(os.path.join(folder, "ours.json"), "w") as file:
+        json.dump(model.config, file)
+    tf.train.Checkpoint(model=trackable_weights(model)).write(os.path.join(folder, "ours.ckpt"))
 
 
 def make_ctranslate2(folder, model):
@@ -122,21 +133,19 @@ def batches_of(sources, size):
 
 def our_search(folder, side):
     """Returns a function (sources, batch size) that returns outputs without EOS."""
-    import keras
-
-    import t2t_lite.models  # noqa: F401  (registers the class for Keras)
     from t2t_lite.decoding.search.loops import use_a_thread_per_search
     from t2t_lite.decoding.search.searcher import Searcher
+    from t2t_lite.models import Transformer
+    from t2t_lite.runs.opening import restore_weights
     from t2t_lite.settings.search_options import SearchOptions
 
     if side.endswith("_async"):
         use_a_thread_per_search()
-    model = keras.saving.load_model(os.path.join(folder, "ours.keras"))
-    if side.startswith("bf16"):
-        exact, model = model, type(model).from_config({**model.get_config(), "dtype": "bfloat16"})
-        model.build()
-        for weight, value in zip(model.weights, exact.weights, strict=True):
-            weight.assign(keras.ops.cast(value, weight.dtype))
+    with open(os.path.join(folder, "ours.json")) as file:
+        config = json.load(file)
+    model = Transformer(**config, dtype="bfloat16" if side.startswith("bf16") else None)
+    model.build()
+    restore_weights(os.path.join(folder, "ours.ckpt"), model)
     searcher, default = Searcher(model), side in ("ours", "ours_async", "bf16", "bf16_async")
 
     def search(sources, batch_size):

@@ -120,7 +120,8 @@ def assign_saved(path, weights, name="model", added=None):
         if added and key in added:
             *pair, factor = added[key]
             value = merged(value, *(saved_value(reader, path, matrix, name) for matrix in pair), factor)
-        weight.assign(tf.cast(value, weight.dtype))
+        # Cast by NumPy, because TensorFlow's allocator would keep the memory of both arrays.
+        weight.assign(np.asarray(value).astype(tf.as_dtype(weight.dtype).as_numpy_dtype, copy=False))
 
 
 def saved_value(reader, path, key, name="model"):

@@ -303,7 +303,7 @@ def _over_workers(cluster, gpus):
             "started on all machines before anything else uses TensorFlow."
         ) from error
     count = strategy.num_replicas_in_sync
-    each = f"{count // len(cluster.workers)} GPUs each" if gpus else "the CPU of each"
+    each = f"{counted(count // len(cluster.workers), 'GPU')} each" if gpus else "the CPU of each"
     description = f"devices: {counted(len(cluster.workers), 'machine')}, {each}; this is worker {cluster.index}"
     return Replicas(strategy, count, description, cluster)
 
