@@ -28,12 +28,16 @@ _ON_A_CARD = {
     ("training", "base, float32", "torch"): ("gpu", "train base, 782 x 32 tokens, bfloat16", "peer"),
     ("decoding", "base, batch 32", "hf"): ("gpu", "beam 4 of base, batch 32, bfloat16", "peer"),
 }
-# The same work in bfloat16 on a CPU that has instructions for it.
-_BFLOAT16 = "base, bfloat16; t2t_lite also in float32"
+# The same work in bfloat16 on a CPU that has instructions for it: (benchmark, case and side, as above), and the dtypes.
+_TRAINING = "base, bfloat16; t2t_lite also in float32"
 _IN_BFLOAT16 = {
-    ("training", "base, float32", side): ("training_bfloat16", _BFLOAT16, f"{side}_bf16")
-    for side in ("torch", "marian")
-}
+    ("training", "base, float32", "torch"): (("training_bfloat16", _TRAINING, "torch_bf16"), "bfloat16"),
+    ("training", "base, float32", "marian"): (("training_bfloat16", _TRAINING, "marian_bf16"), "bfloat16"),
+    ("decoding", "base, batch 32", "hf"): (("decoding_bfloat16", "base, batch 32", "hf_bf16"), "bfloat16"),
+    ("decoding", "base, batch 32", "ct2_async"): (
+        ("decoding_bfloat16", "base, batch 32", "ct2_int8_async"), "bfloat16 against int8"
+    ),
+}  # fmt: skip
 
 
 def with_table(text, results):
@@ -85,10 +89,11 @@ def speed_rows(results):
         on, times = set(), []
         for side, way in sides.items():
             key = benchmark, case, side
+            key_in_bfloat16, dtypes = _IN_BFLOAT16.get(key, (None, None))
             on_cores, in_bfloat16, on_card = (
-                newest.get(name, {}) for name in (key, _IN_BFLOAT16.get(key), _ON_A_CARD.get(key))
+                newest.get(name, {}) for name in (key, key_in_bfloat16, _ON_A_CARD.get(key))
             )
-            in_bfloat16 = {f"{hardware}, bfloat16": found for hardware, found in in_bfloat16.items()}
+            in_bfloat16 = {f"{hardware}, {dtypes}": found for hardware, found in in_bfloat16.items()}
             measured = [*sorted(on_cores.items()), *sorted(in_bfloat16.items()), *sorted(on_card.items())]
             on |= {_kind(result) for _, (_, result, _) in measured}
             figures = ", ".join(
