@@ -1,7 +1,7 @@
-"""Runs benchmarks one after another, and writes their results, the index of results, and README's table.
+"""Runs benchmarks one after another. Then writes their results, the index of all results, and README's table.
 
 python -m benchmarks                       # the same as `make bench`
-python -m benchmarks all                   # also some benchmarks without peers
+python -m benchmarks all                   # also runs some benchmarks that have no peers
 python -m benchmarks decoding training     # the same as `make bench BENCH="decoding training"`
 python -m benchmarks --quick               # small sizes, into bench/results; `make bench BENCH_FLAGS=--quick`
 
@@ -42,13 +42,13 @@ BENCHMARKS = USUAL | ON_REQUEST
 def main(argv=None):
     """Runs the requested benchmarks; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of {', '.join(BENCHMARKS)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or one or more of {', '.join(BENCHMARKS)}")
     parser.add_argument("--out", help="folder for the results; default: benchmarks/results, with --quick bench/results")
     flags, others = parser.parse_known_args(argv)
     unknown = set(flags.names) - set(BENCHMARKS) - {"all"}
     if unknown:
         print(
-            f"{', '.join(sorted(unknown))}: unknown benchmark. Expected some of {', '.join(BENCHMARKS)}.",
+            f"{', '.join(sorted(unknown))}: unknown benchmark. Choose one or more of {', '.join(BENCHMARKS)}.",
             file=sys.stderr,
         )
         return 2
@@ -56,12 +56,12 @@ def main(argv=None):
     out = os.path.abspath(flags.out or (record.RESULTS if published else record.REPOSITORY / "bench" / "results"))
     os.makedirs(out, exist_ok=True)
     names_asked = BENCHMARKS if "all" in flags.names else flags.names or USUAL
-    there = {path.stem for path in record.BENCHMARKS.rglob("*.py")}  # the benchmarks of an extra may be absent
+    there = {path.stem for path in record.BENCHMARKS.rglob("*.py")}  # an extra, and thus its benchmarks, may be absent
     names, failed = [name for name in BENCHMARKS if name in names_asked and name in there], []
     print(f"{len(names)} benchmarks, about {sum(BENCHMARKS[name] for name in names)} minutes on two cores", flush=True)
     load = os.getloadavg()[0]
     if load > 0.5:
-        print(f"warning: load {load:.1f}: other programs are running, so the figures will be worse", file=sys.stderr)
+        print(f"warning: load {load:.1f}: other programs are running, so figures will be worse", file=sys.stderr)
     for name in names:
         started, out_path = time.monotonic(), os.path.relpath(out, record.REPOSITORY)
         command = [sys.executable, "-m", module_of(name), f"--out={out_path}", *others]

@@ -1,10 +1,10 @@
-"""Measures time and memory of the kinds of self-attention, forward and backward through one layer.
+"""Measures how much time and memory each type of self-attention needs, forward and backward through one layer.
 
 python -m benchmarks.attention
 
-In each comparison, two layers take turns in one process. `keras` is keras.layers.MultiHeadAttention; `_bare` layers
-have no projections. Memory is the growth of the peak resident set in a separate process that runs one layer. The
-exponent is the slope of log time against log length.
+In each comparison, two layers take turns in one process. `keras` is keras.layers.MultiHeadAttention; layers whose names
+end in `_bare` have no projections. Memory is measured as the growth of the peak resident set in a separate process that
+runs one layer. The exponent is the slope of the logarithm of time against the logarithm of length.
 """
 
 import json
@@ -82,7 +82,7 @@ def make_step(kind, batch, length):
     x = tf.random.normal(shape)
     weights = [w.value for w in layer.trainable_weights]
 
-    # Unknown sizes, as in training.
+    # The sizes are unknown when the function is traced, as in training.
     @tf.function(autograph=False, input_signature=[tf.TensorSpec((None, None, HIDDEN_SIZE))])
     def step(x):
         with tf.GradientTape() as tape:
@@ -102,7 +102,7 @@ def seconds(step):
 
 
 def growth(kind, lengths, rounds):
-    """Returns how time grows with length, as the exponent of a power law fitted to the logarithms."""
+    """Returns how time grows with length: the exponent of a power law that is fitted to the logarithms."""
     steps = {n: make_step(kind, 1, n) for n in lengths}
     for step in steps.values():
         step()

@@ -3,11 +3,11 @@
 python -m benchmarks.datagen
 python -m benchmarks.datagen --seed_files=a.en.gz,a.de.gz --pairs=5000000 --vocab_size=32000
 
-The corpus has the words and the lengths of the seed sentences (by default those of `work.py`). Further words join two
-seed words, so that new words keep appearing as in real text. Frequencies follow Zipf's law with two exponents, as in
-real text. The command then runs in a separate process. The resident memory of the command and its workers is read ten
-times per second. The report has the peak of the main process, of a worker, and of all processes together, where
-shared pages count once (PSS).
+The corpus has the words and the lengths of the seed sentences (by default those of `work.py`). Additional words are
+made by joining two seed words, so that new words keep appearing as in real text. Frequencies follow Zipf's law with two
+exponents, as in real text. The command then runs in a separate process. The resident memory of the command and its
+workers is read ten times per second. The report gives the peak of the main process, of a worker, and of all processes
+together. In the last of these figures, shared pages are counted only once (PSS).
 """
 
 import contextlib
@@ -32,7 +32,7 @@ BLOCK = 100_000  # pairs
 
 
 def write_side(path, seed_file, pairs, seed):
-    """Writes one side of the corpus, with line lengths in the seed's order, so that the sides of a pair match."""
+    """Writes one side of the corpus. Line lengths follow the seed's order, so that the sides of a pair fit together."""
     with opened(seed_file) as file:
         lines = [line.split() for line in file]
     lengths = np.array([len(line) for line in lines])
@@ -68,7 +68,7 @@ def children(pid):
 
 
 def memory(pid):
-    """Returns (resident bytes, bytes with shared pages counted proportionally) of one process."""
+    """Returns (resident bytes, bytes that count shared pages proportionally) of one process."""
     sizes = dict.fromkeys(("Rss", "Pss"), 0)
     with open(f"/proc/{pid}/smaps_rollup") as file:
         for line in file:
@@ -84,7 +84,7 @@ def run(command, log):
     main = worker = total = 0
     while process.poll() is None:
         sums = 0
-        # A process may end while it is being read; the partial sum is then only a lower bound.
+        # A process may end while its memory is being read; the sum is then only a lower bound.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             for pid in children(process.pid):
                 rss, pss = memory(pid)
@@ -108,11 +108,11 @@ def add_flags(parser):
     parser.add_argument("--seed_files", help="inputs,targets: files of real text, plain or gzip")
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--vocab_size", type=int, default=8_000)
-    parser.add_argument("--datagen_flags", default="", help="further flags of t2t-datagen, separated by spaces")
+    parser.add_argument("--datagen_flags", default="", help="additional flags for t2t-datagen, separated by spaces")
 
 
 def measure(result, flags):
-    """Writes the corpus unless the files exist, and runs t2t-datagen."""
+    """Writes the corpus unless its files already exist, and runs t2t-datagen."""
     pairs, paths_by_name = 5_000 if flags.quick else flags.pairs, work.texts(flags.bench_dir)
     seeds = flags.seed_files.split(",") if flags.seed_files else [paths_by_name["train.en"], paths_by_name["train.de"]]
     folder = os.path.join(flags.bench_dir, "datagen")

@@ -5,19 +5,20 @@ python -m benchmarks.decoding --sides=ours,ours_async,bf16,bf16_async,ct2_async 
 python -m benchmarks.decoding --sides=bf16_async,ct2_bf16_async,ct2_int8_async,hf_bf16 --batches=32 --count=128
 python -m benchmarks.decoding --run=RUN --text=test.en --size=base
 
-The trained model is that of `work.py`, unless --run names another model, which must be pre-norm with sinusoids and
-without attention biases, and have hidden size 128 and 3 layers. The model is widened to --size (`wide_models.py`: same
-outputs, real sizes) and written in the formats of all sides.
+The trained model is that of `work.py`, unless --run names another model. Such a model must be pre-norm with sinusoids
+and without attention biases, and must have hidden size 128 and 3 layers. The model is widened to --size, which gives it
+realistic sizes but the same outputs (`wide_models.py`), and written in the formats of all sides.
 
 Every side runs in a separate process, is warmed up on all sentences, and gets the same batches, sorted by length with
-the longest first. A turn translates all sentences once. All sides search with beam 4, without a length penalty (alpha
-0, the only value that all sides define in the same way), and with at most 50 ids more than the sentence (for the peers:
-more than the longest sentence of the batch). Tokens are counted without EOS. `ours` is Translator's default once warm,
-`graph` is never compiled, as in serving, `xla` is always compiled, and `bf16` is `ours` in bfloat16. Our sides search
-two batches of a call concurrently; `ours_async` and `bf16_async` use one thread per batch, as t2t-decoder does for a
-file. `ct2_async` is CTranslate2 with one batch per core at the same time, one thread each (`ct2`: one batch at a time,
-on all cores). Afterwards, sentences are translated one by one to measure latencies, and the outputs of the sides are
-compared.
+the longest first. A turn translates all sentences once. All sides search with beam 4 and without a length penalty
+(alpha 0), because all sides define only this value in the same way. An output may have at most 50 ids more than its
+sentence or, for the peers, than the longest sentence in the batch. Tokens are counted without EOS.
+
+`ours` is Translator's default once warm, `graph` is never compiled, as in serving, `xla` is always compiled, and `bf16`
+is `ours` in bfloat16. Our sides search two batches of a call concurrently; `ours_async` and `bf16_async` use one thread
+per batch, as t2t-decoder does for a file. `ct2` is CTranslate2 with one batch at a time on all cores; `ct2_async`
+translates one batch per core at the same time, each with one thread. Afterwards, sentences are translated one by one to
+measure latencies, and the outputs of the sides are compared.
 """
 
 import json
@@ -84,7 +85,7 @@ def make(folder, run, text, size, lines, sides):
 
 
 def make_checkpoint(folder, model):
-    """Writes the model's arguments, and its weights as a checkpoint, from which our commands load a model."""
+    """Writes the model's arguments and a checkpoint with its weights, from which our sides load the model."""
     import tensorflow as tf
 
     from t2t_lite.runs.weights import trackable_weights
@@ -114,7 +115,7 @@ def make_hugging_face(folder, model):
     from tests.peers.weights import marian_peer
 
     peer = marian_peer(model)
-    peer.final_logits_bias[0, 0] = -1e9  # excludes padding, whose row is zero in the tied embedding
+    peer.final_logits_bias[0, 0] = -1e9  # excludes the padding id, whose row in the tied embedding is zero
     peer.save_pretrained(os.path.join(folder, "hf"))
     np.save(os.path.join(folder, "positions.npy"), np.array(model.encoder_position.table))
 
@@ -159,7 +160,7 @@ def our_search(folder, side):
 
 
 def hf_search(folder, side):
-    """Like `our_search`, with Hugging Face's Pegasus, which is Marian with pre-norm layers."""
+    """Does the same as `our_search`, but with Hugging Face's Pegasus, which is Marian with pre-norm layers."""
     import numpy as np
     import torch
     from transformers import GenerationConfig, PegasusForConditionalGeneration
@@ -192,7 +193,7 @@ def hf_search(folder, side):
 
 
 def ct2_search(folder, side):
-    """Like `our_search`, with CTranslate2."""
+    """Does the same as `our_search`, but with CTranslate2."""
     import ctranslate2
 
     kind = {"int8": "int8", "bf16": "bfloat16"}.get(side.removesuffix("_async").removeprefix("ct2_"), "float32")
@@ -208,7 +209,7 @@ def ct2_search(folder, side):
     def search(sources, batch_size):
         outputs, pending = [None] * len(sources), []
         for batch in batches_of(sources, batch_size):
-            # without EOS, which CTranslate2 adds according to the folder's configuration
+            # EOS is left out, because the folder's configuration makes CTranslate2 add it
             results = translator.translate_batch(
                 [[names[i] for i in sources[at][:-1]] for at in batch], beam_size=BEAM, length_penalty=0.0,
                 max_decoding_length=len(sources[batch[0]]) + EXTRA, max_batch_size=0, end_token="</s>",
@@ -265,7 +266,10 @@ def read_outputs(folder, name):
 
 
 def side(name, folder, batch_size=None, count=None, **making):
-    """Searches all sentences per turn, and writes the first outputs; without a batch size, measures latencies."""
+    """Searches all sentences to warm up and writes the outputs; then searches all sentences once per turn.
+
+    Without a batch size, it measures latencies instead.
+    """
     if name == "make":
         make(folder, **making, lines=1000)
         print(json.dumps({}))

@@ -4,9 +4,9 @@ python -m benchmarks.decoding_memory
 python -m benchmarks.decoding_memory --rows=16 --length=128 --sides=ours,xla
 
 The model is the paper's base with 32,000 ids, in float32. One batch of equally long sources is searched with beam 4; no
-hypothesis ends before the limit, which is the length of the sources. The memory of the process is read after the same
-search with a tiny model (which includes libraries, threads and TensorFlow's reserves), and at the peak of the actual
-search.
+hypothesis ends before the limit, which is the length of the sources. The memory of the process is read twice: after the
+same search with a tiny model, which includes libraries, threads and TensorFlow's reserves, and at the peak of the
+actual search.
 """
 
 import json
@@ -60,7 +60,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Runs each turn of each side in a new process."""
+    """Starts a new process for each turn of each side."""
     rows, length = (2, 16) if flags.quick else (flags.rows, flags.length)
     turns = {
         name: [alone(sys.modules[__name__], name, rows=rows, length=length) for _ in range(rounds_of(flags, 1))]

@@ -77,7 +77,7 @@ def their_config(flags):
 
 
 def their_step(flags, masked_only):
-    """Like `our_step`, with Hugging Face's BERT."""
+    """Does the same as `our_step`, but with Hugging Face's BERT."""
     import torch
     from transformers import BertForMaskedLM
 
@@ -101,7 +101,7 @@ def their_step(flags, masked_only):
 
 
 def their_features(flags):
-    """Like `our_features`, with Hugging Face's BERT."""
+    """Does the same as `our_features`, but with Hugging Face's BERT."""
     import torch
     from transformers import BertModel
 
@@ -133,7 +133,7 @@ def measure(result, flags):
 
 
 def side(name, trains, steps, **sizes):
-    """Runs several steps in each turn, which train or compute features."""
+    """Runs several steps in each turn; the steps either train or compute features."""
     import numpy as np
 
     flags = argparse.Namespace(**sizes)

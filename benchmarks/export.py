@@ -4,12 +4,12 @@ python -m benchmarks.export
 python -m benchmarks.export --weights_dtype=bfloat16 --batches=1,8,32 --count=100,1000,1000
 python -m benchmarks.export --run=RUN --text=test.en --size=base
 
-A trained model (by default from `work.py`) is widened (`wide_models.py`: same outputs, real sizes) and written as a
-run. First, the command `t2t-exporter` is timed as a whole. Then warm processes take turns: `saved` is the export, run
-by the loader of TensorFlow 1 in a session, as in a server; `graph` is Translator with compile=False, `xla` with
-compile=True. All sides get the same batches, sorted by length, two at a time. A turn translates all sentences once,
-from text to text. Finally, a process loads the export, runs its warm-up requests, and times the first and later
-answers.
+A trained model (by default that of `work.py`) is widened, which gives it realistic sizes but the same outputs
+(`wide_models.py`), and written as a run. First, the command `t2t-exporter` is timed as a whole. Then warm processes
+take turns: `saved` is the export, which TensorFlow 1's loader loads into a session, as a server does; `graph` is
+Translator with compile=False, and `xla` is Translator with compile=True. All sides get the same batches, sorted by
+length, two at a time. A turn translates all sentences once, from text to text. Finally, a process loads the export,
+runs its warm-up requests, and times the first and later answers.
 """
 
 import concurrent.futures
@@ -61,7 +61,7 @@ def measure(result, flags):
 
 
 def side(name, folder, weights_dtype=None, batch_size=None, count=None, **making):
-    """Translates all sentences per turn, or makes the run, or times the first answer."""
+    """Translates all sentences once per turn, or makes the run, or times the first answer."""
     if name == "make":
         make(folder, **making)
         print(json.dumps({}))
@@ -125,7 +125,7 @@ def load_sentences(folder):
 
 
 def load_export(folder, weights_dtype):
-    """Opens the newest export like a server; returns a function (signature, {name: value}) -> {name: array}."""
+    """Opens the newest export as a server does; returns a function (signature, {name: value}) -> {name: array}."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (its operations)
 

@@ -4,12 +4,12 @@ python -m benchmarks.formats
 python -m benchmarks.formats --run=RUN --text=test.en --reference=test.de --batch=32 --count=1000
 
 The run is exported for all sides; if a format cannot represent the model, the result says why. Every side runs in a
-separate process that translates text to text, as its users would call it: sorted by length, --batch sentences at a
-time, on all cores. A turn translates all sentences once. All sides search with beam 4 and without a length penalty (the
-only setting that all define in the same way), let hypotheses end only among the best 4 continuations (our default
-considers the best 8), and allow at most 50 pieces more than the sentence (CTranslate2 and Hugging Face: more than the
-longest sentence of the batch). By default, the model is a post-norm model of `work.py`, because Marian supports only
-post-norm.
+separate process that translates text to text as its users would: sentences are sorted by length and translated --batch
+at a time on all cores. A turn translates all sentences once. All sides search with beam 4 and without a length penalty,
+which is the only setting that all define in the same way. Hypotheses may end only among the best 4 continuations (our
+default considers the best 8). An output may have at most 50 pieces more than its sentence or, with CTranslate2 and
+Hugging Face, than the longest sentence in the batch. By default, the model is a post-norm model of `work.py`, because
+Marian supports only post-norm.
 """
 
 import json
@@ -79,7 +79,7 @@ def make_exports(flags, folder, sides, count):
 
 
 def side(name, folder, batch=None, **making):
-    """Translates all sentences per turn; or makes the exports."""
+    """Translates all sentences once per turn, or makes the exports."""
     if name == "make":
         print(json.dumps(make(folder, **making)))
         return

@@ -1,11 +1,11 @@
-"""Compares beam search with cached steps to beam search with full passes, for each kind of model (ids per second).
+"""Compares two kinds of beam search for each type of model: with cached steps and with full passes (ids per second).
 
 python -m benchmarks.full_passes
 python -m benchmarks.full_passes --models=transformer,lstm_seq2seq_attention --width=512
 
 Models have random weights and 2,000 ids. A beam of 4 generates an output of 64 ids for an input of 64 ids. `full` runs
-the whole model over all previous ids at each step, like decoders without a cache; both sides return the same ids. Every
-side runs in a separate process and is warmed up.
+the whole model over all previous ids at each step, as decoders without a cache do; both sides return the same ids.
+Every side runs in a separate process and is warmed up.
 """
 
 import sys
@@ -36,7 +36,11 @@ SETS = {
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--models", default=",".join(SETS), help=f"models to measure, some of {', '.join(SETS)}")
+    parser.add_argument(
+        "--models",
+        default=",".join(SETS),
+        help=f"comma-separated models to measure, chosen from {', '.join(SETS)}",
+    )
     parser.add_argument("--width", type=int, default=128, help="hidden size; the filter size is four times as large")
 
 

@@ -1,16 +1,24 @@
 """Tests the package on an NVIDIA GPU: whether it works, how fast it is, and where the time goes.
 
-python -m benchmarks.gpu                              # as much as fits into six minutes, the most useful first
+python -m benchmarks.gpu                              # as much as fits into six minutes; the most useful sections first
 python -m benchmarks.gpu --minutes=12 --sections=works,train
-python -m benchmarks.gpu --cpu                        # every section at toy size, on the CPU
+python -m benchmarks.gpu --cpu                        # runs every section at toy size on the CPU
 
-Sections: `works` (steps in every dtype with and without XLA, logits compared with the CPU's, a resumed run, two
-replicas, searches, an export), `train`, `big`, `gpt2` (tokens per second and share of the GPU's peak, compared with
-PyTorch's nn.Transformer and Hugging Face's GPT-2 under torch.compile; the first case's kernels by time), `translate`
-and `generate` (searches, compared with Hugging Face's), `attention` (cuDNN's fused attention), `loss_blocks` (the loss
-over a large vocabulary in blocks of rows), `variants` (the first case of training with deterministic operations, with
-XLA's command buffers, and without XLA), `jax` (the same layers under jax.jit), `more` (float32, small batches). If
-something is missing (PyTorch, JAX, memory), the section reports it, and the other sections continue.
+The sections are:
+
+* `works`: checks training steps in every dtype with and without XLA, logits against the CPU's, a resumed run, two
+  replicas, searches and an export.
+* `train`, `big`, `gpt2`: tokens per second and the share of the GPU's peak that is reached, compared with PyTorch's
+  nn.Transformer and Hugging Face's GPT-2 under torch.compile. For the first case, kernels are listed by time.
+* `translate`, `generate`: searches, compared with Hugging Face's.
+* `attention`: cuDNN's fused attention.
+* `loss_blocks`: the loss over a large vocabulary, computed in blocks of rows.
+* `variants`: the first training case with deterministic operations, with XLA's command buffers, with matrix products
+  compiled by Triton, and without XLA.
+* `jax`: the first training case with the same layers under jax.jit.
+* `more`: less useful cases, such as float32 and small batches.
+
+If something is missing (PyTorch, JAX or memory), the section reports it, and the other sections continue.
 
 All sides have random weights and the same shapes. The sides run in separate processes, warm up in parallel, and take
 turns on the GPU one at a time. A training batch has rows of 32 ids per side without padding (1,024 ids for a language
@@ -154,7 +162,7 @@ class Card:
                 side.end()
 
     def patience(self, seconds):
-        """Returns the timeout of an answer, in seconds."""
+        """Returns how long to wait for an answer, in seconds."""
         return min(seconds, max(self.left, 20))
 
     # Sections.
@@ -226,7 +234,7 @@ class Card:
             self.say(f"{case.title}: seconds per turn {json.dumps(medians)}")
 
     def what_fits(self, case, answer):
-        """Returns a note on the size that would fit, if a side reported how much memory it needs; otherwise ""."""
+        """Returns a note on which size would fit if a side reported how much memory it needs, otherwise ""."""
         if "needs_gb" not in answer:
             return ""
         memory = re.search(r"(\d+) MiB", self.page.result.machine["driver"])

@@ -3,10 +3,11 @@
 python -m benchmarks.growth
 python -m benchmarks.growth --train_steps=10000 --requests=2000
 
-The trained model is tiny, so that its steps are short and any overhead would show; batches have many different shapes,
-and PyTorch's nn.Transformer gets the same batches. A request translates the next four sentences with beam 4, by a
-Translator or by Hugging Face's generate with the same weights. The resident memory and the median time are recorded for
-each window of steps or requests. The slope is computed on the second half, because caches fill up in the first half.
+The trained model is tiny, so that its steps are short and any overhead would show. Batches have many different shapes;
+PyTorch's nn.Transformer gets the same batches. A request translates the next four sentences with beam 4. It is answered
+by a Translator or by Hugging Face's generate with the same weights. The resident memory and the median time are
+recorded for each window of steps or requests. The slope is computed on the second half, because caches fill up in the
+first half.
 """
 
 import json
@@ -36,7 +37,7 @@ def add_flags(parser):
 
 
 def measure(result, flags):
-    """Measures the sides one after another, because the sides' runs would be short if they took turns."""
+    """Measures the sides one after another; if they took turns, each would run only for short periods."""
     this = sys.modules[__name__]
     train_steps, requests = (24, 12) if flags.quick else (flags.train_steps, flags.requests)
     pattern = os.path.join(work.data_dir(flags.bench_dir), "*-train-*")

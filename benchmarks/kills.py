@@ -3,11 +3,11 @@
 python -m benchmarks.kills
 python -m benchmarks.kills --replicas=8 --kills=20 --steps=200 --seed=1
 
-The model is tiny; dropout, BPE-dropout, shuffling, evaluation with beam search, and a checkpoint every 10 steps are
-enabled. Processes are killed with SIGKILL at random steps, each at one of four moments: anywhere near the step, while
-the next checkpoint is being written, in the evaluation after the checkpoint, or while the restarted process is still
-starting. The actual moment is determined from the files that the killed process left. At the end, weights, optimizer,
-counters and evaluations are compared, bit for bit, with those of the uninterrupted run.
+The model is tiny. Dropout, BPE-dropout, shuffling and evaluation with beam search are enabled, and a checkpoint is
+saved every 10 steps. Processes are killed with SIGKILL at random steps, each at one of four moments: at any time near
+the step, while the next checkpoint is being written, during the evaluation after the checkpoint, or while the restarted
+process is still starting. What the process was really doing is determined from the files that it left. At the end, the
+weights, the optimizer, the counters and the evaluations are compared bit for bit with those of the uninterrupted run.
 """
 
 import collections
@@ -91,7 +91,7 @@ class Run:
 
 
 def is_due(run, moment, step, begun, since):
-    """Returns whether to kill the process now. It started at time `since`, when the log had `begun` events."""
+    """Returns whether to kill the process now. It was started at the time `since`, when the log had `begun` events."""
     if moment == "in a save":
         return any(number >= step for number in run.unlisted(since))
     new = run.events()[begun:]
@@ -101,7 +101,7 @@ def is_due(run, moment, step, begun, since):
 
 
 def start_and_kill(words, log, run, moment, step, draw):
-    """Starts the trainer and kills it at a moment; returns what the trainer was doing, or None if it had ended."""
+    """Starts the trainer and kills it at `moment`; returns what it was doing then, or None if it had already ended."""
     begun, since = len(run.events()), time.time()
     process = train(words, log)
     if moment == "at the start":
@@ -173,7 +173,7 @@ def measure(result, flags):
             if was is None:
                 raise RuntimeError(f"kill {number}: the run had already ended. Increase --steps or reduce --kills")
             states[was] += 1
-            print(f"kill {number} of {kills}, aimed {moment}, {was}: step {last_step(killed)}", file=sys.stderr)
+            print(f"kill {number} of {kills}, planned {moment}, found {was}: step {last_step(killed)}", file=sys.stderr)
         if train(words, log).wait():
             raise RuntimeError(f"the killed run failed; see {log.name}")
     seconds = {"whole": [seconds], "killed": [time.monotonic() - begin - seconds]}

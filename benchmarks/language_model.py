@@ -5,11 +5,11 @@ python -m benchmarks.language_model --batches=1,8,32 --work=generate --sides=our
 python -m benchmarks.language_model --batches=1 --work=generate --prompt=512 --samples=16
 
 Training, evaluation and generation are measured. All sides have random weights, 6 layers of hidden size 384 and, by
-default, 8,000 ids. Prompts are random ids, and outputs always reach the length limit, so that all sides do the same
-work: greedy search, or several samples per prompt. Every side runs in a separate process and is warmed up. `ours` is
-Generator's default once warm, `graph` is never compiled, as in serving, and `xla` is always compiled; `hf` uses its
-cache. Training is a complete step with AdamW and dropout 0.1 on rows of `--length` random ids; evaluation computes only
-the loss.
+default, 8,000 ids. Generation is greedy search, or several samples per prompt. Prompts are random ids, and outputs
+always reach the length limit, so that all sides do the same work. Every side runs in a separate process and is warmed
+up. `ours` is Generator's default once warm, `graph` is never compiled, as in serving, and `xla` is always compiled;
+`hf` uses its cache. Training is a complete step with AdamW and dropout 0.1 on rows of `--length` random ids; evaluation
+computes only the loss.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def our_generation(flags):
 
 
 def their_generation(flags):
-    """Like `our_generation`, with Hugging Face's GPT-2."""
+    """Does the same as `our_generation`, but with Hugging Face's GPT-2."""
     import torch
     from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel
 
@@ -106,7 +106,7 @@ def our_step(flags):
 
 
 def their_step(flags):
-    """Like `our_step`, with Hugging Face's GPT-2."""
+    """Does the same as `our_step`, but with Hugging Face's GPT-2."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 

@@ -1,11 +1,11 @@
-"""Measures how time and memory of causal attention patterns grow with the length, forward and backward.
+"""Measures how the time and memory that causal attention patterns need grow with the length, forward and backward.
 
 python -m benchmarks.long_attention
 
-One layer without projections is run with batch size 1, 4 heads of size 64, and blocks and strides of 128 or of √n; only
-with √n is the number of products of order n^1.5. Time is the CPU time of the process on all cores; memory is the growth
-of the peak resident set. Each kind runs in a separate process for all lengths, and its exponents are the slopes of
-lines through the logarithms.
+One layer without projections is run with batch size 1 and 4 heads of size 64. Blocks and strides have a length of 128
+or of √n; only with √n is the number of products of order n^1.5. Time is the CPU time of the process on all cores;
+memory is the growth of the peak resident set. Each kind of attention runs in a separate process for all lengths, and
+its exponents are the slopes of lines through the logarithms.
 """
 
 import json
@@ -91,7 +91,7 @@ def side(name, lengths=LENGTHS, rounds=3):
     """Prints CPU seconds and memory by length, with their exponents."""
     make_step(name, 64)()  # allocates TensorFlow's and oneDNN's buffers before the measurement
     seconds, peaks, begin = {}, {}, peak_mb()
-    for length in sorted(lengths):  # because the peak only grows
+    for length in sorted(lengths):  # in ascending order, because the peak of memory never falls
         step = make_step(name, length)
         step()
         peaks[length] = peak_mb() - begin

@@ -5,9 +5,9 @@ python -m benchmarks.pipeline --pairs=train.en.gz,train.de.gz,dev.en.gz,dev.de.g
 python -m benchmarks.pipeline --sides=ours,dropped_out
 
 The sides take turns, each in a separate process. Tokens are counted in inputs and targets, without padding. The first
-fifth of a turn is not counted, because its batches were prepared during the other side's turn. `--pairs` are files
-compressed with gzip; by default, the texts of `work.py` are used. Memory and the seconds until warm are measured in the
-process that reads; the iterator is saved and restored in another process.
+fifth of a turn is not counted, because its batches were prepared during the other side's turn. The files in `--pairs`
+are compressed with gzip; by default, the texts of `work.py` are used. Memory and the seconds until warm are measured in
+the process that reads; the iterator is saved and restored in another process.
 """
 
 import glob
@@ -78,7 +78,7 @@ def dropped_out(paths):
 
 
 def bucketed(paths):
-    """Returns tensor2tensor's pipeline: buckets for the length of the longer side, each 1.1 times the one before."""
+    """Returns tensor2tensor's pipeline: buckets by the longer side's length, each 1.1 times the one before."""
     import tensorflow as tf
 
     from t2t_lite.data import batching
@@ -169,7 +169,7 @@ def measure(result, flags):
         result.add(case, figure, {name: [figures[key]] for name, figures in states.items()})
     for name, figures in states.items():
         if not figures["same_batches"]:
-            result.notes.append(f"**{SIDES[name]}: the restored iterator gave other batches.**")
+            result.notes.append(f"**{SIDES[name]}: the restored iterator gave different batches.**")
 
 
 def side(name, folder, seconds=None, **making):

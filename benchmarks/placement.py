@@ -5,8 +5,8 @@ python -m benchmarks.placement --graphs=training,beam --operations
 
 A small Transformer is traced on the CPU, and its graph is placed as if there were one GPU: see
 `benchmarks.harness.placer`. Copies to the host are expensive, because the host waits for them; a loop waits at each
-step. The column "in" names the enclosing functions, branches and loops. Every call of a function is counted; the body
-of a loop is counted once.
+step. The column "in" names the enclosing functions, branches and loops. Every call of a function is counted separately,
+but the body of a loop is counted only once.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def training_step(settings="", **arguments):
     """Returns the graph of a training step.
 
     Args:
-        settings: str, hparams in addition to `SIZES`, such as ",dtype_policy=mixed_bfloat16".
+        settings: str, hyperparameters to set in addition to `SIZES`, such as ",dtype_policy=mixed_bfloat16".
         **arguments: arguments of `TrainStep`.
     """
     from benchmarks.harness.placer import on_card
@@ -93,7 +93,7 @@ def graph_of(name):
 
 
 def table(rows, *titles):
-    """Formats distinct rows of texts with their counts, most frequent first, as the lines of a table."""
+    """Formats rows of texts as the lines of a table: each distinct row once, with its count, most frequent first."""
     counts = collections.Counter(rows).most_common()
     lines = [("count", *titles), *((str(count), *row) for row, count in counts)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

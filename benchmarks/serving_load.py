@@ -3,15 +3,15 @@
 python -m benchmarks.serving_load
 python -m benchmarks.serving_load --run=RUN --text=test.en --threads=32 --batches=1,8,32 --counts=1000,2000,10000
 
-The run is exported. Texts are sampled: whole sentences, parts of sentences and joined sentences; one in twenty is
+The run is exported. The texts are randomly sampled sentences, parts of sentences and joined sentences; one in twenty is
 hostile (random bytes, control characters, other scripts, 100,000 characters …). The texts are translated offline by
 Translator, with invalid UTF-8 replaced by U+FFFD as in TensorFlow. A separate process, without the package's layers,
 loads the export with the session loader, like TensorFlow Serving, and runs its tensors by name from `--threads`
-threads. Each thread sends its next request when it has the answer to the previous one. The test is repeated for each
-number of texts per request in `--batches`, with the number of texts in `--counts`.
+threads. Each thread sends its next request as soon as it has the answer to the previous one. The test is repeated for
+each number of texts per request in `--batches`, with the number of texts in `--counts`.
 
-Every answer is compared with the offline translation. An answer is wrong if its text or its `truncated` differs, except
-for ties, where the scores of the two outputs differ by at most 1e-5. Memory is the resident set of the process,
+Every answer is compared with the offline translation. An answer is wrong if its text or its `truncated` differs, unless
+the answers are tied, that is, unless their scores differ by at most 1e-5. Memory is the resident set of the process,
 recorded at each request after one warm-up request per batch size and thread.
 """
 
@@ -60,7 +60,7 @@ def texts_of(sentences, count, seed=1):
     texts = []
     for i in range(count):
         sentence, kind = draw.choice(sentences), draw.random()
-        if i % 1000 == 500 or i in (200, 800):  # so that the warm-up includes texts of all kinds
+        if i % 1000 == 500 or i in (200, 800):  # so that the warm-up includes texts of every kind
             texts.append(LONG[i // 300 % len(LONG)](draw))
         elif kind < 0.05:
             texts.append(draw.choice(HOSTILE)(draw))
@@ -99,7 +99,7 @@ def measure(result, flags):
 
 
 def prepare(flags, count):
-    """Makes the export and the texts in a separate process; returns their folder."""
+    """Makes the export and the texts in a separate process; returns the folder that contains them."""
     run, text, _ = work.model_and_texts(flags)
     folder = os.path.join(flags.bench_dir, "serving_load")
     alone(sys.modules[__name__], "make", folder=folder, run=run, text=text, count=count)
@@ -156,7 +156,7 @@ def make(folder, run, text, count):
 
 
 def loaded(path):
-    """Loads an export like a server; returns a function of a list of bytes -> [(text, score, truncated)]."""
+    """Loads an export as a server does; returns a function that maps a list of bytes to [(text, score, truncated)]."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (SentencePiece's operations)
 
@@ -174,7 +174,7 @@ def run(ask, rows, size, threads, points=None):
     """Sends all rows from many threads, with `size` rows per request; returns figures.
 
     Args:
-        ask: function of a list of bytes -> [(text, score, truncated)].
+        ask: function that maps a list of bytes to [(text, score, truncated)].
         rows: list of dict, from `load_rows`.
         size: int, texts per request.
         threads: int.
@@ -189,7 +189,7 @@ def run(ask, rows, size, threads, points=None):
             start = time.perf_counter()
             try:
                 answers = ask([row["bytes"] for row in some])
-            except Exception as error:  # an export must answer every request
+            except Exception as error:  # every error counts, since an export must answer every request
                 failures.append(error)
                 return
             latencies.append(time.perf_counter() - start)
@@ -209,7 +209,7 @@ def run(ask, rows, size, threads, points=None):
     if failures:
         raise failures[0]
     seconds = time.perf_counter() - start
-    several = latencies if len(latencies) > 1 else 2 * latencies  # quantiles need two
+    several = latencies if len(latencies) > 1 else 2 * latencies  # `quantiles` needs at least two values
     cuts = statistics.quantiles(several, n=100, method="inclusive")
     figures = {"sentences_per_second": round(len(rows) / seconds, 1), "wrong": counts["wrong"]}
     percentiles = {"median_ms": 50, "p95_ms": 95, "p99_ms": 99}

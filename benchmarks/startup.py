@@ -3,12 +3,12 @@
 python -m benchmarks.startup
 python -m benchmarks.startup --rounds=10
 
-All figures are of whole processes, which take turns. The first translation is made by `t2t-decoder` on a file, and by a
-script that loads the same weights into Hugging Face's model and tokenizer and calls generate (beam 4). The model is a
-post-norm model of `work.py`, because Marian supports only post-norm. One run of each process before the first turn is
-not counted, because it reads the files from the disk. Memory is the peak resident set. Each mistake of
-`harness/mistakes.tsv` is made once; a command's figures are the medians over its mistakes, with the quickest and the
-slowest answer.
+All figures are for whole processes, which take turns. The first translation is made by `t2t-decoder` on a file, and by
+a script that loads the same weights into Hugging Face's model and tokenizer and calls generate (beam 4). The model is a
+post-norm model of `work.py`, because Marian supports only post-norm. Each process runs once before the first turn; this
+run is not counted, because it reads the files from the disk. Memory is the peak resident set. Each mistake in
+`harness/mistakes.tsv` is made once; a command's figures are the medians over its mistakes, together with the quickest
+and the slowest answer.
 """
 
 import itertools
@@ -97,7 +97,7 @@ def whole_process(words, status=0):
     """Runs a command; returns its seconds, seconds of CPU time, and peak memory.
 
     Raises:
-        RuntimeError: the command ended with another exit status.
+        RuntimeError: the command ended with an unexpected exit status.
     """
     started = time.perf_counter()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

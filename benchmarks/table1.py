@@ -1,4 +1,4 @@
-"""Measures the paper's Table 1: how time grows with length and size, sequential operations, and path lengths.
+"""Measures the paper's Table 1: sequential operations, path lengths, and how time grows with length and size.
 
 python -m benchmarks.table1
 
@@ -7,7 +7,7 @@ table does not count. Exponents are slopes of lines through logarithms: of the t
 d, and against d at a fixed n. Sequential operations are the matrix products in the longest chain of the layer's graph.
 The longest path is counted in the smallest stack in which the last output depends on the first input (its gradient is
 not 0), as the number of products between them. For attention, which looks in both directions, the path from the last
-input to the first output counts if it is longer. Recurrent layers are unrolled for these counts.
+input to the first output is used if it is longer. Recurrent layers are unrolled for these counts.
 
 Paper: self-attention O(n²·d), O(1), O(1); recurrent O(n·d²), O(n), O(n); convolutional O(k·n·d²), O(1), O(log_k n) with
 dilations; restricted self-attention O(r·n·d), O(1), O(n/r).
@@ -30,10 +30,10 @@ SIDES = {
 NEEDS = {}
 KERNEL, NEIGHBORHOOD = 3, 64
 SIZE = 128
-LENGTHS = {"attention": (1024, 2048, 4096, 8192)}  # LONGER for other kinds, so that fixed costs do not bend their lines
+LENGTHS = {"attention": (1024, 2048, 4096, 8192)}  # other kinds use LONGER, so that fixed costs do not bend their lines
 LONGER = (8192, 16384, 32768, 65536)
 SIZES, LENGTH = (256, 512, 1024, 2048), 512
-COUNTED = (8, 16, 32, 64)  # lengths at which operations are counted, with a neighbourhood of 4
+COUNTED = (8, 16, 32, 64)  # lengths for which operations are counted; the neighbourhood is then 4
 
 
 def make_layer(kind, size, index=0, neighborhood=NEIGHBORHOOD):

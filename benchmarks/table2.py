@@ -1,4 +1,4 @@
-"""Repeats the paper's Table 2 at a small scale: BLEU of similarly large systems after equal training time.
+"""Repeats the paper's Table 2 at a small scale: the BLEU that systems of similar size reach in equal training time.
 
 python -m benchmarks.table2 --train_files=train.en.gz,train.de.gz --dev_files=val.en.gz,val.de.gz \
     --test_files=test_2016_flickr.en.gz,test_2016_flickr.de.gz
@@ -7,8 +7,8 @@ python -m benchmarks.table2 … --seeds=1,2,3 --repeated=transformer,conv_seq2se
 Each side trains for as many steps as it can run in `--minutes` on this machine. This number is estimated from a first
 run of a few steps. The learning rate falls to 0 at the end. With `--jobs`, each run gets an equal share of the cores.
 Texts are decoded with beam 4 and the value of --alphas with which the side's first run has the best BLEU on the
-development set; BLEU is sacreBLEU's. Operations are those of training (three forward passes), counted as by
-`t2t-trainer --describe`. If a run was interrupted, the next call with the same --bench_dir continues the run.
+development set; BLEU is sacreBLEU's. The operations are those of training (counted as three forward passes), as
+in `t2t-trainer --describe`. If a run was interrupted, the next call with the same --bench_dir continues the run.
 """
 
 import itertools
@@ -33,7 +33,7 @@ SHARED = "batch_size=2048,eval_decode_examples=0,learning_rate_schedule=constant
 
 
 class System(NamedTuple):
-    """A side's hparams set, changes to it, and the learning rate; each side has about 2.3 million weights."""
+    """A side's hparams set, the changes to it, and the learning rate. Each side has about 2.3 million weights."""
 
     hparams_set: str
     hparams: str
@@ -57,14 +57,14 @@ def add_flags(parser):
     parser.add_argument(
         "--repeated", help="the sides that run with every seed, while other sides run only with the first; default: all"
     )
-    parser.add_argument("--alphas", default="0.6,0.8,1.0,1.2,1.4", help="length penalties to select from")
+    parser.add_argument("--alphas", default="0.6,0.8,1.0,1.2,1.4", help="values of alpha to select from")
     add_training_flags(parser, minutes=20)
 
 
 def measure(result, flags):
     """Trains each side with its seeds, and translates the test set."""
     if not (flags.train_files and flags.dev_files and flags.test_files):
-        raise UserError("--train_files, --dev_files, --test_files: missing. Expected the paths of two texts each.")
+        raise UserError("--train_files, --dev_files or --test_files is missing. Expected the paths of two texts each.")
     folder = pathlib.Path(flags.bench_dir, "table2")
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "data"

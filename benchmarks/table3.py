@@ -55,7 +55,9 @@ def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--train_files", help="source and target texts to train on, separated by a comma")
     parser.add_argument("--dev_files", help="source and target texts to evaluate on")
-    parser.add_argument("--rows", default=",".join(ROWS), help=f"rows to train, some of {', '.join(ROWS)}")
+    parser.add_argument(
+        "--rows", default=",".join(ROWS), help=f"comma-separated rows to train, chosen from {', '.join(ROWS)}"
+    )
     parser.add_argument("--steps", type=int, default=3000, help="number of training steps, each on 2,048 tokens")
     add_training_flags(parser)
 
@@ -63,7 +65,7 @@ def add_flags(parser):
 def measure(result, flags):
     """Trains the model of each row, and evaluates it on the development set."""
     if not flags.train_files or not flags.dev_files:
-        raise UserError("--train_files, --dev_files: missing. Expected the paths of two texts each.")
+        raise UserError("--train_files or --dev_files is missing. Expected the paths of two texts each.")
     names = chosen("--rows", flags.rows, ROWS)
     folder = pathlib.Path(flags.bench_dir, "table3")
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +98,7 @@ def _trained(name, folder, flags):
 
 
 def _compared(row, change):
-    """Returns a sentence on the difference in BLEU from the base, here and in the paper."""
+    """Returns a sentence on how BLEU differs from that of the base, here and in the paper."""
     there = row.bleu - ROWS["base"].bleu
     agree = "agree" if change * there > 0 else "do not agree"
     return f"{row.name}: BLEU {change:+.1f} here, {there:+.1f} in the paper: the signs {agree}."

@@ -6,12 +6,13 @@ python -m benchmarks.training --sides=ours,mixed,recompute,compiled,torch_unmask
 python -m benchmarks.training --sides=accumulated,replicas --size=small --batches=8
 
 All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
-same batches, whose padding is masked, with dropout 0.1, label smoothing 0.1, Adam and float32. The update is included.
+same batches, whose padding is masked. They use dropout 0.1, label smoothing 0.1, Adam and float32. A step includes the
+update of the weights.
 Every side runs in a separate process and is warmed up on all batches; a turn runs every batch once. `mixed` is `ours`
 under mixed_bfloat16, `recompute` is `ours` with recompute_grad, `compiled` is `ours` with --xla_compile, and
 `torch_unmasked` is PyTorch without padding masks. `accumulated` computes all batches in one step, one after another;
-`replicas` also computes them in one step, each on a separate logical CPU. Unless --quick is set, a checkpoint of the
-base model, its optimizer and the position in the data is also saved five times.
+`replicas` also computes them in one step, each on a separate logical CPU. Unless --quick is set, a checkpoint
+that contains the base model, its optimizer and the position in the data is also saved five times.
 """
 
 import glob
@@ -119,7 +120,7 @@ def new_step(hparams, logical_cpus=0, xla_compile=False):
 
 
 def our_steps(side, size, batches):
-    """Returns functions without arguments that together train on all batches; each returns its loss."""
+    """Returns functions without arguments. Together they train on all batches; each returns the loss on its batches."""
     from t2t_lite import registry
 
     a_step = len(batches) if side in ("accumulated", "replicas") else 1
@@ -135,7 +136,7 @@ def our_steps(side, size, batches):
 
 
 def peer_steps(side, size, batches):
-    """Like `our_steps`, with a PyTorch model."""
+    """Does the same as `our_steps`, but with a PyTorch model."""
     step = peer_step(side, SIZES[size])
     return [lambda pair=pair: step(*pair) for pair in batches]
 
@@ -177,7 +178,7 @@ def plain_torch(sizes, masked):
     positions = torch.stack([angles.sin(), angles.cos()], -1).reshape(512, hidden)
 
     class Model(nn.Module):
-        """Ids to logits."""
+        """Maps ids to logits."""
 
         def __init__(self):
             super().__init__()
@@ -195,8 +196,8 @@ def plain_torch(sizes, masked):
 
         def forward(self, inputs, shifted):
             causal = nn.Transformer.generate_square_subsequent_mask(shifted.shape[1])
-            # In the dtype of the causal mask, because masks of different dtypes are converted, with a warning, at every
-            # call.
+            # The padding mask has the dtype of the causal mask, because masks of different dtypes would be converted,
+            # with a warning, at every call.
             padding = torch.zeros(inputs.shape).masked_fill(inputs == 0, -math.inf) if masked else None
             return (
                 self.layers(
@@ -224,7 +225,7 @@ def marian(sizes, masked):
     )  # fmt: skip
 
     class Model(nn.Module):
-        """Ids to logits."""
+        """Maps ids to logits."""
 
         def __init__(self):
             super().__init__()

@@ -5,10 +5,10 @@ python -m benchmarks.training_profile --threads=0 --rounds=6
 
 The model is the paper's base, with the batch of `training.py`, in float32 and mixed_bfloat16. All matrix products in
 the step's graph, forward and backward, are also computed in isolation, one at a time, with the same shapes, transposes
-and dtypes. The result is the rate that the machine can reach. `share` is the time of the isolated products divided by
-the time of the step, that is, the part of this rate that the step reaches. Both times are the shortest CPU times over
-the turns, which are taken in one process. Other processes affect CPU time less than wall time, but it is best if none
-run.
+and dtypes. This gives the rate that the machine can reach. `share` is the time of the isolated products divided by the
+time of the step; it says which share of this rate the step reaches. Each of the two times is the shortest CPU time over
+the turns, which are taken in one process. Other processes affect CPU time less than wall time, but it is best if no
+other process runs.
 
 The step's other operations are summed by kind, in milliseconds of TensorFlow's profiler. For each operation, the
 shortest time over the turns is used, without the operations inside it. With one thread, the default, these times are
@@ -30,8 +30,8 @@ from benchmarks.harness.command import alone, main, rounds_of
 TITLE = "Where the time of a training step goes"
 SIDES = {"ours": "float32", "mixed": "mixed_bfloat16"}
 NEEDS = {}
-# An operation belongs to the first kind with a word that occurs in the operation's type; MatMul also matches oneDNN's
-# fused operations.
+# An operation belongs to the first kind that has a word that occurs in the operation's type. The word MatMul also
+# matches oneDNN's fused operations.
 KINDS = {
     "matrix products": ("MatMul",),
     "dropout's random numbers": ("Random",),
@@ -95,7 +95,7 @@ def cpu_seconds(function, *args):
 
 
 def self_times(folder):
-    """Returns {"name:type" of an operation: milliseconds} from a trace, without nested operations."""
+    """Returns {"name:type" of an operation: milliseconds} from a trace, not counting the operations nested in it."""
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
     (path,) = glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)
@@ -103,7 +103,7 @@ def self_times(folder):
         (plane,) = [plane for plane in XSpace.FromString(file.read()).planes if plane.name == "/host:CPU"]
     milliseconds = collections.Counter()
     for line in plane.lines:
-        if not line.name.startswith("tf_"):  # other threads are Python's, which waits
+        if not line.name.startswith("tf_"):  # other threads belong to Python, which only waits
             continue
         outer = []
         for event in sorted(line.events, key=lambda e: (e.offset_ps, -e.duration_ps)):

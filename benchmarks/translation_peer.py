@@ -1,15 +1,15 @@
-"""Trains a peer of a translation run: Hugging Face's M2M100 of the same sizes, in a plain PyTorch loop.
+"""Trains a peer of a translation run: Hugging Face's M2M100 with the same sizes, in a plain PyTorch loop.
 
 python benchmarks/translation_peer.py --train=train.en.gz,train.de.gz --vocabulary=data/vocab.translate_own.8000.model \
   --steps=1200 --dropout=0.2 --weights=peer.pt --source=test.en.gz --output=test.peer.de --alpha=1.0
 
-M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. The peer has the same pieces, label
-smoothing, Adam, and learning rate at each step. Its batches have the same number of tokens and are made of examples of
-similar length, shuffled in each pass. The peer decodes with `generate` and a beam of 4. M2M100's length penalty is not
-the same function as t2t_lite's, so alpha should be selected on the dev set for both. With other sentences or another
-alpha, the same command reuses the trained weights. The script prints the training loss (which includes label smoothing;
-subtract its entropy, 1.224 nats for 8,000 pieces, to compare it with t2t-trainer's objective), target tokens per
-second, the seconds of training, and the loss on --dev.
+M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. The peer uses the same pieces, label
+smoothing and optimizer (Adam), and the same learning rate at each step. Its batches have the same number of tokens and
+are made of examples of similar length, shuffled in each pass. The peer decodes with `generate` and a beam of 4.
+M2M100's length penalty is not the same function as t2t_lite's, so alpha should be selected on the dev set for both. If
+the command is repeated with other sentences or a different alpha, it reuses the trained weights. The script prints the
+training loss (which includes label smoothing; subtract its entropy, 1.224 nats for 8,000 pieces, to compare it with
+t2t-trainer's objective), target tokens per second, the seconds of training, and the loss on --dev.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def parser():
     flags.add_argument("--dev", default="", help="source,target: files to compute the loss on (nats per token)")
     flags.add_argument("--source", required=True, help="sentences to translate after training")
     flags.add_argument("--output", required=True, help="file for the translations")
-    flags.add_argument("--weights", required=True, help="file of trained weights; if it exists, it is loaded")
+    flags.add_argument("--weights", required=True, help="file for the trained weights; loaded if it exists")
     flags.add_argument("--steps", type=int, default=1200)
     flags.add_argument("--batch_size", type=int, default=4096, help="number of rows x length of the longest side")
     flags.add_argument("--hidden_size", type=int, default=128)
@@ -54,7 +54,7 @@ def parser():
 
 
 def batches(examples, batch_size, draw):
-    """Yields batches endlessly; each pass sorts examples by length, with random ties, and shuffles the batches."""
+    """Yields batches endlessly. Each pass sorts examples by length, breaks ties randomly, and shuffles the batches."""
     while True:
         groups, widest = [[]], 0
         for pair in sorted(examples, key=lambda pair: (max(map(len, pair)), len(pair[0]), draw.random())):

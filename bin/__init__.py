@@ -1,1 +1,1 @@
-"""The commands: thin modules that parse flags, call the library and print its results."""
+"""The commands. Each command is a thin module that parses flags, calls the library and prints the result."""

@@ -10,7 +10,7 @@ A command is a module like this example; its docstring is the first part of `--h
         flags.DEFINE_path("export_dir", None, "Folder to write to.")
         _app.define_tf1_flags(flags)
 
-    def check(flags):                       # optional: before the user's folder is imported
+    def check(flags):                       # optional; called before the user's folder is imported
         require(flags, "output_dir")
 
     def run(flags):                         # the command; returns None or an exit status. Check names and
@@ -19,7 +19,8 @@ A command is a module like this example; its docstring is the first part of `--h
 
     main = _app.command("t2t-exporter", define_flags, run, check)
 
-Exit statuses: 0 success, 1 failure, 2 a mistake of the user, 130 interrupted, 141 the reader of stdout has closed it.
+Exit statuses: 0 for success, 1 for a failure, 2 for a mistake by the user, 130 if the command was interrupted, and 141
+if the reader of stdout has closed it.
 """
 
 import contextlib
@@ -78,7 +79,7 @@ def define_tf1_flags(flags):
 
 
 def refuse_packed(flags, *names):
-    """Raises `UserError` if one of the flags names an output file with the extension of a compressed file."""
+    """Raises `UserError` if a flag names an output file whose extension is that of a compressed file."""
     for name in names:
         path = flags[name].value or ""
         if program := PACKERS.get(os.path.splitext(path)[1].lower()):
@@ -92,11 +93,11 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
     """Runs a command and returns its exit status. It may be called many times in one process.
 
     Args:
-        command: the command's name, which begins its error messages.
+        command: the command's name, with which its error messages begin.
         define_flags: function of `Flags` that declares the command's flags.
         run: function of the parsed absl `FlagValues`; returns None or an exit status.
-        argv: the words after the program's name; if None, the arguments of the process.
-        check: function of the parsed values, called before anything heavy is imported; raises `UserError`.
+        argv: the words after the program's name, or None to use the arguments of the process.
+        check: function of the parsed values that is called before heavy imports and raises `UserError` for mistakes.
         tensorflow: whether `run` uses Keras, whose backend is then set to TensorFlow. TensorFlow itself is only
             imported when it is first used, with its log messages suppressed.
     """
@@ -124,7 +125,7 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
 
 
 def command(name, define_flags, run, check=None, *, tensorflow=True):
-    """Returns a function that calls `main` with these arguments and a command's `argv`."""
+    """Returns a function of `argv` that calls `main` with these arguments."""
     return lambda argv=None: main(name, define_flags, run, argv, check=check, tensorflow=tensorflow)
 
 
@@ -146,7 +147,7 @@ def require_folders(flags, *names):
 
 
 def report(command, error):
-    """Prints an error as one line on stderr and returns the exit status; for a bug, prints nothing and returns None."""
+    """Prints an error as one line on stderr and returns the exit status. For a bug, only returns None."""
     status, message = _explain(error)
     if message is None:
         return None

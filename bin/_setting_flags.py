@@ -10,11 +10,11 @@ _OF_LANGUAGE = "depends on the target language (13a for languages with spaces)"
 
 
 def define_settings(flags, settings, prefix="", names=None):
-    """Declares a flag `<prefix><name>` for each setting that has a meaning, or only for `names`.
+    """Declares a flag `<prefix><name>` for each setting whose `meaning` is set.
 
     Args:
-        settings: a class of settings, or {name: Setting}. For a setting that is a list, the flag's default is an empty
-            list.
+        settings: a class of settings, or {name: Setting}. If a setting is a list, the flag's default is an empty list.
+        names: names of the settings for which flags are declared, or None for all settings.
     """
     settings = settings if isinstance(settings, dict) else settings_of(settings)
     for declared in settings.values():
@@ -46,7 +46,7 @@ def read_settings(flags, settings, prefix="", **more):
 
 
 def define_evaluation_flags(flags):
-    """Declares the evaluation flags that t2t-trainer and t2t-eval share."""
+    """Declares the flags for evaluations that t2t-trainer and t2t-eval share."""
     flags.DEFINE_integer(
         "eval_timeout_mins",
         240,
@@ -78,7 +78,7 @@ def define_tokenization(flags, default=_OF_LANGUAGE):
 
 
 def define_score_flags(flags, default=_OF_LANGUAGE):
-    """Declares the flags for scoring against reference files; `default` is passed to `define_tokenization`."""
+    """Declares the flags of commands that score against reference files; for `default` see `define_tokenization`."""
     flags.DEFINE_paths(
         "reference", None, "File of reference translations, one per line; a,b,… for several references of each line."
     )
@@ -91,7 +91,7 @@ def define_score_flags(flags, default=_OF_LANGUAGE):
 
 
 def check_score_flags(flags):
-    """Raises `UserError` for unknown metrics or tokenizations, and for TER options that have no effect."""
+    """Raises `UserError` if a metric or the tokenization is unknown, or if a TER option has no effect."""
     from t2t_lite.evaluation import scores
 
     scores.check_metrics(flags.metrics, "--metrics")
@@ -108,7 +108,7 @@ def check_tokenization(flags):
 
 
 def hparams_changes(flags):
-    """Returns --hparams, extended by the hyperparameter eval_tokenization, in which runs store --tokenization."""
+    """Returns --hparams, with --tokenization added as the hyperparameter eval_tokenization, in which runs store it."""
     if flags.tokenization is None:
         return flags.hparams
     check_tokenization(flags)

@@ -1,4 +1,4 @@
-"""Declares the flags that name a trained model, and finds that model, for the commands that use one."""
+"""For commands that use a trained model: declares the flags that name the model, and finds it."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def check(flags):
 
 
 def paths(flags):
-    """Returns the path, or the comma-separated paths, in --checkpoint_path or --output_dir as a list.
+    """Returns the list of paths in --checkpoint_path or --output_dir, which may be separated by commas.
 
     Raises:
         UserError: a part of the comma-separated list is empty.
@@ -70,7 +70,7 @@ def define_features_flags(flags):
     """Declares the flags that select which hidden states of an encoder are returned as features."""
     flags.DEFINE_string("features_layers", "last", "Layers whose hidden states are the features: first (the "
                         "embeddings), last, second_to_last, last_four, all, or numbers separated by commas, where 0 "
-                        "is the embeddings.")  # fmt: skip
+                        "means the embeddings.")  # fmt: skip
     flags.DEFINE_enum("features_join", None, JOINS, "How several layers are combined into one array.")
     flags.DEFINE_enum("features_pooling", None, [*POOLINGS, ALL_POSITIONS], "Return one vector per text: the mean or "
                       "the maximum of all positions, or the first position; none: a vector for every position. "

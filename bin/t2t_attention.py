@@ -26,12 +26,12 @@ def define_flags(flags):
     _trained.define_flags(flags)
     flags.DEFINE_string("text", None, "The sentence.")
     flags.DEFINE_string("target", None, "A translation of --text. Default: the model's own translation.")
-    flags.DEFINE_enum("kind", None, ["encoder", "decoder", "memory"], "Self-attention of the encoder or "
-                      "decoder, or the decoder's attention to the encoder's output. Default: the first of these "
-                      "that the model has.")  # fmt: skip
+    flags.DEFINE_enum("kind", None, ["encoder", "decoder", "memory"], "encoder, decoder: self-attention in "
+                      "that part; memory: the decoder's attention to the encoder's output. Default: the first of "
+                      "these that the model has.")  # fmt: skip
     flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid", "map"], "lines: lines between two columns of "
                       "tokens; heat_map: a matrix for each head; grid: a small matrix for each head of every layer; "
-                      "map: an image for each head, for up to 1,100 tokens, without their names.")  # fmt: skip
+                      "map: an image for each head, for up to 1,100 tokens, which are not named.")  # fmt: skip
     flags.DEFINE_integer("layer", None, "Number of the layer. Default: the last but one.", limits=_NUMBER)
     flags.DEFINE_list("heads", [], "Numbers of the heads, such as 5,6. Default: all.")
     flags.DEFINE_string("word", None, "Draw only the attention of this word.")
@@ -44,7 +44,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be found without heavy imports, and fills in --heads and --output."""
+    """Raises `UserError` for mistakes that can be found without heavy imports; sets the values of --heads, --output."""
     _trained.check(flags)
     every = modes()
     if flags.text is None and not any(mode.asked(flags) for mode in every.values()):
@@ -55,19 +55,21 @@ def check(flags):
         try:
             (flags[name].value or "").encode()
         except UnicodeEncodeError:
-            raise UserError(f"--{name}: is not valid UTF-8. Expected UTF-8 text.") from None
+            raise UserError(f"--{name}: not valid UTF-8. Expected UTF-8 text.") from None
     mode.check(flags)
     flags.heads = [_head(number) for number in flags.heads] or None
 
 
 def check_picture(flags, name, *inputs):
-    """Checks --output (default: `name` plus extension) and flags of input files. Raises `UserError`."""
+    """Checks --output, whose default is `name` plus the extension, and the flags that name input files.
+
+    Raises `UserError` for mistakes.
+    """
     flags.output = flags.output or f"{name}.{flags.format or 'svg'}"
     drawing.check_picture("--output", flags.output)
     if flags.format and drawing.format_of(flags.output) != flags.format:
         raise UserError(
-            f"--output={flags.output}: does not end in .{flags.format}. Remove --format, or change one of the two "
-            "flags."
+            f"--output={flags.output} does not end in .{flags.format}. Remove --format, or change one of the two flags."
         )
     files.check_outputs({f"--{flag}": flags[flag].value for flag in inputs}, {"--output": flags.output})
     _app.require_files(flags, *inputs)
@@ -79,7 +81,7 @@ def run(flags):
     from t2t_lite.decoding.loading import load
     from t2t_lite.training.distribution import gpus_as_needed
 
-    gpus_as_needed()  # allocates GPU memory as needed, and leaves the rest to a trainer
+    gpus_as_needed()  # allocates GPU memory only as needed, which leaves the rest to a trainer
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
     chosen_mode(flags, modes()).run(flags, answerer).save(flags.output)
     print(flags.output)

@@ -3,7 +3,7 @@
 For each checkpoint in --model_dir from the n-th on, in the order of steps, the command averages that checkpoint and the
 n - 1 checkpoints before it, and writes the mean to --output_dir as model.ckpt-<step>. t2t-decoder and t2t-exporter
 accept that folder in place of the run's folder. The paper averages the last 5 checkpoints of the base model and the
-last 20 of the big model. All averages in a folder are of the same number of checkpoints, n.
+last 20 of the big model. Each average in a folder is computed from the same number of checkpoints, n.
 """
 
 import collections
@@ -52,7 +52,7 @@ def run(flags):
     check_places(flags.output_dir, [_AVERAGES])
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
-        if window and checkpoint.seconds < window[-1].seconds - 1:  # tolerates a second between copied files
+        if window and checkpoint.seconds < window[-1].seconds - 1:  # the times of copied files may differ by a second
             _LOGGER.warning(
                 f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If {flags.model_dir} holds "
                 "checkpoints of two runs, set --min_steps so that they are not averaged together."
@@ -78,7 +78,7 @@ def run(flags):
         print(averaged)
     if not num_written:
         raise UserError(
-            f"--model_dir={flags.model_dir}: {counted(num_seen, 'checkpoint')} from step {flags.min_steps} on, "
+            f"--model_dir={flags.model_dir}: {counted(num_seen, 'checkpoint')} from step {flags.min_steps} on, but "
             f"expected at least --n={flags.n}. Train longer, save more often (--local_eval_frequency) or set a smaller "
             "--n."
         )
@@ -91,7 +91,7 @@ def _keep_time(path, seconds):
 
 
 def _prepare(flags):
-    """Copies the settings and the vocabulary to --output_dir, so that commands can use this folder like a run."""
+    """Copies the settings and the vocabulary to --output_dir, so that commands accept it in place of a run's folder."""
     from t2t_lite import files, registry
     from t2t_lite.data.folder import encoder_files
     from t2t_lite.files.file_system import make_folders, status
@@ -110,7 +110,7 @@ def _prepare(flags):
     earlier = read_run_config(flags.output_dir) or {}
     if {**config, **earlier} != config:  # averages written by an earlier version may lack newer settings
         raise UserError(
-            f"--output_dir={flags.output_dir}: holds averages of another run or of a run with other settings. Choose "
+            f"--output_dir={flags.output_dir} holds averages of another run or of a run with other settings. Choose "
             "another folder."
         )
     record_path = os.path.join(flags.output_dir, _AVERAGES)
@@ -127,7 +127,7 @@ def _prepare(flags):
 
 
 def _check_same_n(flags, record_path):
-    """Raises `UserError` if n changed, since existing averages are recognized by their checkpoint's time, not by n."""
+    """Raises `UserError` if n has changed; existing averages are recognized by their checkpoint's time alone."""
     # --min_steps may differ, since it only sets the first step.
     from t2t_lite.files import exists, read_json
 

@@ -23,7 +23,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def modes():
-    """Returns the command's modes, including those of extras, as {kind of input: Mode}."""
+    """Returns the command's modes, including those that extras add, as {kind of input: Mode}."""
     return commands.modes("t2t-bleu", _MODES)
 
 
@@ -41,7 +41,7 @@ def define_flags(flags):
     flags.DEFINE_integer("worst", 0, "Number of worst sentences to show.", limits=COUNT)
     flags.DEFINE_string("worst_by", "chrf", "The score by which --worst ranks sentences; one of --metrics.")
     flags.DEFINE_path("source", None, "File of source sentences, which --worst shows.")
-    flags.DEFINE_bool("json", False, "Print JSON: one object, or for a folder one object per line.")
+    flags.DEFINE_bool("json", False, "Print one JSON object; for a folder, one object per line.")
 
 
 def check(flags):

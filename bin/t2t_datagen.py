@@ -3,8 +3,8 @@
     t2t-datagen --problem=translate_ende_phrasebook --data_dir=data
     t2t-datagen --problem=translate_own --data_dir=data --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000
 
-If the data is already complete, the command does nothing. If an earlier command was stopped, the command resumes its
-work.
+If the data is already complete, the command does nothing. If an earlier command was interrupted, this command continues
+its work.
 """
 
 import collections
@@ -56,7 +56,7 @@ def check(flags):
 
 
 def run(flags):
-    """Generates the selected problems one after the other, lists them, or runs the mode of an extra."""
+    """Generates the data of the selected problems one after another, lists the problems, or runs an extra's mode."""
     from t2t_lite.data.named_problems import select_problems
 
     mode = chosen_mode(flags, modes())

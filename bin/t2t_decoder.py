@@ -10,9 +10,9 @@ A language model continues texts, and an encoder predicts labels, tags or answer
     t2t-decoder --output_dir=train --tune --decode_from_file=dev.en --decode_reference=dev.de
     t2t-decoder --output_dir=encoder --decode_from_file=texts --features_file=features.npz
 
-Every line of input gives one line of output, in order; an empty line stays empty. Results go to the file or to standard
-output, progress to standard error. If a command was killed, run it again to resume where it stopped. docs/decoding.md
-describes all flags.
+Every line of input gives one line of output, in order; an empty line stays empty. Results are written to the file or to
+standard output, and progress is shown on standard error. If a command was killed, run it again to resume where it
+stopped. docs/decoding.md describes all flags.
 """
 
 import logging
@@ -44,11 +44,11 @@ def define_flags(flags):
     define_tokenization(flags)
     flags.DEFINE_string("decode_hparams", "", HELP)
     flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "Type of computations; bfloat16 has 8 significant bits "
-                      "and is faster on CPUs with AVX512-BF16 or AMX; other CPUs use float32 instead. Default: as the "
-                      "model was trained.")  # fmt: skip
+                      "and is faster on CPUs with AVX512-BF16 or AMX; other CPUs use float32 instead. Default: the "
+                      "type used in training.")  # fmt: skip
     flags.DEFINE_bool("decode_interactive", False, "Translate lines as they are typed; q quits.")
     flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "What to do with a line that is too long "
-                      "for the model: split it at ends of sentences, truncate it, or refuse it. Default for "
+                      "for the model: split it at sentence boundaries, truncate it, or refuse it. Default for "
                       "translation: split, but truncate if max_input_size is set. For other tasks see "
                       "docs/decoding.md.")  # fmt: skip
     flags.DEFINE_enum("split_sentences", None, SPLIT_SENTENCES, "Whether to translate the sentences of a line one by "
@@ -96,14 +96,14 @@ def check(flags):
     asked = flag_checks.asked(flags)
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
         _app.require_files(flags, *(name for name in flag_checks.INPUTS if flags[name].value != "-"))
-    # For records, the files' names begin with --decode_to_file, and a missing folder is created.
+    # When records are decoded, the files' names begin with --decode_to_file, and a missing folder is created.
     outputs = ["decode_to_file"] * (asked.mode != "records") + [*flag_checks.LINE_FILES]
     _app.require_folders(flags, *outputs, "features_file")
     _app.refuse_packed(flags, *outputs)
 
 
 def run(flags):
-    """Decodes, scores or tunes, according to the flags."""
+    """Decodes, scores or tunes, as the flags request."""
     check_tokenization(flags)
     asked = flag_checks.asked(flags).of_model(_trained.find(flags))
     job = _job(asked)

@@ -5,8 +5,8 @@
     t2t-eval --output_dir=train --data_dir=data --eval_use_test_set   # evaluates the test records
 
 The command prints one line per checkpoint to standard output, and writes the metrics for TensorBoard (eval/,
-eval_test/) and to eval.log. A later t2t-eval skips the checkpoints in eval.log. The model is read from the run's
-folder.
+eval_test/) and to eval.log. A later t2t-eval skips the checkpoints that eval.log lists. Which model to evaluate is read
+from the run's folder.
 """
 
 import logging
@@ -82,7 +82,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     if flags.worker_gpu == 0:
         hide_gpus()
     else:
-        gpus_as_needed()  # allocates GPU memory as needed, and leaves the rest to a trainer
+        gpus_as_needed()  # allocates GPU memory only as needed, which leaves the rest to a trainer
     settings = EvaluationSettings(flags.eval_steps, flags.eval_stride, search=search)
     evaluation = CheckpointEvaluation(
         flags.output_dir, flags.data_dir, split, settings, lambda trained: parse_changes(trained, changes)

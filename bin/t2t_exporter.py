@@ -3,8 +3,8 @@
     t2t-exporter --output_dir=train --export_dir=export
     t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
 
-The export is written to the next numbered folder, starting with export/1, and the path is printed. docs/serving.md
-describes it. Exports in other formats are written to a new folder.
+The export is written to the next numbered folder, starting with export/1, and the path of this folder is printed.
+docs/serving.md describes the export. Exports in other formats are written to a new folder.
 """
 
 import logging
@@ -46,8 +46,8 @@ def define_flags(flags):
     )
     flags.DEFINE_enum(
         "weights_dtype", "float32", COMPUTE_DTYPES,
-        "Type of the weights. With bfloat16 the export is half the size and computes in bfloat16, for CPUs that "
-        "support it.",
+        "Type of the weights. With bfloat16, which is for CPUs that support it, the export is half the size and "
+        "computes in bfloat16.",
     )  # fmt: skip
     _trained.define_features_flags(flags)
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
@@ -100,7 +100,7 @@ def run(flags):
     if features and not signatures.HAS_FEATURES:
         name = runs[0].problem.full_name
         raise UserError(f"--features_{next(iter(features))}: {name} is not an encoder. Remove the flag.")
-    made_of = export_of(runs[0].checkpoint)  # the export of an export is written next to the old export
+    made_of = export_of(runs[0].checkpoint)  # if the model is itself an export, the new export is written next to it
     folder = os.path.dirname(made_of or runs[0].checkpoint)
     if is_saved_model:
         folder = os.path.abspath(folder) if made_of else os.path.join(folder, "export")
@@ -111,7 +111,7 @@ def run(flags):
         check_kinds(folder)
     else:
         check_new(folder)
-    # Use the dtype of the export, even if computing in it is slow on this machine.
+    # Use the dtype of the export, even if this machine is slow at computing in that dtype.
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
     answerer = by_task.load(runs, flags.data_dir, dtype)
     words = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]

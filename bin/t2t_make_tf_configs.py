@@ -4,8 +4,8 @@
     '{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}'
     '{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 1}}'
 
-The first worker writes checkpoints and logs. Start the same command on every machine: TF_CONFIG=<its line> t2t-trainer
-…
+The first worker writes checkpoints and logs. Start the same command on every machine, but give each machine its own
+line: TF_CONFIG=<its line> t2t-trainer …
 """
 
 import sys

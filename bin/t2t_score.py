@@ -6,8 +6,8 @@
 
 The predictions are a file written by t2t-decoder. The reference is a labelled file in the format that problems such as
 classify_own, regress_own, tag_own or qa_own read. Both files are UTF-8, plain or compressed (.gz, .bz2, .xz, .zst). The
-95 % confidence interval, in brackets, is computed from bootstrap resamples of the texts, sentences or questions.
---baseline compares these scores with the scores of another system's predictions on the same resamples.
+numbers in brackets are a 95 % confidence interval, computed from bootstrap resamples of the texts, sentences or
+questions. With --baseline, the scores of another system's predictions are computed on the same resamples and compared.
 """
 
 import json

@@ -1,9 +1,10 @@
 """Trains a model and evaluates it every --local_eval_frequency steps.
 
 Running the same command again continues from the last checkpoint in --output_dir; --train_steps counts from the start
-of the run. A run remembers its problem, model and hyperparameters, so these flags can be omitted when it is continued;
-other values are an error. If --hparams_set is given again, the run keeps the values stored when it began. A run
-also remembers flags such as --train_steps, --keep_checkpoint_max or --best_checkpoint_metric, but these may be changed.
+of the run. A run remembers its problem, model and hyperparameters, so these flags can be omitted when the run is
+continued; giving them different values is an error. If --hparams_set is given again, the run keeps the values that were
+stored when it began. A run also remembers flags such as --train_steps, --keep_checkpoint_max or
+--best_checkpoint_metric, but their values may be changed.
 
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
 """
@@ -18,7 +19,7 @@ from t2t_lite.cli.commands import chosen_mode
 
 
 def run(flags):
-    """Trains, or evaluates and prints the metrics, according to the flags; returns the exit status."""
+    """Trains a model, or evaluates it and prints the metrics, as the flags request; returns the exit status."""
     return chosen_mode(flags, modes()).run(flags)
 
 

@@ -55,15 +55,15 @@ def transformer_parsing_v1():
 # The rows of table 3 of the paper, as changes to the base model; d_v stays 64 in row (B). In tensor2tensor, the sets
 # with these names change transformer_base_v3 instead, so the models differ.
 TABLE_3 = {
-    # Row (A): other numbers of heads, which share 512 channels.
+    # Row (A): different numbers of heads, which share 512 channels.
     "transformer_h1": {"num_heads": 1},
     "transformer_h4": {"num_heads": 4},
     "transformer_h16": {"num_heads": 16},
     "transformer_h32": {"num_heads": 32},
-    # Row (B): smaller keys. The option is the size of all 8 heads together, 8 · 16 and 8 · 32.
+    # Row (B): smaller keys. The option is the total size of all 8 heads: 8 · 16 and 8 · 32.
     "transformer_k128": {"attention_key_channels": 128},
     "transformer_k256": {"attention_key_channels": 256},
-    # Row (C): other numbers of layers per side, d_model and d_ff.
+    # Row (C): different values of d_model, d_ff or the number of layers per side.
     "transformer_l2": {"num_hidden_layers": 2},
     "transformer_l4": {"num_hidden_layers": 4},
     "transformer_l8": {"num_hidden_layers": 8},
@@ -71,7 +71,7 @@ TABLE_3 = {
     "transformer_hs1024": {"hidden_size": 1024},
     "transformer_ff1024": {"filter_size": 1024},
     "transformer_ff4096": {"filter_size": 4096},
-    # Row (D): other rates of dropout and label smoothing.
+    # Row (D): different rates of dropout or label smoothing.
     "transformer_dr0": {"layer_prepostprocess_dropout": 0.0},
     "transformer_dr2": {"layer_prepostprocess_dropout": 0.2},
     "transformer_ls0": {"label_smoothing": 0.0},

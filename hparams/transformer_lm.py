@@ -1,9 +1,9 @@
 """Hyperparameter sets for language models: GPT and GPT-2, tensor2tensor's sets, and this package's own sets.
 
 GPT has the sizes and dropout of its published models, and the optimizer and learning rate of Radford et al. 2018,
-section 4.1. The authors of GPT-2 did not publish an optimizer and a learning rate, so GPT's settings are used. All
-matrices are initialized as N(0, 0.02), except that in GPT-2, matrices whose products are added to the residual stream
-are initialized as N(0, 0.02/√(2N)). tensor2tensor's sets are from its models/research/attention_lm.py and
+section 4.1. The authors of GPT-2 did not publish an optimizer or a learning rate, so GPT's settings are used. All
+matrices are initialized as N(0, 0.02). The exception in GPT-2 is matrices whose products are added to the residual
+stream, which are initialized as N(0, 0.02/√(2N)). tensor2tensor's sets are from its models/research/attention_lm.py and
 models/transformer.py.
 """
 

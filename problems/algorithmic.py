@@ -34,7 +34,7 @@ class AlgorithmicProblem(Problem):
 
         Args:
             generator: random.Random.
-            longest: int, the largest number of input symbols.
+            longest: int, the maximum number of input symbols.
 
         Returns:
             (input symbols, target symbols), lists of int.
@@ -57,7 +57,7 @@ class AlgorithmicProblem(Problem):
         return {"inputs": encoder, "targets": encoder}
 
     def generation_settings(self):
-        """Returns the settings of generation: the numbers of symbols, the lengths and the numbers of examples."""
+        """Returns what determines the files: the number of symbols, the lengths and the numbers of examples."""
         names = ("num_symbols", "train_length", "dev_length", "train_size", "dev_size")
         return {name: getattr(self, name) for name in names}
 

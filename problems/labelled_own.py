@@ -42,7 +42,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         return self.determined("class_labels", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the classes in the training files, and warns of classes that are missing in the other files."""
+        """Finds the classes in the training files, and warns of classes that are missing from the other files."""
         counts = {
             split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
         }

@@ -4,9 +4,9 @@ docs/language_models.md describes the texts and the differences from tensor2tens
 
     t2t-datagen --problem=languagemodel_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
-For `languagemodel_own` and `languagemodel_own_characters`, each file is a document, unless it is divided into documents
-by lines `<|endoftext|>`. `D/<problem>.json` stores all settings of this command, so later commands need only
-`--data_dir=D`.
+For `languagemodel_own` and `languagemodel_own_characters`, each file is a document, unless lines that consist of
+`<|endoftext|>` divide it into several documents. `D/<problem>.json` stores all settings of this command, so later
+commands need only `--data_dir=D`.
 """
 
 import collections
@@ -60,7 +60,7 @@ class PublishedWords(PublishedText):
     most_words = None
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """Returns the encoder; first writes the file of words, most frequent first, if it does not exist."""
+        """Returns the encoder. If the vocabulary file does not exist, writes it, most frequent words first."""
         path = os.path.join(data_dir, self.vocab_filename)
         if self.vocab_type == VocabType.TOKEN and not force_get and not files.exists(path):
             reserved = ("<pad>", "<EOS>", self.oov_token)
@@ -78,7 +78,7 @@ class PublishedWords(PublishedText):
         return [os.path.join(data_dir, self.vocab_filename)]
 
 
-# Problems with the Penn Treebank (PTB), as prepared by Mikolov.
+# Language-modelling problems based on the Penn Treebank (PTB), as prepared by Mikolov.
 
 
 @register_problem
@@ -103,7 +103,7 @@ class LanguagemodelPtbCharacters(PublishedText):
         return "".join(line.split()).replace("_", " ").strip()
 
 
-# Problems with the one-billion-word benchmark.
+# Language-modelling problems based on the one-billion-word benchmark.
 
 
 @register_problem
@@ -187,7 +187,7 @@ class LanguagemodelWikitext103L16k(LanguagemodelWikitext103L4k):
     sequence_length = 16384
 
 
-# Problems with enwik8, the first 100 MB of Wikipedia's XML.
+# Language-modelling problems based on enwik8, the first 100 MB of Wikipedia's XML dump.
 
 
 @register_problem
@@ -195,8 +195,8 @@ class Enwik8L65k(PublishedText):
     """The bytes of enwik8 in rows of 65,536; the last ten million bytes are the dev and test sets.
 
     Attributes:
-        sequence_length: int, number of bytes in a row.
-        held_out_bytes: int, size in bytes of the dev set and of the test set. The test set follows the dev set.
+        sequence_length: int, length of each row, in bytes.
+        held_out_bytes: int, the size of the dev set in bytes; the test set, which follows it, has the same size.
         overlap: int, number of training rows in which each byte occurs, at different positions.
     """
 
@@ -260,7 +260,7 @@ class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
     expected_lines = "text files"
     sample_unit = "pieces of text"
 
-    sequence_length = kept("sequence_length", "The number of ids in a row.")
+    sequence_length = kept("sequence_length", "The length of each row, in ids.")
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
         """Yields the documents in a split's files."""

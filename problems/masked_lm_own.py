@@ -30,7 +30,7 @@ from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MASK = "[MASK]"
-_SHORTER = 0.1  # share of rows with a random length, as in the code of BERT and ALBERT
+_SHORTER = 0.1  # fraction of rows that get a random length, as in the code of BERT and ALBERT
 _SHORTEST_ROW = 4  # length of the shortest row: two texts of one id, each followed by EOS
 
 
@@ -222,7 +222,7 @@ def _records(encoder, length, others, samples):
     for sample in samples:
         if sample["begins"] or not documents:
             documents.append([])
-        ids = encoder.encode(" " + sample["targets"])  # the space encodes the sentence as if it were inside a text
+        ids = encoder.encode(" " + sample["targets"])  # with the space, it is encoded as if it were inside a text
         documents[-1] += [ids[at : at + longest] for at in range(0, len(ids), longest)]
     documents = [document for document in documents if document]  # drops documents without ids
     for number, document in enumerate(documents):

@@ -1,6 +1,6 @@
-"""The base class for problems on the user's own texts: `own_problem` with vocabularies and tables of text.
+"""The base class for problems on the user's own texts: it adds vocabularies and tables of text to `own_problem`.
 
-`--vocab_from` may give vocabulary files of any kind in `vocabulary_files`, or a folder.
+`--vocab_from` may name vocabulary files of any type listed in `vocabulary_files`, or a folder.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
-_MOST_LABELS = 10_000  # largest number of labels; a file with more labels probably has texts in the label column
+_MOST_LABELS = 10_000  # maximum number of labels; a file with more labels probably has texts in the label column
 
 
 def _learned_with(name, meaning):
@@ -64,13 +64,10 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         """Raises `UserError` if a setting for tables applies to none of the files `paths`."""
         is_json = [kind(path) in JSON_LINES for path in paths]
         if values["fields"] and not any(is_json):
-            raise UserError("--fields: applies only to .jsonl files, but none are given. Remove the flag.")
+            raise UserError("--fields: only for .jsonl files, but none are given. Remove the flag.")
         for name in ("header", "separator"):
             if values[name] is not None and all(is_json):
-                raise UserError(
-                    f"--{name}: does not apply to lines of JSON, which contain the names of their fields. Remove the "
-                    "flag."
-                )
+                raise UserError(f"--{name}: lines of JSON contain the names of their fields. Remove the flag.")
 
     def with_defaults(self, values):
         """Returns the keys that have defaults; keys for learning a vocabulary have none if a vocabulary is given."""
@@ -111,8 +108,8 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                 values[name] = None  # if the value is the default, None is stored, as in data from earlier versions
             if values.get(name) is not None and vocab_type == VocabType.BYTE_LEVEL_BPE.value:
                 raise UserError(
-                    f"--{name} together with --vocab_type={vocab_type}, which keeps texts unchanged. Remove --{name}, "
-                    f"or use --vocab_type={VocabType.SUBWORD.value}."
+                    f"--{name} together with --vocab_type={vocab_type}: this type keeps texts unchanged. "
+                    f"Remove --{name}, or use --vocab_type={VocabType.SUBWORD.value}."
                 )
         flag, symbols = "--user_defined_symbols", values.get("user_defined_symbols") or ()
         if symbols and values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
@@ -136,14 +133,14 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     @property
     def vocab_type(self):
-        """The kind of vocabulary to learn."""
+        """The type of vocabulary to learn."""
         return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
 
     normalization = _learned_with(
         "normalization", "The SentencePiece normalization rule with which the vocabulary is learned."
     )
     character_coverage = _learned_with(
-        "character_coverage", "The share of the text's characters that become single pieces."
+        "character_coverage", "The fraction of the text's characters that become single pieces."
     )
     split_digits = _learned_with("split_digits", "Whether no piece has more than one digit.")
 
@@ -226,7 +223,7 @@ def find_vocabularies(paths, languages):
             its vocabularies are swapped.
 
     Raises:
-        UserError: no vocabulary is found, several are found, or the vocabulary is of another kind.
+        UserError: no vocabulary is found, several are found, or the vocabulary is of an unsupported kind.
     """
     flag = f"--vocab_from={','.join(paths)}"
     if len(paths) > 2:
@@ -289,8 +286,8 @@ def _problem_name(flag, folder):
     if len(names) == 1:
         return names[0]
     if names:
-        raise UserError(f"{flag}: contains the data of {', '.join(names)}. Expected a .model file in the folder.")
+        raise UserError(f"{flag}: this folder has data of {', '.join(names)}. Expected a .model file in the folder.")
     raise UserError(
-        f"{flag}: contains neither data of t2t-datagen nor a run of t2t-trainer. Expected a folder with either, or "
+        f"{flag}: this folder has neither data of t2t-datagen nor a run of t2t-trainer. Expected one of these, or "
         "a .model file."
     )

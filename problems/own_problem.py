@@ -20,14 +20,15 @@ from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 _LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
-_MOST_WARNINGS = 5  # largest number of logged warnings, since there may be thousands of image files
+_MOST_WARNINGS = 5  # maximum number of logged warnings, since there may be thousands of image files
 
 
 def kept(key, meaning, default=None):
     """Returns a property that reads a key of the configuration, or gives `default` if the value is None or missing.
 
     Args:
-        key, meaning: str, the key of the configuration and the property's docstring.
+        key: str, the key of the configuration.
+        meaning: str, the property's docstring.
         default: the property's default, an immutable value.
     """
     return property(lambda problem: default if (value := problem.config.get(key)) is None else value, doc=meaning)
@@ -39,9 +40,9 @@ class OwnProblem(Problem):
     Attributes:
         settings: {key: OwnSetting}, the settings that the configuration stores, in this order; see `own_settings`.
         config_filename: file name of the configuration in the data folder; by default `<problem>.json`.
-        columns: names of a table's columns, or for other kinds of files the names of their parts, for messages.
-        file_endings: extensions of the files to use if the user gives a folder, such as (".png",); if (), a folder is
-            an error.
+        columns: names of a table's columns, or of the parts of another kind of file, which messages show.
+        file_endings: extensions of the files to use if the user gives a folder, such as (".png",); if (), a folder
+            raises an error.
         example_flags: str, an example of the required flags, which an error message shows if flags are missing.
         expected_lines: str, a description of what a file must contain, for messages.
         sample_unit: str, the plural name of the samples in a file, for messages.
@@ -251,7 +252,7 @@ class OwnProblem(Problem):
         return (*super().newer_settings, *(key for key, setting in self.settings.items() if setting.is_newer))
 
     def generation_settings(self):
-        """Returns the settings that determine the generated files; changing them once data exist is an error."""
+        """Returns the settings that determine the generated files; they cannot change once data exist."""
         described = {FLAGS[split]: list(map(_content, self.files_of(split))) for split in self.config["files"]}
         fixed = {
             key: self.config.get(key)

@@ -16,7 +16,7 @@ from t2t_lite.settings import ranges
 from t2t_lite.settings.ranges import Choices, Range, Setting, typed_value
 
 WEIGHT = Range(most=1000, above=0)  # the range of valid weights of a corpus
-VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # the kinds of vocabularies that can be learned
+VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # the vocabulary types that can be learned
 # Settings that must not be combined with --vocab_from, because the existing vocabulary determines them.
 SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
 VOCABULARY = (
@@ -36,7 +36,7 @@ class OwnSetting(Setting):
         is_path: bool, whether the value is a path or a list of paths.
         is_required: bool, whether the data folder's JSON file always has a value for the setting.
         is_newer: bool, whether manifests omit the setting if it has no value, for compatibility with earlier versions.
-        fits: function that returns whether a JSON value from the data folder is valid; None if checking its kind and
+        fits: function that returns whether a JSON value from the data folder is valid; None if checking its type and
             limits is enough.
         problems: names of problems that accept the setting although they do not list it, because another folder
             declares it.
@@ -184,7 +184,7 @@ declare_settings(
     ),
     OwnSetting(
         "character_coverage", float, None, ranges.CHARACTER_COVERAGE,
-        meaning="Share of the text's characters that become single pieces; other characters are spelled with bytes. "
+        meaning="Fraction of the text's characters that become single pieces; other characters are spelled with bytes. "
         "Default: 0.9999.",
     ),
     OwnSetting(
@@ -198,8 +198,8 @@ declare_settings(
     ),
     OwnSetting(
         "sequence_length", int, None, ranges.SEQUENCE_LENGTH, is_required=True,
-        meaning="Number of ids in a row. Default: 1024 for languagemodel_own, 511 for masked_lm_own, next_sentence_own "
-        "and sentence_order_own.",
+        meaning="Length of each row, in ids. Default: 1024 for languagemodel_own, 511 for masked_lm_own, "
+        "next_sentence_own and sentence_order_own.",
     ),
     OwnSetting(
         "columns", list, None, fixed=True, is_newer=True,
@@ -209,7 +209,7 @@ declare_settings(
     OwnSetting(
         "header", bool, None, fixed=True, is_newer=True,
         meaning="Whether the first line of tables names the columns. Default: no, but a first line that looks like a "
-        "header is an error.",
+        "header raises an error.",
     ),
     OwnSetting(
         "fields", list, None, fixed=True, is_newer=True,
@@ -230,7 +230,7 @@ declare_settings(
 declare_settings(
     OwnSetting(
         "mask_rate", float, 0.15, ranges.MASK_RATE, fixed=True, is_required=True,
-        meaning="masked_lm_own, next_sentence_own, sentence_order_own: share of ids that are predicted. Default: 0.15.",
+        meaning="masked_lm_own, next_sentence_own, sentence_order_own: fraction of ids to predict. Default: 0.15.",
     ),
     OwnSetting(
         "mask_unit", str, "word", Choices(ranges.MASK_UNITS), fixed=True, is_required=True,

@@ -56,8 +56,8 @@ class PublishedFiles:
 def read_table(package, name, **convert):
     """Returns the rows of the table `<name>.tsv` in a package as named tuples; its first line names the columns.
 
-    Cells are strings, or "" if a line is too short; `convert` is {column: function that converts a string} for other
-    types.
+    Cells are strings, or "" if a line is too short. For columns of other types, `convert` is {column: function that
+    converts a string}.
     """
     text = (importlib.resources.files(package) / f"{name}.tsv").read_text(encoding="utf-8")
     reader = csv.DictReader(text.splitlines(), delimiter="\t", restval="")

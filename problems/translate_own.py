@@ -158,7 +158,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         return splits
 
     def bytes_of(self, split):
-        """Returns the bytes of a split's text; for training, the bytes of each corpus are multiplied by its weight."""
+        """Returns the size of a split's text in bytes; each training corpus counts as many times as its weight says."""
         if split != DatasetSplit.TRAIN:
             return super().bytes_of(split)
         sizes = {facts["path"]: facts["bytes"] for facts in self.files_of(split)}
@@ -335,7 +335,7 @@ def check_sides(files, languages):
 
 
 def warn_of_other_languages(files, languages):
-    """Warns if the extension of a file is a third language; for the arguments, see `check_sides`."""
+    """Warns if the extension of a file names a third language; for the arguments, see `check_sides`."""
     for split, paths in files.items():
         for group in group_files(split, paths):
             for path, language in zip(group, languages, strict=False):  # a table has no second path

@@ -121,7 +121,7 @@ def _register(names, vocabularies, **settings):
         globals()[class_name] = registry.register_problem(name)(problem_class)
 
 
-# WMT14, 4.5 million pairs, as in the Transformer paper (section 5.1); also under tensor2tensor's names.
+# WMT14, 4.5 million pairs, as in the Transformer paper (section 5.1); also registered under tensor2tensor's names.
 _register("translate_ende_wmt", "37k", **_WMT14_ENDE)
 _register("translate_ende_wmt", "32k 8k _characters", differs_from_tensor2tensor=_OTHER_NEWS_COMMENTARY, **_WMT14_ENDE)
 # ParaCrawl release 4, alone and with WMT14's corpora; both problems use the vocabulary of translate_ende_wmt32k.

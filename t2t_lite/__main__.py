@@ -40,7 +40,7 @@ def main(argv=None):
         if not found:
             print(f"t2t_lite: error: {printable(message)}", file=sys.stderr)
             return 2
-    if own:  # the command reads its arguments as if its own script had been run; in a cluster, it may end this process
+    if own:  # the command reads its arguments as if run by its own script; in a cluster, it may end this process
         sys.argv = [name, *argv[1:]]
     return (found or commands.module(name)).main(None if own else argv[1:])
 

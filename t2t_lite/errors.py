@@ -6,7 +6,7 @@ import re
 
 # Control characters, halves of surrogate pairs, and characters that change the writing direction.
 _NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-# The names of operations that TensorFlow adds to its messages. They do not help users.
+# Matches the operation names that TensorFlow adds to its messages, since they do not help users.
 OF_GRAPH = re.compile(r"\{\{(?:function_)?node [^{}\n]*\}\} ?| \[Op:\w+\](?: name: ?)?")
 
 
@@ -41,7 +41,7 @@ class Failure(RuntimeError):
 
 @contextlib.contextmanager
 def located(where):
-    """Context manager that prefixes a `UserError` with the place of the mistake, such as a file or a flag."""
+    """Context manager that puts the place of the mistake, such as a file or a flag, before a `UserError`'s message."""
     try:
         yield
     except UserError as error:
@@ -77,7 +77,7 @@ def shown(value):
 
 
 def printable(text):
-    """Returns a text, which may quote a file, as one line that is safe for a terminal; shortens a huge text."""
+    """Returns a text, which may quote a file, as one line that a terminal can safely show; shortens a huge text."""
     line = _NOT_FOR_TERMINALS.sub(lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.splitlines()))
     return line if len(line) <= 4000 else f"{line[:3000]} … {line[-900:]}"
 

@@ -1,7 +1,7 @@
 """Registers problems, models, hyperparameter sets, metrics and so on by name (mirrors tensor2tensor's registry.py).
 
-The built-in entries are imported at the first lookup of their kind. So `import t2t_lite.registry` is fast, and looking
-up a model or a set never imports TensorFlow's data pipeline.
+Built-in entries are imported when an entry of their kind is first looked up. Therefore `import t2t_lite.registry` is
+fast, and looking up a model or a hyperparameter set never imports TensorFlow's data pipeline.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ LOG_FIELDS = ("time", "event", "step", "seconds", "split", "checkpoint_time", "s
 
 
 def is_loss(name):
-    """Returns whether a metric is a loss or derived from one; evaluations compute these without registration."""
+    """Returns whether a metric is a loss or derived from one; evaluations compute these even if unregistered."""
     return name in ("loss", "perplexity") or name.startswith(
         ("loss_", "cost_", "nats_per_", "perplexity_per_", "bits_per_")
     )
@@ -132,8 +132,8 @@ register_self_attention = Registries.self_attentions.register  # a subclass of `
 register_teller = Registries.tellers.register  # a `Teller`, for values that a model reports in addition to its output
 register_batches = Registries.batches.register  # the batches of a run: a `t2t_lite.data.example_batches.ExampleBatches`
 register_catalog = Registries.catalogs.register  # by a file's extension: a `t2t_lite.corpora.catalogs.Catalog`
-task = Registries.tasks.get  # the `Task` subclass with a name; raises `UnknownName`
-teller = Registries.tellers.get  # the `Teller` subclass with a name
+task = Registries.tasks.get  # returns the `Task` subclass registered under a name; raises `UnknownName`
+teller = Registries.tellers.get  # returns the `Teller` subclass registered under a name
 check_model = Registries.models.check  # raises `UnknownName`; does not import the model, which needs Keras
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names
@@ -148,7 +148,7 @@ list_tellers = Registries.tellers.names
 def register_metric(
     name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean, decides=False
 ):
-    """Decorator that registers a metric, usable bare, empty or with a name; it returns the function unchanged.
+    """Decorator that registers a metric and returns the function unchanged. It can be used bare, empty or with a name.
 
     A metric of "logits" is a TensorFlow function of one teacher-forced batch. Its arguments are logits (float32
     [..., V]) and labels (int32 [...], 0 where nothing is scored). It returns a tensor or a tuple of tensors, which are
@@ -188,12 +188,13 @@ def register_metric(
 
 
 def register_hparams(name_or_function=None, *, model=None):
-    """Decorator for a function that returns a set of hyperparameters, usable bare, empty or with a name.
+    """Decorator that registers a function that returns a set of hyperparameters; used bare, empty or with a name.
 
     Args:
         name_or_function: the name; default: the function's name.
-        model: str, name of the model for which the set is intended, so that `--model` can be omitted. If None, it is
-            the model that has all hyperparameters of the set, or else the model for the problem's task.
+        model: str, name of the model for which the set is intended, so that `--model` can be omitted. If None, the set
+            is for the model that has all hyperparameters of the set or, failing that, for the model of the problem's
+            task.
     """
 
     def add(function):
@@ -249,7 +250,7 @@ def model(name: str) -> type[t2t_lite.models.SequenceModel]:
 def hparams(name: str | HParams) -> HParams:
     """Returns a new `HParams` for the set with this name; an `HParams` is returned unchanged.
 
-    Therefore functions that take hyperparameters also take the name of a set.
+    Functions that take hyperparameters call this function, so they also take the name of a set.
 
     Raises:
         UnknownName: the name is not registered; the message lists the nearest names.
@@ -275,7 +276,7 @@ def hparams(name: str | HParams) -> HParams:
 def ranged_hparams(name: str) -> Callable:
     """Returns the function with this name, which fills a `RangedHParams` with ranges of hyperparameters.
 
-    It is registered as in tensor2tensor. Raises `UnknownName`.
+    Such functions are registered as in tensor2tensor. Raises `UnknownName`.
     """
     return Registries.ranged_hparams.get(name)
 

@@ -1,1 +1,1 @@
-"""The parts of `benchmarks/gpu.py`: the cases, the processes that run them, and the communication with them."""
+"""The parts of `benchmarks/gpu.py`: the cases, the processes that run them, and the communication between processes."""

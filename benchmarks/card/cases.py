@@ -1,4 +1,4 @@
-"""The cases that are measured on a GPU (sizes, shapes, dtypes), and the peak performance of GPUs."""
+"""The cases to measure on a GPU, each with its sizes, shapes and dtype; also the peak performance of GPUs."""
 
 import dataclasses
 
@@ -53,7 +53,7 @@ class Training:
 
 @dataclasses.dataclass(frozen=True)
 class Translating:
-    """Beam search with 4 beams on equally long sources; outputs always reach the length limit, for equal work.
+    """Beam search with 4 beams on equally long sources. Outputs always reach the length limit, so the work is equal.
 
     Attributes:
         model: str, a key of `SIZES`.
@@ -80,7 +80,7 @@ class Translating:
 
 @dataclasses.dataclass(frozen=True)
 class Generating:
-    """Greedy continuations of `new` ids after prompts of `length` ids; the attributes are those of `Translating`."""
+    """Continues prompts of `length` ids greedily by `new` ids. It has the attributes of `Translating`."""
 
     model: str
     batch: int
@@ -112,7 +112,7 @@ def from_json(fields):
 
 
 def waves(section, is_toy=False):
-    """Returns the cases of a section, in lists of cases that warm up together and fit into 80 GB.
+    """Returns the cases of a section, as lists of cases that warm up at the same time and together fit into 80 GB.
 
     Args:
         section: "train", "big" and "gpt2" (training), "translate", "generate", or "more" (less useful cases).
@@ -141,7 +141,7 @@ def waves(section, is_toy=False):
 
 
 def random_ids(case, *shape):
-    """Returns random ids, int64 [*shape, length], the same for all sides; each row ends in id 1."""
+    """Returns random ids, int64 [*shape, length], which are the same for all sides; each row ends in id 1."""
     import numpy as np
 
     ids = np.random.default_rng(0).integers(2, case.vocab_size, (*shape, case.length))

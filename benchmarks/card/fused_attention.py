@@ -2,10 +2,10 @@
 
 python -m benchmarks.card.fused_attention --once   # without a GPU, only checks that the program has both calls
 
-Results, time and memory are compared. TensorFlow has no operation for fused attention, but XLA has custom calls for it,
-`__cudnn$fmhaSoftmax` and its backward pass, which JAX emits (`jax/_src/cudnn/fused_attention_stablehlo.py`). Here
-`XlaCustomCallV2` emits the same calls. Attention weights are never stored in memory. Nothing in the package uses fused
-attention.
+The two are compared in their results, time and memory. TensorFlow has no operation for fused attention, but XLA has
+custom calls for it: `__cudnn$fmhaSoftmax` and a call for the backward pass. JAX emits these calls
+(`jax/_src/cudnn/fused_attention_stablehlo.py`); here, `XlaCustomCallV2` emits them. Attention weights are never stored
+in memory. Nothing in the package uses fused attention.
 
 Fused attention needs bfloat16 or float16, a head size that is a multiple of 8 and at most 128, and shapes that are
 known when the program is compiled. Attention dropout is not possible, because the seed is part of the configuration and
@@ -46,7 +46,7 @@ def fused(query, key, value, lengths=None, causal=True):
 
     @tf.custom_gradient
     def attend(query, key, value):
-        stored = [query.shape, query.shape[:-1]]  # the result, and one statistic per softmax
+        stored = [query.shape, query.shape[:-1]]  # the result, and one statistic for each softmax
         config = _config(query, key, mask, _PRODUCTS)
         result, statistics, _ = _custom_call(
             _CALL, [query, key, value, *rows], config, [query.dtype, tf.float32, tf.uint8], [*stored, [0]]
@@ -134,7 +134,7 @@ def compiled(attention):
 
 
 def compare():
-    """Checks that fused and plain attention agree, and measures both; on a CPU, only checks the compiled program."""
+    """Checks that fused and plain attention agree and measures both; on a CPU, only checks the compiled program."""
     import tensorflow as tf
 
     shape = _SHAPE if card() else _TOY

@@ -2,8 +2,8 @@
 
 KERAS_BACKEND=jax python -m benchmarks.card.jax_step
 
-Translation models are trained with one function that jax.jit compiles: gradients, Keras' Adam, and donated state.
-TensorFlow is neither imported nor needed.
+Translation models are trained with one function that jax.jit compiles. It computes gradients, applies Keras' Adam, and
+donates its state. TensorFlow is neither imported nor needed.
 """
 
 import gc
@@ -11,7 +11,7 @@ import os
 import random
 import time
 
-# Must be set before JAX is imported. Other processes also use the GPU.
+# Both must be set before JAX is imported. JAX must not reserve all memory, because other processes also use the GPU.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
@@ -70,7 +70,7 @@ class Work:
         import keras
 
         self.case, self.steps = case, 0
-        random.seed(1)  # Keras seeds from `random`; its set_random_seed would import TensorFlow
+        random.seed(1)  # Keras draws its seeds from `random`; its set_random_seed would import TensorFlow
         model = new_model(case)
         optimizer = keras.optimizers.Adam(1e-4, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
         optimizer.build(model.trainable_variables)
@@ -129,8 +129,8 @@ class Side:
     def turn(self):
         """Takes the steps of one turn; returns figures.
 
-        "peak_gb" is 0 if an earlier case of this process needed more, because JAX only reports the peak of the whole
-        process.
+        "peak_gb" is 0 if an earlier case in this process needed more memory, because JAX reports only the peak of the
+        whole process.
         """
         if self.work is None:
             raise RuntimeError("no case is warm")

@@ -2,10 +2,11 @@
 
 python -m benchmarks.card.loss_blocks --once    # each side in a separate process, for its peak memory
 
-Results, time and memory are compared. The logits of gpt2_small for 24 rows of 1,024 ids take 4.9 GB in float32, and
-each pass over them takes time. In blocks, a loop computes the logits of some rows, their cross-entropy and its
-gradients together, and keeps only the loss and the gradients of the states and the kernel. No product is computed
-twice, because later operations affect the gradient of a sum only by a factor. Nothing in the package uses this method.
+The two ways are compared in their results, time and memory. The logits of gpt2_small for 24 rows of 1,024 ids take
+4.9 GB in float32, and each pass over them takes time. With blocks, a loop computes the logits of some rows together
+with their cross-entropy and its gradients, and keeps only the loss and the gradients of the states and the kernel. No
+product is computed twice, because later operations affect the gradient of a sum only by a factor. Nothing in the
+package uses this method.
 """
 
 import json

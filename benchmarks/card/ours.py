@@ -36,7 +36,7 @@ def peak_gb():
 
 
 def hparams_of(case, **settings):
-    """Returns the HParams of a case: its hparams set, with the sizes and dropout that all sides share."""
+    """Returns the HParams of a case: its hparams set, changed to the sizes and the dropout that all sides share."""
     from t2t_lite import registry
 
     policy = case.dtype if case.dtype == "float32" else f"mixed_{case.dtype}"
@@ -107,14 +107,14 @@ class TrainingWork:
         self.flops = forward_flops(self.step.model, dict.fromkeys(features_of(case), case.length)).training(case.tokens)
 
     def warm(self):
-        """Takes the first steps, in which XLA compiles; returns figures."""
+        """Takes the first steps, which include compiling with XLA; returns figures."""
         started = time.perf_counter()
         self.take(1)
         seconds = time.perf_counter() - started
         return {"compile_seconds": round(seconds, 2), "loss": self.take(3), "flops": self.flops}
 
     def needs(self):
-        """Returns the memory of a step as estimated by --describe, and the part that does not grow with the rows."""
+        """Returns --describe's estimate of a step's memory, and the part that does not grow with the number of rows."""
         from t2t_lite.extras.describe.cost import training_memory
 
         lengths = dict.fromkeys(features_of(self.case), self.case.length)
@@ -173,7 +173,7 @@ class SearchWork:
         )  # fmt: skip
 
     def warm(self):
-        """Searches once, which compiles, and then twice more; returns figures."""
+        """Searches once, which includes compiling, and then twice more; returns figures."""
         started = time.perf_counter()
         self.run()
         seconds = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""Writes the result of `benchmarks/gpu.py` after each section: figures, checks, kernels."""
+"""Writes the result of `benchmarks/gpu.py` after each section: its figures, checks and kernels."""
 
 import json
 import os
@@ -17,7 +17,7 @@ LABELS = {
     "uncompiled": "t2t_lite, without XLA",
     "jax": "t2t_lite's layers, jax.jit",
 }
-_KERNELS = 25  # number of kernels on the page; profiles.json has all
+_KERNELS = 25  # number of kernels that the page lists; profiles.json lists all
 
 
 class Page:
@@ -47,7 +47,7 @@ class Page:
         self.result.missing[what] = why
 
     def check(self, title, answer):
-        """Records the answer of a check, which has "ok" and "says", or "error"."""
+        """Records the answer of a check, which has the items "ok" and "says", or the item "error"."""
         self.checks.append((title, bool(answer.get("ok")), answer.get("says") or answer.get("error", "")))
         self.is_right &= bool(answer.get("ok"))
         if "placement" in answer:
@@ -66,7 +66,7 @@ class Page:
             case: a case of `benchmarks.card.cases`.
             turns: {side: [answers to "turn"]}.
             warm_answers: {side: answer to "warm"}.
-            peak: float, the GPU's peak operations per second, or None.
+            peak: float, the GPU's peak performance in operations per second, or None.
             prefix: str, prefix of the case's title.
         """
         title = f"{prefix}{case.title}"
@@ -86,13 +86,13 @@ class Page:
         )
 
     def flops_of(self, case, warm_answers):
-        """Returns the operations of a training step as counted by our side; None if not counted yet."""
+        """Returns the number of operations in a training step as counted by our side, or None if not yet counted."""
         if flops := warm_answers.get("ours", {}).get("flops"):
             self._flops[case] = flops
         return self._flops.get(case)
 
     def add_profile(self, what, title, profile):
-        """Adds the kernels or the placement of a case to the profiles."""
+        """Adds a case's kernels, or the placement of its operations, to the profiles."""
         self.profiles[f"{what}, {title}"] = profile
 
     def write(self, seconds):
@@ -142,7 +142,7 @@ class Page:
 
 
 def two_checks(answer):
-    """Returns the two checks of `works.run`; in case of an error, both have the error."""
+    """Returns the two checks of `works.run`; if it failed, both checks have its error."""
     return {name: answer.get(name, answer) for name in ("resumed", "export")}
 
 

@@ -7,16 +7,17 @@ from benchmarks.card.cases import DROPOUT, SIZES, SMOOTHING
 BATCHES = 4  # number of batches, used in turn
 POSITIONS = 1024
 # Under torch.compile, Hugging Face cannot check whether rows are packed, and therefore gives "sdpa" a mask, which
-# prevents the flash kernel. For an unknown kind of attention, Hugging Face makes no mask, and the same function is
-# called with is_causal.
+# prevents the flash kernel. For a kind of attention that it does not know, Hugging Face makes no mask, and the same
+# function is called with is_causal.
 UNMASKED = "sdpa_unmasked"
 
 
 def translation_model(case):
     """Returns an nn.Transformer that maps ids to the loss.
 
-    As in the paper, the model is post-norm and shares one embedding matrix. It is the model of `transformer_base_v1`:
-    attention projections have no biases, and dropout is applied only to embeddings and the outputs of sub-layers.
+    As in the paper, the model is post-norm and shares one embedding matrix. It is the same model as that of
+    `transformer_base_v1`: attention projections have no biases, and dropout is applied only to the embeddings and to
+    the outputs of sub-layers.
     """
     import torch
     import torch.nn.functional as F
@@ -26,7 +27,7 @@ def translation_model(case):
     hidden, layers = sizes["hidden_size"], sizes["num_hidden_layers"]
 
     class Model(nn.Module):
-        """Maps ids of both sides to the mean loss of the targets."""
+        """Maps the ids of both sides to the mean loss over the targets."""
 
         def __init__(self):
             super().__init__()
@@ -54,8 +55,8 @@ def translation_model(case):
             return self.dropout(self.embedding(ids) * math.sqrt(hidden) + self.positions)
 
         def forward(self, inputs, targets):
-            # In the dtype of the causal mask, because masks of different dtypes are converted, with a warning, at every
-            # call.
+            # The padding mask has the dtype of the causal mask, because masks of different dtypes would be converted,
+            # with a warning, at every call.
             padding = torch.zeros(inputs.shape, device=inputs.device).masked_fill(inputs == 0, -math.inf)
             states = self.layers(
                 self.embed(inputs), self.embed(F.pad(targets, (1, 0))[:, :-1]), tgt_mask=self.causal,
@@ -70,7 +71,7 @@ def translation_model(case):
 
 
 def gpt2(case, attention="sdpa"):
-    """Returns a GPT2LMHeadModel with random weights, whose texts always reach the length limit."""
+    """Returns a GPT2LMHeadModel with random weights. The texts that it generates always reach the length limit."""
     from transformers import AttentionInterface, GPT2Config, GPT2LMHeadModel
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -87,7 +88,7 @@ def gpt2(case, attention="sdpa"):
 
 
 def marian(case):
-    """Returns a MarianMTModel with random weights, whose translations always reach the length limit."""
+    """Returns a MarianMTModel with random weights. Its translations always reach the length limit."""
     from transformers import MarianConfig, MarianMTModel
 
     sizes = SIZES[case.model]

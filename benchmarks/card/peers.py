@@ -2,9 +2,9 @@
 
 python -m benchmarks.card.peers
 
-PyTorch's nn.Transformer, the same model as ours, and Hugging Face's GPT-2 are trained with torch.autocast,
-torch.compile and a fused optimizer. Beam search uses Hugging Face's Marian, greedy search its GPT-2. Without a GPU,
-everything runs on the CPU without compilation. T2T_PEER_COMPILE=0 also disables compilation on a GPU.
+PyTorch's nn.Transformer (the same model as ours) and Hugging Face's GPT-2 are trained with torch.autocast,
+torch.compile and a fused optimizer. Beam search uses Hugging Face's Marian, and greedy search uses its GPT-2. Without a
+GPU, everything runs on the CPU without compilation. With T2T_PEER_COMPILE=0, nothing is compiled on a GPU, either.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ class TrainingWork:
             if not self.compiles:
                 raise
             why = " ".join(f"{type(error).__name__}: {error}".split()[:40])
-        if why:  # outside `except`, where the traceback would keep tensors alive
+        if why:  # not in the `except` block, where the traceback would keep tensors alive
             print(f"not compiled: {why}", file=sys.stderr)
             torch._dynamo.reset()
             self.forward, how = self.model, f"eager, torch.compile failed: {why[:200]}"

@@ -6,7 +6,7 @@ import re
 import tempfile
 
 _MOST = 90  # maximum number of kernels to return
-_LONG_GAP = 0.02  # milliseconds; the usual gap between successive kernels is a tenth of this
+_LONG_GAP = 0.02  # in milliseconds; the usual gap between successive kernels is a tenth of this
 
 
 def kernels(work, steps):
@@ -17,10 +17,14 @@ def kernels(work, steps):
         steps: int, the number of steps in the work.
 
     Returns:
-        dict with "busy": share of the time in which a kernel ran; "milliseconds": from a step's first kernel to the
-        next step's first kernel; "kernels": list of [name, milliseconds per step, times per step], longest first;
-        "launches": kernels per step; "gaps": list of [kernels before and after a gap, milliseconds per step, times per
-        step]; "copies": {name of a copy: times per step}. The lists are empty if the profiler saw no device.
+        dict with the following items. The lists are empty if the profiler saw no device.
+
+        * "busy": the share of the time in which a kernel ran.
+        * "milliseconds": the time from a step's first kernel to the next step's first kernel.
+        * "kernels": list of [name, milliseconds per step, times per step], longest first.
+        * "launches": the number of kernels per step.
+        * "gaps": list of [kernels before and after a gap, milliseconds per step, times per step].
+        * "copies": {name of a copy: times per step}.
     """
     import tensorflow as tf
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
@@ -64,7 +68,7 @@ def kernels(work, steps):
 
 
 def placement(work):
-    """Runs some work whose functions are called for the first time, and counts their graphs' operations per device.
+    """Runs some work that calls its functions for the first time; counts the operations in their graphs per device.
 
     Args:
         work: function without arguments.

@@ -17,7 +17,7 @@ class Side:
 
     Args:
         module: str, such as "benchmarks.card.ours", a module that calls `answer`.
-        log: str, path of the file for the process's standard error.
+        log: str, path of the file to which the process's standard error is written.
         environment: dict of str, environment variables in addition to those of this process.
     """
 
@@ -31,13 +31,14 @@ class Side:
 
     def ask(self, do, **arguments):
         """Sends a request without waiting for the answer."""
-        with contextlib.suppress(BrokenPipeError):  # if the process has ended, `answer` reports it
+        with contextlib.suppress(BrokenPipeError):  # `answer` reports that the process has ended
             self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
             self._process.stdin.flush()
 
     def answer(self, seconds):
-        """Returns the answer, a dict; after a timeout, kills the process and returns {"error": …}."""
-        started = time.monotonic()  # before the timer starts, so that the process cannot end too early by this clock
+        """Returns the answer, a dict. If it takes too long, kills the process and returns {"error": …}."""
+        # Read the clock before starting the timer, so that a process killed by the timer counts as too late.
+        started = time.monotonic()
         timer = threading.Timer(max(seconds, 0.1), self._process.kill)
         timer.start()
         try:

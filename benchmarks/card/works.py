@@ -2,7 +2,7 @@
 
 python -m benchmarks.card.works
 
-The answer of a check has "ok" and "says", a sentence with figures.
+The answer of a check has the items "ok" and "says", which is a sentence with figures.
 """
 
 import dataclasses
@@ -17,11 +17,11 @@ from benchmarks.card.cases import Training
 from benchmarks.card.ours import card, features_of, hparams_of, new_step
 from benchmarks.card.talk import answer
 
-_TOLERANCE = 1e-3  # largest difference between the GPU's and the CPU's float32 logits, without TF32
+_TOLERANCE = 1e-3  # largest allowed difference between the GPU's and the CPU's float32 logits without TF32
 
 
 def case_of(is_toy, dtype="float32"):
-    """Returns the Training case of the checks, with base or toy size."""
+    """Returns the Training case that the checks use, with base size or toy size."""
     return Training("toy", 4, 8, dtype, 2, 100) if is_toy else Training("base", 64, 32, dtype)
 
 
@@ -41,7 +41,7 @@ def random_batch(case, seed=0):
 
 
 def train_once(step, batches):
-    """Takes one step on batches; returns the loss in nats per target token."""
+    """Takes one training step on the batches; returns the loss in nats per target token."""
     from t2t_lite.training.training_data import StepBatches
 
     step_batches = StepBatches(batches, 0)
@@ -63,7 +63,7 @@ def step(dtype, xla_compile, is_toy=False):
 
 
 def logits(is_toy=False):
-    """Compares float32 logits, without TF32, with the logits of the same weights on the CPU."""
+    """Compares float32 logits without TF32 with the logits that the CPU computes from the same weights."""
     import numpy as np
     import tensorflow as tf
 
@@ -87,7 +87,7 @@ def logits(is_toy=False):
 
 
 def search(is_toy=False):
-    """Compares beam searches with and without XLA, in float32 without TF32."""
+    """Compares beam search with XLA to beam search without XLA, both in float32 without TF32."""
     import tensorflow as tf
 
     from benchmarks.card.cases import Translating
@@ -157,7 +157,7 @@ def _finish(*processes):
 
 
 def _differences(folders):
-    """Returns (number of variables that differ between two checkpoints, total number, relative difference in norm)."""
+    """Returns (number of variables that differ between checkpoints, number of variables, relative norm difference)."""
     import numpy as np
     import tensorflow as tf
 
@@ -170,7 +170,7 @@ def _differences(folders):
 
 
 def run(is_toy=False):
-    """Trains with the commands, with and without interruption, with and without determinism, and exports.
+    """Trains with the commands, with and without an interruption and with and without determinism; then exports.
 
     The answer has two checks, "resumed" and "export".
     """

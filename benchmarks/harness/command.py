@@ -1,11 +1,11 @@
 """The command line that all benchmarks share, and functions that run a side in a separate process.
 
-A benchmark is a module with
+A benchmark is a module that defines
 
     TITLE   str, one line
     SIDES   {side: name in tables}; the first side is ours, the numerator of ratios
     DEFAULT_SIDES  optional: the sides that are compared by default
-    NEEDS   {side: modules that the side imports}, if t2t_lite itself does not require them
+    NEEDS   {side: modules that the side imports and t2t_lite itself does not require}
     measure(result, flags)          measures everything and adds it to `result`, a `record.Result`
     side(name, **settings)          runs one side in a separate process: warms up, then calls `turns.answer_turns`
     add_flags(parser)               optional: adds the benchmark's own flags
@@ -51,7 +51,8 @@ def parser_of(module):
     parser.add_argument(
         "--sides",
         default="",
-        help=f"some of {', '.join(module.SIDES)}; default: {', '.join(getattr(module, 'DEFAULT_SIDES', module.SIDES))}",
+        help=f"comma-separated, chosen from {', '.join(module.SIDES)}; "
+        f"default: {', '.join(getattr(module, 'DEFAULT_SIDES', module.SIDES))}",
     )
     parser.add_argument("--out", help="folder, such as benchmarks/results, to which the result is added")
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead of Markdown")
@@ -73,7 +74,9 @@ def chosen(flag, words, known):
     """
     names = [name for name in words.split(",") if name]
     if unknown := set(names) - set(known):
-        raise UserError(f"{flag}: {', '.join(sorted(unknown))}: unknown. Expected some of {', '.join(known)}.")
+        raise UserError(
+            f"{flag}: unknown values: {', '.join(sorted(unknown))}. Choose one or more of {', '.join(known)}."
+        )
     return names
 
 
@@ -98,7 +101,7 @@ def main(module, argv=None):
     except UserError as error:
         print(f"{name_of(module)}: {error}", file=sys.stderr)
         return 2
-    except RuntimeError as error:  # a process other than a peer's failed
+    except RuntimeError as error:  # a process failed that is not a peer's
         print(f"{name_of(module)}: {error}", file=sys.stderr)
         return 1
     return 0
@@ -133,7 +136,7 @@ def compare(module, result, flags, case, sides=None, rounds=3, **settings):
         result: Result.
         flags: the command line's flags.
         case: str, such as "batch 32".
-        sides: list of str, or None for all. Sides that are missing or not among --sides are skipped.
+        sides: list of str, or None for all sides. Sides that are missing or that --sides does not name are skipped.
         rounds: int, the default of --rounds.
         **settings: arguments of `module.side`, in addition to the side's name.
 

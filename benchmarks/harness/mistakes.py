@@ -1,4 +1,4 @@
-"""Command lines with typical mistakes, which commands should report immediately, without loading TensorFlow."""
+"""Command lines with typical mistakes. Commands should report these immediately, without loading TensorFlow."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Predicts where a graph's operations would run with a GPU, and what would be copied; needs no GPU.
+"""Predicts where a graph's operations would run on a machine with a GPU, and what would be copied. It needs no GPU.
 
 Even without a GPU, TensorFlow's CUDA build lists its kernels and which of their arguments are in host memory. In
 TensorFlow's placer (tensorflow/core/common_runtime/placer.cc, colocation_graph.cc), an operation
@@ -8,10 +8,10 @@ TensorFlow's placer (tensorflow/core/common_runtime/placer.cc, colocation_graph.
 * is placed on the host if it has no inputs and all consumers of its output are on the host; if it computes a shape, it
   is placed with its input.
 
-On the GPU, a kernel whose results are in host memory computes on the host; this applies to most int32 kernels, because
+If a GPU kernel has its results in host memory, it computes on the host. This applies to most int32 kernels, because
 TensorFlow assumes that int32 tensors are shapes. Arguments and results of functions, branches and loops are on the GPU
-with their caller, except for int32 (memory_types.cc). A tensor is copied only once in each direction, however many
-operations use it.
+if their caller is, except for int32 tensors (memory_types.cc). A tensor is copied only once in each direction, however
+many operations use it.
 
 Operations that TensorFlow fuses or rewrites, and the insides of functions that XLA compiles, are not predicted.
 """
@@ -51,7 +51,7 @@ class Crossing(typing.NamedTuple):
 
 
 def on_card():
-    """Returns the context in which to create the GPU's variables.
+    """Returns the context in which variables for the GPU are to be created.
 
     The graph must be traced outside this context. The logical CPU "CPU:1" stands for the GPU, and "CPU:0" for the host.
     """
@@ -89,7 +89,7 @@ def _place(graph, locations, results, path, library, operations, crossings):
 
     for op in ops:
         device, (_, inputs, outputs) = devices[op.name], _kernel(op)
-        if op.type == "Identity" and not op.device:  # TensorFlow removes identities
+        if op.type == "Identity" and not op.device:  # TensorFlow removes Identity operations
             source, tensor = op.inputs[0].ref(), op.outputs[0].ref()
             same[tensor], memory[tensor] = same.get(source, source), memory[source]
             continue

@@ -5,7 +5,7 @@ from t2t_lite.visualization import drawing
 
 
 def draws(result):
-    """Returns whether a result has something to draw: several figures, or a figure over time."""
+    """Returns whether a result has something to draw, that is, several figures or a figure over time."""
     return bool(result.growth) or sum(len(m["sides"]) for m in result.measurements) > 1
 
 
@@ -18,7 +18,7 @@ def draw(result):
         return None
     panels = {}
     for measurement in result.measurements:
-        # Rates per CPU second are only in the tables, because here they would look like rates per second.
+        # Rates per second of CPU time appear only in tables; in the picture they would look like rates per second.
         is_drawn = any(spread["high"] for spread in measurement["sides"].values())
         if is_drawn and "cpu_second" not in measurement["figure"]:
             panels.setdefault(measurement["figure"], []).append(measurement)

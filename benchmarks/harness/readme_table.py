@@ -1,4 +1,4 @@
-"""Generates README's table from the stored results: scores on public data, and speed relative to peers."""
+"""Generates README's table from the stored results. It shows scores on public data, and speed relative to peers."""
 
 import re
 
@@ -18,7 +18,7 @@ SPEED_ROWS = (
         "CTranslate2",
     ),
 )
-# Results that the table omits: those of the quickstart, which README describes, and of a small treebank.
+# Results that the table omits: those of the quickstart, which README describes, and those of a small treebank.
 _NOT_SHOWN = {"phrasebook", "parsing_gum"}
 _HEAD = "| measured | model | on | result |"
 _SIGNATURE = re.compile(r" `(nrefs:[^`]*)`")
@@ -76,7 +76,7 @@ def quality_rows(results):
 
 
 def speed_rows(results):
-    """Returns one row per entry of `SPEED_ROWS`, with our speed divided by the peer's on each measured hardware."""
+    """Returns a row for each entry of `SPEED_ROWS`: our speed divided by the peer's, on each hardware measured."""
     newest = {}
     for path, result in results:
         for measurement in result.measurements:

@@ -1,7 +1,8 @@
 """Stores the result of a benchmark as JSON: figures by side and turn, the command, the commit and the machine.
 
 A result is a folder, `<name>_<date>/`, with `result.json`, a page and a picture (`report.py`). The folder is created
-only when the result is complete, and is never overwritten; a second result of the same day gets a number.
+only when the result is complete, and is never overwritten. The folder of a second result from the same day gets a
+number.
 """
 
 import dataclasses
@@ -87,7 +88,7 @@ _WITHOUT_RATIOS = (
     "sequential_operations", "shapes", "share", "size_exponent", "steps", "training_flops", "waiting", "wrong",
 )  # fmt: skip
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
-# Files that benchmarks write do not count as changes of the code.
+# Files that benchmarks write. A change of such a file does not count as a change of the code.
 _NOT_CODE = ":!README.md", ":!benchmarks/results"
 
 
@@ -134,8 +135,8 @@ class Result:
         Args:
             case: str, what was measured, such as "batch 32".
             figure: str, a key of `FIGURES`.
-            sides: {side: list of floats, one per turn}. Ratios divide the first side by each other side, for the
-                turns that both have.
+            sides: {side: list of floats, one per turn}. Ratios divide the first side's figure by each other
+                side's, for the turns that both sides have.
         """
         if figure not in FIGURES:
             raise ValueError(f"{figure!r} is not in FIGURES")
@@ -157,8 +158,8 @@ class Result:
     def add_growth(self, case, figure, x, sides):
         """Adds a figure that is recorded over steps or requests.
 
-        The points are stored, with the slope (per unit of x) of the least-squares line through their second half, and
-        `later`, the rise of this line over that half, divided by the half's median.
+        Three things are stored: the points; the slope (per unit of x) of the least-squares line through their second
+        half; and `later`, the rise of this line over the second half, divided by the median of that half.
 
         Args:
             case: str.
@@ -192,7 +193,7 @@ class Result:
 
 
 def exponent(numbers):
-    """Returns the growth exponent of {number: figure}, the slope of a line through the logarithms."""
+    """Returns the exponent with which figures, {number: figure}, grow: the slope of a line through the logarithms."""
     x, y = [math.log(n) for n in numbers], [math.log(max(value, 1e-9)) for value in numbers.values()]
     return round(statistics.linear_regression(x, y).slope, 3)
 
@@ -235,7 +236,7 @@ def spread(turns):
 
 
 def rounded(value):
-    """Rounds a number to four significant digits, or to a whole number from 1,000 on."""
+    """Rounds a number to four significant digits, or to an integer if it is 1,000 or more."""
     value = float(f"{value:.4g}") if abs(value) < 1000 else round(value)
     return int(value) if value == int(value) else value
 
@@ -244,7 +245,7 @@ LARGE = 1e9  # larger numbers are shown with a power of ten
 
 
 def shown(value):
-    """Formats a figure for tables: three significant digits; from 1,000 on as 12,345; from 1e9 on as 1.23e9."""
+    """Formats a figure for tables: with three significant digits, from 1,000 on as 12,345, from 1e9 on as 1.23e9."""
     if abs(value) >= LARGE:
         digits, power = f"{value:.2e}".split("e")
         return f"{digits}e{int(power)}"
@@ -259,7 +260,7 @@ def better(figure):
 
 
 def command_line(argv):
-    """Returns a command as typed in the repository's root, without the interpreter's folder.
+    """Returns a command as one would type it in the repository's root, without the interpreter's folder.
 
     Args:
         argv: list of str, such as `sys.orig_argv`.

@@ -1,4 +1,4 @@
-"""Writes folders of results with their pages, and the index of all results, benchmarks/results/README.md.
+"""Writes the folder of each result with its page, and the index of all results, benchmarks/results/README.md.
 
 python -m benchmarks.harness.report    # rewrites the index and README's table from the JSON files
 """
@@ -32,7 +32,7 @@ def write_result(result, folder=record.RESULTS):
     Raises:
         UserError: the result has no command or no figures, or the folder cannot be written.
     """
-    from t2t_lite.files.folders import write_folder  # not at the top, because it imports TensorFlow
+    from t2t_lite.files.folders import write_folder  # not at the top, because this import needs TensorFlow
 
     contents = {record.FILE: result.to_json().encode(), "README.md": page(result).encode()}
     picture = plot.draw(result)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]  # where `python -m benchmarks.NAME` finds the module
+ROOT = pathlib.Path(__file__).resolve().parents[2]  # the folder in which `python -m benchmarks.NAME` finds the module
 
 
 def take_turns(commands, rounds):
@@ -56,11 +56,11 @@ def take_turns(commands, rounds):
 
 
 def answer_turns(work, unit="tokens"):
-    """Reports that this process is warm, then runs `work` once per line of standard input and prints the rates.
+    """Reports that this process is warm. Then runs `work` once for each line of standard input and prints the rates.
 
     Args:
-        work: function without arguments that returns the number of processed units, or a dict of figures.
-        unit: str, the unit of the number; "<unit>_per_second" must be in `record.FIGURES`.
+        work: function without arguments that returns the number of units that it processed, or a dict of figures.
+        unit: str, the unit that is counted; "<unit>_per_second" must be a key of `record.FIGURES`.
     """
     print(json.dumps({"warm": True}), flush=True)
     for _ in sys.stdin:
@@ -88,7 +88,7 @@ def run_alone(command):
 
 
 def resident_mb(pid="self"):
-    """Returns the current resident memory of a process, in MB."""
+    """Returns how much resident memory a process has now, in MB."""
     return _status(pid, "VmRSS")
 
 

@@ -1,8 +1,8 @@
 """Gives a trained model the sizes of a larger one, to measure speed without training the larger one for days.
 
-Every feature is repeated `factor` times, and layers that add nothing follow the trained layers. The outputs of the
-large model are therefore those of the trained model, including hypotheses and scores, while every matrix product has
-its real size. The additional ids are never probable.
+Every feature is repeated `factor` times, and layers that add nothing follow the trained layers. The large model
+therefore has the same outputs as the trained model, including hypotheses and scores, while every matrix product is as
+large as in a real model of this size. The additional ids are never probable.
 """
 
 import keras
@@ -36,7 +36,7 @@ def widened(model, factor, num_heads, num_layers, vocab_size):
             "num_encoder_layers": num_layers,
             "num_decoder_layers": num_layers,
             "norm_epsilon": 1e-5,  # as in Hugging Face
-            "position": "learned",  # a table, because a larger model has other sinusoids
+            "position": "learned",  # a table, because the sinusoids of a larger model differ
         }
     )
     wide.build()
@@ -105,7 +105,7 @@ def _fill_norm(wide, narrow, factor, scale=1.0):
 
 
 def _improbable(matrix, count):
-    """Returns embedding rows for `count` ids: near the mean of rare ids' rows, but four times as long."""
+    """Returns embedding rows for `count` ids: near the mean of the rows of rare ids, but four times as long."""
     rare = matrix[-len(matrix) // 8 :]
     noise = np.random.default_rng(1).normal(scale=0.01, size=(count, matrix.shape[1]))
     return (4 * rare.mean(0) + noise).astype("float32")

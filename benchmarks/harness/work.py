@@ -1,7 +1,7 @@
-"""Creates inputs that benchmarks share, once per folder: texts of natural lengths, and a model trained on them.
+"""Creates, once per folder, the inputs that benchmarks share: texts of natural lengths, and a model trained on them.
 
 Each line has one to five sentences of the phrasebook, sampled so that lengths vary as in a real corpus (about 8 to 70
-pieces); nothing is downloaded. With `--run` and `--text`, some benchmarks use your own model and text.
+pieces). Nothing is downloaded. With `--run` and `--text`, some benchmarks use your own model and text.
 """
 
 import concurrent.futures
@@ -18,7 +18,7 @@ _SIZES = {"train": 40_000, "dev": 200, "test": 1_000}  # lines
 VOCAB_SIZE = 4_000
 PROBED = 200  # number of steps that are timed to find how many steps a run can take
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Shares of the lines with one, two … five sentences.
+# The shares of lines that have one, two … five sentences.
 _SHARES = (0.3, 0.3, 0.2, 0.12, 0.08)
 # As `decoding.SIZES` requires: hidden size 128, 3 + 3 layers. Pre-norm, like most models, except for Marian
 # (post-norm).
@@ -36,7 +36,8 @@ def texts(folder):
     os.makedirs(folder, exist_ok=True)
     paths = {f"{split}.{side}": os.path.join(folder, f"{split}.{side}") for split in _SIZES for side in ("en", "de")}
     if not all(map(os.path.exists, paths.values())):
-        # In a separate process, because a process with TensorFlow would pass its peak memory on to its children.
+        # This runs in a separate process, because a process that uses TensorFlow would pass its peak memory on to its
+        # children.
         subprocess.run([sys.executable, "-m", "benchmarks.harness.work", folder], check=True, cwd=_ROOT)
     return paths
 
@@ -59,14 +60,14 @@ def write_texts(folder):
 
 def add_flags(parser):
     """Adds the flags of benchmarks that need a trained model."""
-    parser.add_argument("--run", help="a trained run or checkpoint; default: a run that is trained for --steps")
-    parser.add_argument("--text", help="source sentences for the run; default: sentences of the phrasebook")
+    parser.add_argument("--run", help="a trained run or checkpoint; default: train a run for --steps steps")
+    parser.add_argument("--text", help="file of source sentences to use; default: sentences of the phrasebook")
     parser.add_argument("--reference", help="translations of --text")
     parser.add_argument("--steps", type=int, default=300, help="number of training steps if --run is not set")
 
 
 def model_and_texts(flags, norm="pre"):
-    """Returns (run, path of source sentences, path of translations), from flags or newly created."""
+    """Returns (run, path of source sentences, path of translations), which the flags name or which are created here."""
     run = flags.run or trained_run(flags.bench_dir, 10 if flags.quick else flags.steps, norm)
     paths = texts(flags.bench_dir)
     return run, flags.text or paths["test.en"], flags.reference or paths["test.de"]
@@ -91,26 +92,26 @@ def trained_run(folder, steps, norm="pre"):
 
 
 def logged(run, event, log="train.log"):
-    """Returns the lines of a run's log, as dicts, that have an event such as "evaluation"."""
+    """Returns those lines of a run's log, as dicts, whose event is `event`, such as "evaluation"."""
     from t2t_lite.runs.log import read_lines  # not at the top, because it imports TensorFlow
 
     return [line for line in read_lines(os.path.join(run, log)) if line["event"] == event]
 
 
 def add_training_flags(parser, minutes=None):
-    """Adds the flags of benchmarks that train many models; given `minutes`, also the flags for `steps_within`."""
+    """Adds the flags of benchmarks that train many models; if `minutes` is given, also those for `steps_within`."""
     if minutes is not None:
         parser.add_argument("--minutes", type=float, default=minutes, help="training time per run")
-        parser.add_argument("--steps", type=_numbers, help="steps per run (or one number per side), not --minutes")
+        parser.add_argument("--steps", type=_numbers, help="steps per run, or one number per side; replaces --minutes")
         parser.add_argument("--seeds", default="1", help="random seeds of the runs, such as 1,2,3")
     parser.add_argument("--jobs", type=int, default=1, help="number of runs to train concurrently")
     parser.add_argument(
-        "--trainer_flags", type=str.split, default=[], help="further flags of t2t-trainer, such as '--xla_compile'"
+        "--trainer_flags", type=str.split, default=[], help="additional flags for t2t-trainer, such as '--xla_compile'"
     )
 
 
 def at_once(flags, function, items):
-    """Returns [function(item) for item in items], with --jobs calls at the same time.
+    """Returns [function(item) for item in items]; --jobs calls run at the same time.
 
     The CPUs are divided equally among the jobs, so the processes of a job do not slow down other jobs.
     """
@@ -132,8 +133,8 @@ def _numbers(text):
 def steps_within(flags, runs, trained, kind):
     """Returns {kind: number of steps that runs can take in --minutes}, or --steps, or 4 with --quick.
 
-    The number is at least `PROBED`. The time of a step is measured in the fastest part of a short run, because other
-    load on the machine only makes parts slower.
+    The number is at least `PROBED`. The time per step is that of the fastest part of a short run, because other
+    programs on the machine can only make parts slower.
 
     Args:
         flags: the command line's flags.
@@ -147,7 +148,9 @@ def steps_within(flags, runs, trained, kind):
     """
     if told := [4] if flags.quick else flags.steps:
         if len(told) not in (1, len(flags.sides)):
-            raise UserError(f"--steps: has {len(told)} numbers. Expected one, or {len(flags.sides)}, one per side.")
+            raise UserError(
+                f"--steps: received {len(told)} numbers. Expected one, or {len(flags.sides)}, one per side."
+            )
         by_side = dict(zip(flags.sides, told if len(told) > 1 else told * len(flags.sides), strict=True))
         return {kind(run): by_side[kind(run)[0]] for run in runs}
     one_of = {kind(run): run for run in runs}
@@ -157,7 +160,7 @@ def steps_within(flags, runs, trained, kind):
 
 
 def once(path, command, *words):
-    """Runs a command of the package unless an earlier call succeeded. The command may resume an interrupted call."""
+    """Runs a command of the package unless an earlier call succeeded. If one was interrupted, it may be resumed."""
     marker = pathlib.Path(f"{path}.done")
     if not marker.exists():
         subprocess.run([pathlib.Path(sys.executable).with_name(command), *words], check=True, stdout=subprocess.DEVNULL)

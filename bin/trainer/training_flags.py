@@ -59,7 +59,7 @@ def define_flags(flags):
     define_settings(flags, EarlyStopping, EARLY)
     define_evaluation_flags(flags)
     flags.DEFINE_bool(
-        "export_saved_model", False, "Export the best model at the end of training, to export/best/1, 2, …."
+        "export_saved_model", False, "At the end of training, export the best model to export/best/1, 2, …."
     )
     flags.DEFINE_bool("dbgprofile", False, "The same as --profile.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
@@ -69,7 +69,7 @@ def define_flags(flags):
         "allow_hparams_change", False, "Continue a run with other hyperparameters; the change is noted in its log."
     )
     flags.DEFINE_integer(
-        "random_seed", None, "Seed of weights, data order and dropout. Default: the seed in the hyperparameter set.",
+        "random_seed", None, "Seed for weights, data order and dropout. Default: the seed in the hyperparameter set.",
         limits=SEED,
     )  # fmt: skip
     flags.DEFINE_integer(
@@ -101,13 +101,13 @@ def trainer_settings(flags):
 
 
 def also_asked(flags):
-    """Returns a dict of remembered flags that `trainer_settings` lacks, or None if all are defaults."""
+    """Returns a dict of the remembered flags that `trainer_settings` lacks, or None if all have their defaults."""
     values = {name: flags[name] for name in _OF_COMMAND if flags[name].present or flags[name].value}
     return {name: flag.value for name, flag in values.items()} or None
 
 
 def inexact_flags(flags):
-    """Returns the flags whose values affect the run's results bit for bit, with the reason, as a list of str."""
+    """Returns a list of str that name the flags whose values affect the last bits of the results, with the reason."""
     return [f"--{name}: the order of additions depends on it" for name in _THREADS if flags[name].value]
 
 
@@ -145,12 +145,9 @@ def check_schedule_name(flags):
 
 
 def check_early_stopping(flags):
-    """Raises `UserError` for early stopping in a schedule without evaluations."""
+    """Raises `UserError` if early stopping is requested with a schedule that does not evaluate."""
     if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
-        raise UserError(
-            "--eval_early_stopping_steps: needs evaluations, but --schedule=train does not evaluate. Remove one of "
-            "the two flags."
-        )
+        raise UserError("--eval_early_stopping_steps: --schedule=train does not evaluate. Remove one of the two flags.")
 
 
 def describe_schedules():

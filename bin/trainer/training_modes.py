@@ -1,4 +1,4 @@
-"""The modes of t2t-trainer, with the checks of their flags."""
+"""The modes of t2t-trainer, and functions that check their flags."""
 
 import os
 import shlex
@@ -69,10 +69,10 @@ def _config(flags):
 def _check_several_runs(flag, flags):
     """Raises `UserError` unless the flags describe several runs, each trained and evaluated on one machine."""
     if flags.schedule not in TRAINING_SCHEDULES or flags.schedule in ("train", "test"):
-        raise UserError(f"{flag}: needs a schedule that trains and evaluates, not --schedule={flags.schedule}.")
+        raise UserError(f"{flag}: expected a schedule that trains and evaluates, not --schedule={flags.schedule}.")
     if os.environ.get("TF_CONFIG"):
         raise UserError(f"{flag}: several runs cannot use several machines. Unset TF_CONFIG.")
-    if flags.output_dir and os.path.exists(_config(flags)):  # only local files are checked here, remote files later
+    if flags.output_dir and os.path.exists(_config(flags)):  # remote files are checked later
         raise UserError(
             f"{flag}: --output_dir={flags.output_dir} already holds a run. Expected a new folder for several runs."
         )
@@ -93,7 +93,7 @@ def evaluate_run(flags):
 
 
 def prepare(flags):
-    """Recalls remembered flags and makes the checks that work without TensorFlow. Raises `UserError`."""
+    """Recalls remembered flags and makes all checks that do not need TensorFlow. Raises `UserError`."""
     recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # recalled flags affect the checks below
     check_run(flags)
 

@@ -68,7 +68,7 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
 
 
 def _begins_as(flags, earlier):
-    """Returns (settings with which a run starts, a dict as in `hparams.json`; the name of its problem)."""
+    """Returns (a dict as in `hparams.json` of the settings with which a run starts, the name of its problem)."""
     from t2t_lite.runs.locating import find_run
 
     begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # a new run with another run's settings
@@ -77,10 +77,9 @@ def _begins_as(flags, earlier):
 
 
 def check_run(flags):
-    """Checks the names, folders and hyperparameters that can be checked without TensorFlow, so that errors are
-    immediate.
+    """Makes all checks of names, folders and hyperparameters that need no TensorFlow, so that errors appear at once.
 
-    `Trainer.check` repeats these checks along with all others. Raises `UserError`.
+    `Trainer.check` repeats these checks and makes all others. Raises `UserError`.
     """
     from t2t_lite import registry
     from t2t_lite.data.records import Records
@@ -94,7 +93,7 @@ def check_run(flags):
         raise UserError("missing --problem: --output_dir does not hold an earlier run, which would name it.")
     problem, model = registry.problem(name), flags.model or settings.get("model")
     of_run = {"problem": name}
-    if model:  # otherwise the set or the task determines the model, which needs Keras
+    if model:  # otherwise the set or the task determines the model; finding it needs Keras
         model = directory.model_name(model, name)
         registry.check_model(model)
         of_run["model"] = model
@@ -112,7 +111,7 @@ def check_run(flags):
 def prepare_data(flags, trainer):
     """Generates the data if --generate_data is set.
 
-    Before that, it checks all names, and checks that the model can be exported.
+    Before it generates anything, checks all names, and whether the model can be exported.
     """
     from t2t_lite import registry
     from t2t_lite.data.named_problems import generate_problems, select_problems
@@ -133,7 +132,7 @@ def earlier_run(flags, output_dir):
 
 
 def hparams_of_flags(flags, earlier, model, random_seed):
-    """Returns the HParams that the flags describe, given the arguments of `run_hparams`."""
+    """Returns the HParams that the flags describe; the arguments are those of `run_hparams`."""
     from t2t_lite.runs.directory import run_hparams
 
     return run_hparams(

@@ -1,7 +1,7 @@
 """--hparams_range=NAME searches for hyperparameters. Needs: pip install 't2t_lite[tune]'.
 
-The search trains --autotune_max_trials runs in --output_dir/trial-0, trial-1, …, with values from the ranges NAME. Then
-it trains the best run again with other seeds.
+The search samples hyperparameters from the ranges called NAME, and trains --autotune_max_trials runs in the subfolders
+trial-0, trial-1, … of --output_dir. Then it trains the best run again with other seeds.
 """
 
 import os
@@ -19,9 +19,7 @@ _FLAGS = (
 
 def define_flags(flags):
     """Declares the flags."""
-    flags.DEFINE_string(
-        "hparams_range", None, "Name of the ranges in which Optuna searches, see docs/extras/autotune.md."
-    )
+    flags.DEFINE_string("hparams_range", None, "Name of the ranges that Optuna searches; see docs/extras/autotune.md.")
     flags.DEFINE_string("autotune_objective", None, "Metric to optimize. Default: --best_checkpoint_metric.")
     flags.DEFINE_bool("autotune_maximize", None, "Whether a larger metric is better. Default: the metric's direction.")
     flags.DEFINE_integer("autotune_max_trials", 10, "Number of trials of a search.", limits=Range(1, 100_000))
@@ -31,7 +29,7 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "autotune_seeds",
         3,
-        "Number of other seeds with which the best trial is trained again. 0: none.",
+        "Number of other seeds with which to train the best trial again. 0: do not train it again.",
         limits=Range(2, 1000, also=(0,)),
     )
 
@@ -52,7 +50,7 @@ def check_others(flags):
     folder = flags.output_dir
     if folder and not is_remote(folder) and os.path.exists(os.path.join(folder, "study.journal")):
         raise UserError(
-            f"--output_dir={folder}: is the folder of a search. Expected a trial such as {folder}/trial-0, a new "
+            f"--output_dir={folder} is the folder of a search. Expected a trial such as {folder}/trial-0, a new "
             "folder, or --hparams_range=NAME to continue the search."
         )
 

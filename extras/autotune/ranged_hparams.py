@@ -8,20 +8,20 @@ from t2t_lite.registry import register_ranged_hparams
 from t2t_lite.settings.ranges import Choices, Range
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-# Prefixes of hyperparameters that change how a run is measured. With another seed or evaluation, a run may seem better
-# without being better.
+# Prefixes of hyperparameters that change how a run is measured. With a different seed or a different evaluation, a run
+# may seem better although it is not.
 _MEASURE = ("random_seed", "eval_")
 
 
 @dataclasses.dataclass(frozen=True)
 class HParamRange:
-    """The values that one hyperparameter may have in a search.
+    """The values that one hyperparameter may take in a search.
 
     Attributes:
         name: str, the hyperparameter.
         kind: str, "float", "int", "discrete" or "categorical".
-        least, most: the inclusive bounds of a float or an int.
-        points: tuple, the values of a "discrete" or "categorical" hyperparameter.
+        least, most: the inclusive bounds, if the kind is "float" or "int".
+        points: tuple, the possible values, if the kind is "discrete" or "categorical".
         scale: int, one of the scales of `RangedHParams`.
     """
 
@@ -62,12 +62,12 @@ class RangedHParams:
         self.ranges = {}
 
     def set_categorical(self, name, categories, length=None):
-        """Lets a hyperparameter have any of the given words or other unordered values.
+        """Lets a hyperparameter take any of the given unordered values, such as words.
 
         Args:
             name: str, the hyperparameter.
             categories: list of the possible values.
-            length: must be None, because a hyperparameter has a single value here.
+            length: must be None, because each hyperparameter has a single value in this package.
 
         Raises:
             UserError: the list is empty, or a length is given.
@@ -75,7 +75,7 @@ class RangedHParams:
         self._set_points(name, "categorical", categories, length)
 
     def set_discrete(self, name, feasible_points, scale=None, length=None):
-        """Lets a hyperparameter have any of the given numbers. All are equally likely, whatever the scale.
+        """Lets a hyperparameter take any of the given numbers. All are equally likely, whatever the scale.
 
         Args:
             name: str, the hyperparameter.
@@ -90,7 +90,7 @@ class RangedHParams:
         self._set_points(name, "discrete", feasible_points, length)
 
     def set_float(self, name, min_val, max_val, scale=None, length=None):
-        """Lets a hyperparameter have any number from `min_val` to `max_val`.
+        """Lets a hyperparameter take any value from `min_val` to `max_val`.
 
         LOG_SCALE samples as many values between 0.1 and 1 as between 1 and 10. REVERSE_LOG_SCALE mirrors this, for
         ranges such as 0.9 to 0.999, where small differences from the maximum matter.
@@ -107,7 +107,7 @@ class RangedHParams:
         self._set_numbers(name, "float", float, min_val, max_val, scale, length)
 
     def set_int(self, name, min_val, max_val, scale=None, length=None):
-        """Lets a hyperparameter have any whole number from `min_val` to `max_val`; see `set_float`."""
+        """Lets a hyperparameter take any integer value from `min_val` to `max_val`; see `set_float`."""
         self._set_numbers(name, "int", int, min_val, max_val, scale, length)
 
     def check(self, hparams, where):
@@ -118,11 +118,11 @@ class RangedHParams:
             where: str, the beginning of messages, such as "--hparams_range=my_range".
 
         Raises:
-            UserError: no range is set, or a hyperparameter is unknown, cannot vary, or does not allow a value of its
-                range.
+            UserError: no range is set, a hyperparameter is unknown or cannot vary, or its range contains a value that
+                the hyperparameter does not allow.
         """
         if not self.ranges:
-            raise UserError(f"{where}: sets no range. Expected calls such as rhp.set_float(name, min_val, max_val).")
+            raise UserError(f"{where}: no range is set. Expected calls such as rhp.set_float(name, min_val, max_val).")
         for name, found in self.ranges.items():
             if name not in hparams:
                 answer = hparam_answer(name) or nearest(name, hparams.values())
@@ -178,10 +178,10 @@ def _check_values(found, declared):
             declared.typed(point)
         return
     if found.kind == "float" and declared.kind is int:
-        raise UserError(f"{found.name}: its values are whole numbers. Expected set_int or set_discrete.")
+        raise UserError(f"{found.name}: its values are integers. Expected set_int or set_discrete.")
     if declared.kind not in (int, float) or isinstance(declared.limits, Choices):
         raise UserError(f"{found.name}: its values are not numbers. Expected set_categorical.")
-    if isinstance(declared.limits, Range):  # bounds may not be special values outside of the range
+    if isinstance(declared.limits, Range):  # the special values outside of the range cannot be bounds
         declared = dataclasses.replace(declared, limits=dataclasses.replace(declared.limits, also=()))
     declared.typed(found.least)
     declared.typed(found.most)
@@ -204,7 +204,7 @@ def transformer_base_range(rhp):
 
 @register_ranged_hparams
 def transformer_regularization_range(rhp):
-    """Regularization of a Transformer for small corpora; not from tensor2tensor."""
+    """Ranges for regularizing a Transformer on small corpora. They are not from tensor2tensor."""
     rhp.set_float("layer_prepostprocess_dropout", 0.0, 0.5)
     rhp.set_float("attention_dropout", 0.0, 0.3)
     rhp.set_float("relu_dropout", 0.0, 0.3)

@@ -15,7 +15,7 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # after this many consecutive failures, hyperparameters are an unlikely cause
+_MOST_FAILURES = 5  # after this many consecutive failures, the hyperparameters are probably not the cause
 REPORT = "tuning.json"
 
 
@@ -26,9 +26,9 @@ class Search:
     Args:
         study: Study.
         output_dir: str, the folder of the study.
-        train: function of (output_dir, changes, random_seed, stop_when) that trains a run with evaluations, and returns
-            how the run ended, see `Trainer.ended_by`. `changes` is a dict of hyperparameters, `random_seed` an int, and
-            `stop_when` None or a function as for `Trainer`.
+        train: function of (output_dir, changes, random_seed, stop_when) that trains and evaluates a run, and returns
+            how the run ended (see `Trainer.ended_by`). `changes` is a dict of hyperparameters, and `random_seed` is an
+            int. `stop_when` is None or a function as for `Trainer`.
         random_seed: int, the seed of all trials.
     """
 
@@ -38,7 +38,7 @@ class Search:
     random_seed: int
 
     def run(self, max_trials):
-        """Trains trials until there are `max_trials`, including trials of earlier calls and other processes.
+        """Trains trials until there are `max_trials`, counting those of earlier calls and of other processes.
 
         A trial that raises `UserError` or `Failure` counts as a failed trial, because the usual causes are incompatible
         hyperparameters and a loss that is not finite.
@@ -148,7 +148,7 @@ def within_noise(order, deviation):
 
 
 def spread_text(order, objective, summary):
-    """Returns lines of text: the winner's results with other seeds, and the trials that may be as good.
+    """Returns lines of text: the winner's results with other seeds, and which other trials may be just as good.
 
     Args:
         order: list of Trial, as `ranked` returns it.
@@ -166,7 +166,7 @@ def spread_text(order, objective, summary):
     )
     return [
         f"{len(summary['runs'])} other seeds: {metric} {mean:.4f}, standard deviation {deviation:.4f}; the best of "
-        f"{len(order)} trials has {order[0].value:.4f}",
+        f"{len(order)} trials reached {order[0].value:.4f}",
         verdict,
     ]
 

@@ -1,4 +1,4 @@
-"""Runs the search for hyperparameters that the flags of t2t-trainer describe."""
+"""Runs the hyperparameter search that the flags of t2t-trainer describe."""
 
 import gc
 import os
@@ -9,7 +9,7 @@ from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
 
-# Flags that, like --autotune_…, are not copied from a search to the command of a single run.
+# Flags of a search that, like --autotune_…, are left out of the command for a single run.
 _OF_SEARCHES = ("hparams_range", "output_dir", "hparams")
 # Flags that all trials must share, in addition to the hyperparameters of the set.
 _SHARED = (
@@ -86,7 +86,7 @@ def _checked(flags):
 
 
 def _open_study(flags, base, ranges, objective):
-    """Opens or creates the Study after all checks, and returns it."""
+    """Opens or creates the Study after all checks have passed, and returns it."""
     from t2t_lite import registry
     from t2t_lite.data.records import Records
     from t2t_lite.extras.autotune.study import Study
@@ -135,7 +135,7 @@ def _command(flags):
 
 
 def _flags_of_run(flags, trial, metric):
-    """Returns the flags of an ordinary run that repeats a trial, {flag: value}."""
+    """Returns {flag: value}, the flags of an ordinary run that repeats a trial."""
     hparams = [flags.hparams, *(f"{name}={value}" for name, value in trial.hparams.items())]
     values = {
         name: flags[name].value

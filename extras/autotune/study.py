@@ -18,7 +18,7 @@ from t2t_lite.training.monitor import best_evaluation, default_metric
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
-STARTUP_TRIALS = 5  # trials to sample at random before TPE starts, and trials to complete before pruning starts
+STARTUP_TRIALS = 5  # number of trials sampled at random before TPE starts, and completed before pruning starts
 _NAME = "hparams"
 # Errors that Optuna raises for damaged lines in its journal.
 _OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
@@ -47,8 +47,8 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     Args:
         problem: Problem.
         hparams: HParams.
-        name: str, a metric's name here or in tensor2tensor, such as metrics-<problem>/neg_log_perplexity. If None,
-            `best_metric` is used.
+        name: str, the name of a metric in this package or in tensor2tensor, such as
+            metrics-<problem>/neg_log_perplexity. If None, `best_metric` is used.
         maximize: bool, the direction that the user expects, or None for the direction of the metric.
         best_metric: str, the metric that selects the best model of a run, or None for the default metric.
 
@@ -63,7 +63,7 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     if metric not in names and not metric.startswith(("loss_", "cost_")):
         flag = f"--autotune_objective={name}" if name else f"--best_checkpoint_metric={best_metric}"
         raise UserError(
-            f"{flag}: evaluations do not have this metric. {nearest(metric, names, end=' ')}Expected one of "
+            f"{flag}: evaluations do not compute this metric. {nearest(metric, names, end=' ')}Expected one of "
             f"{', '.join(names)}."
         )
     if best_metric not in (None, metric):
@@ -82,7 +82,7 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
 
 
 def _here(name, names):
-    """Returns (this package's name of a metric, whether `name` is the negated metric)."""
+    """Returns (the metric's name in this package, whether `name` means the negated metric)."""
     last = name.rsplit("/", 1)[-1]
     if last in names:
         return last, False
@@ -131,14 +131,15 @@ class Study:
         ranges: RangedHParams.
         objective: Objective.
         facts: dict of JSON values that all trials share. A search cannot be resumed with different values.
-        train_steps: int, the number of steps per trial. A trial is not pruned in the first quarter or at the last step.
+        train_steps: int, the number of steps per trial. A trial is pruned neither in the first quarter of its steps nor
+            at the last step.
         seed: int, the seed of the sampler.
 
     Attributes:
         objective, facts: the constructor's arguments.
 
     Raises:
-        UserError: the study in the folder is unreadable, or has different facts.
+        UserError: the study in the folder is unreadable, or was created with different facts.
     """
 
     def __init__(self, output_dir: str, ranges: RangedHParams, objective: Objective, facts, train_steps, seed):
@@ -166,7 +167,7 @@ class Study:
         """Context manager that yields the next `Trial` for this process, or None if all trials are taken.
 
         The trial is new, or was left unfinished by a process that no longer exists. Other processes cannot take this
-        trial inside the context.
+        trial until the context ends.
 
         Args:
             most: int, the number of trials in the search.

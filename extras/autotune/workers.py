@@ -14,12 +14,13 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def shares_of_gpus(workers, gpus_each, visible):
-    """Returns the `CUDA_VISIBLE_DEVICES` of each worker, a list of str, or a list of None without GPUs.
+    """Returns the `CUDA_VISIBLE_DEVICES` of each worker, a list of str; a list of None if there are no GPUs.
 
     Args:
         workers: int, the number of workers.
         gpus_each: int, the number of GPUs per trial.
-        visible: list of str, the GPUs of this process, or [] on a CPU, whose cores the workers share.
+        visible: list of str, the GPUs that this process sees. If there are none, the workers share the cores of the
+            CPU.
 
     Raises:
         UserError: there are GPUs, but not enough of them.
@@ -110,7 +111,7 @@ def _wait(workers, stopped):
             for worker in workers:
                 worker.send_signal(signal.SIGTERM)  # has no effect after the worker has ended
         time.sleep(0.1)
-    return stopped.is_set()  # also if the signal came just after all workers ended
+    return stopped.is_set()  # True even if the signal came just after all workers had ended
 
 
 def _last_line(path):

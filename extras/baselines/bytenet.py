@@ -31,7 +31,7 @@ class ConvolutionBlock(Layer):
         self.size = size
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, any size]."""
+        """Creates the weights for inputs [B, T, any size]."""
         for i, (convolution, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
             inner = (*input_shape[:-1], self.size)
             convolution.build(inner if i else input_shape)
@@ -54,7 +54,7 @@ class ConvolutionBlock(Layer):
         return [layer.first_past(batch, each) for layer, each in zip(self.convolutions, sizes, strict=True)]
 
     def step(self, x, pasts):
-        """Computes the next position, see `Convolution.step`; `pasts` lists the past of each convolution."""
+        """Computes the next position: see `Convolution.step`; `pasts` lists the past of each convolution."""
         after = []
         for convolution, norm, past in zip(self.convolutions, self.norms, pasts, strict=True):
             x, past = convolution.step(ops.relu(x), past)
@@ -75,7 +75,7 @@ class ResidualBlock(Layer):
         self.dropout = Dropout(dropout, name="dropout", **own)
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size]."""
+        """Creates the weights for inputs [B, T, size]."""
         self.norm.build(input_shape)
         self.block.build(input_shape)
 
@@ -84,7 +84,7 @@ class ResidualBlock(Layer):
         return inputs + self.dropout(self.block(self.norm(inputs), mask=mask), training=training)
 
     def step(self, x, pasts):
-        """Computes the next position, see `ConvolutionBlock.step`."""
+        """Computes the next position: see `ConvolutionBlock.step`."""
         added, pasts = self.block.step(self.norm(x), pasts)
         return x + added, pasts
 
@@ -95,10 +95,10 @@ class ByteNet(EncoderDecoder):
     """ByteNet: an encoder and a decoder of dilated convolutions, with the decoder on top of the encoder.
 
     The decoder has no attention: it reads the previous target and the encoder's output at its own position. Targets may
-    be longer than inputs, so the encoder computes half as many additional positions as there are inputs. These only
-    read their neighbours, and the decoder reads zeros past them. All convolutions read zeros before the start
-    and past the end. In tensor2tensor, which also pads inputs and targets to a multiple of 50 positions, the result
-    depends on the padding of a batch.
+    be longer than inputs, so the encoder also computes positions past the end of the inputs, half as many as there are
+    inputs. These additional positions read only their neighbours. Past them, the decoder reads zeros. All convolutions
+    read zeros before the start and past the end of a sequence. In tensor2tensor, which also pads inputs and targets to
+    a multiple of 50 positions, the result depends on the padding of a batch.
 
     `hidden_size` is the size of embeddings and convolutions, `num_layers` the number of convolutions per block,
     `num_blocks` the number of encoder blocks and of decoder blocks, and `dropout` the dropout rate for the output
@@ -132,7 +132,7 @@ class ByteNet(EncoderDecoder):
             layer.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; the encoder computes 1.5 times as many positions as the inputs have."""
+        """See `SequenceModel`; the encoder computes 1.5 times as many positions as there are inputs."""
         from t2t_lite.extras.describe.cost import counted_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -160,7 +160,7 @@ class ByteNet(EncoderDecoder):
         return x
 
     def first_state(self, memory):
-        """Returns the initial past of each convolution, which is zero."""
+        """Returns the initial past of each convolution, which contains only zeros."""
         batch, _, size = ops.shape(memory["hidden"])
         blocks = (layer.block.first_past(batch, size) for layer in self.decoder)
         return [self.start.first_past(batch, 2 * size), *blocks]
@@ -178,7 +178,7 @@ class ByteNet(EncoderDecoder):
 
 
 def _aligned(x, at):
-    """Returns x [B, S, hidden] at positions int32 [n], as [B, n, hidden] with zeros past the end of x."""
+    """Reads x [B, S, hidden] at the positions `at`, int32 [n]. Returns [B, n, hidden], with zeros past the end of x."""
     width = ops.shape(x)[1]
     found = ops.take(x, ops.minimum(at, width - 1), axis=1)
     return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))

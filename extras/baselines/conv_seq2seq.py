@@ -34,7 +34,7 @@ class GatedConvolution(Layer):
         )
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size]."""
+        """Creates the weights for inputs [B, T, size]."""
         self.convolution.build(input_shape)
 
     def call(self, inputs, mask=None, training=None):
@@ -42,7 +42,7 @@ class GatedConvolution(Layer):
         return _gated(self.convolution(self.dropout(inputs, training=training), mask=mask))
 
     def step(self, x, past):
-        """Computes the next position, see `Convolution.step`."""
+        """Computes the next position: see `Convolution.step`."""
         x, past = self.convolution.step(x, past)
         return _gated(x), past
 
@@ -62,7 +62,7 @@ class Attention(Layer):
         self.output_layer = keras.layers.Dense(size, name="output", **own)
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size]."""
+        """Creates the weights for inputs [B, T, size]."""
         self.query.build(input_shape)
         self.output_layer.build(input_shape)
 
@@ -124,7 +124,10 @@ class ConvSeq2Seq(EncoderDecoder):
         self.attentions = [Attention(size, name=f"attention_{i}", **own) for i in range(num_decoder_layers)]
 
     def make_embedding(self, size, name):
-        """Returns an unscaled `TokenEmbedding` from N(0, 0.1); scaling makes attention scores too large to train."""
+        """Returns an unscaled `TokenEmbedding`, initialized from N(0, 0.1).
+
+        With scaling, the attention scores would be too large to train.
+        """
         options = {"embeddings_initializer": _embeddings(), "scale": False, "dtype": self.dtype_policy, "name": name}
         return TokenEmbedding(size, self.config["hidden_size"], **options)
 
@@ -135,7 +138,7 @@ class ConvSeq2Seq(EncoderDecoder):
             layer.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; adds the attention scores and weighted sums, which are not computed in layers."""
+        """See `SequenceModel`; also counts the attention scores and weighted sums, which no layer computes."""
         from t2t_lite.extras.describe.cost import counted_flops
 
         counted = counted_flops(self, lengths, rows)
@@ -173,7 +176,7 @@ class ConvSeq2Seq(EncoderDecoder):
         return self.dropouts["output"](self.maps["decoder_out"](x), training=training), found
 
     def first_state(self, memory):
-        """Returns the initial past of each convolution, which is zero."""
+        """Returns the initial past of each convolution, which contains only zeros."""
         batch, _, size = ops.shape(memory["keys"])
         return [layer.convolution.first_past(batch, size) for layer in self.decoder]
 
@@ -188,7 +191,7 @@ class ConvSeq2Seq(EncoderDecoder):
         return self.maps["decoder_out"](x), after
 
     def attention_weights(self, inputs):
-        """Returns {"memory": [attention weights [B, 1, T, S] of each layer]}, see `t2t_lite.models.outputs`."""
+        """Returns {"memory": [attention weights [B, 1, T, S] of each layer]}: see `t2t_lite.models.outputs`."""
         memory = self.encode(inputs["inputs"])
         _, found = self._decode(shifted_right(self.target_embedding(inputs["targets"])), memory)
         return {"memory": [ops.expand_dims(weights, 1) for weights in found]}

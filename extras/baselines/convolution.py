@@ -1,4 +1,4 @@
-"""A centred or causal convolution over a sequence, which can also run one position at a time."""
+"""A centred or causal convolution over a sequence. A causal one can also run one position at a time."""
 
 import keras
 from keras import ops
@@ -77,7 +77,7 @@ class Convolution(Layer):
         return (*input_shape[:-1], self.filters)
 
     def first_past(self, batch, size):
-        """Returns the past of a causal convolution before the first `step`, zeros [batch, width, size]."""
+        """Returns the past of a causal convolution before the first `step`: zeros of shape [batch, width, size]."""
         return ops.zeros((batch, (self.kernel_size - 1) * self.dilation, size), self.compute_dtype)
 
     def step(self, x, past):

@@ -32,7 +32,7 @@ class ConvolutionalGRU(Layer):
         self.candidate = Convolution(size, kernel_size, name="candidate", **own)
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size], where size is the sum of the sizes of both sequences."""
+        """Creates the weights for inputs [B, T, size], where size is the sum of the sizes of both sequences."""
         for layer in (self.reset, self.gate, self.candidate):
             layer.build(input_shape)
 
@@ -90,8 +90,8 @@ class NeuralGPU(EncoderDecoder):
 
     Each step drops different cells of the tape (section 3). With one dropout mask for all steps, the remaining cells
     would be scaled up in every step and grow exponentially. `hidden_size` is the size of a cell, and `num_layers` the
-    number of GRUs per step. Expect a lower accuracy than the paper's, which needs a curriculum of growing lengths and
-    many runs (sections 3 and 4).
+    number of GRUs per step. Expect a lower accuracy than in the paper, whose results need a curriculum of growing
+    lengths and many runs (sections 3 and 4).
     """
 
     HPARAMS: ClassVar = {
@@ -121,7 +121,7 @@ class NeuralGPU(EncoderDecoder):
         return {"inputs": width * step, "targets": counted["targets"] - step}
 
     def encode(self, inputs, training=None):
-        """Maps ids, int [B, S], to {"hidden": [B, S, hidden]}, the tape after all steps with zeros past its end."""
+        """Maps ids, int [B, S], to {"hidden": [B, S, hidden]}, the tape after all steps, with zeros past its end."""
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         tape = self.input_embedding(inputs)
@@ -147,7 +147,7 @@ class NeuralGPU(EncoderDecoder):
         return ops.broadcast_to(found, ops.shape(x)), state
 
     def logits(self, hidden, matrix=None):
-        """Like `EncoderDecoder.logits`, but a zero vector, as found past the tape, predicts EOS."""
+        """Like `EncoderDecoder.logits`, but a zero vector, which is what lies past the tape, predicts EOS."""
         is_end = ops.all(hidden == 0, axis=-1, keepdims=True)
         size = self.target_vocab_size
         end = (END_MARGIN + math.log(size - 1)) * ops.one_hot(EOS_ID, size)
@@ -155,7 +155,7 @@ class NeuralGPU(EncoderDecoder):
 
 
 def tape_at(memory, at):
-    """Returns the tape at positions int32 [n], as [B, n, hidden] with zeros past its end."""
+    """Reads the tape at the given positions, int32 [n]. Returns [B, n, hidden], with zeros past the tape's end."""
     tape = memory["hidden"]
     width = ops.shape(tape)[1]
     found = ops.take(tape, ops.minimum(at, width - 1), axis=1)
@@ -199,9 +199,9 @@ class ExtendedNeuralGPU(NeuralGPU):
 
     The decoder starts with the encoder's tape. Its convolutional GRUs also read a second tape, on which each known
     target is written at its position. The next target is predicted from its position on the first tape (figure 5). Each
-    step changes the whole tape, so the cost of a step is proportional to the length.
+    step changes the whole tape, so the cost of a step is proportional to the length of the tape.
 
-    A tape is as long as the inputs or the outputs, whichever are longer, so outputs may have any length. Convolutions
+    A tape is as long as the inputs or the outputs, whichever is longer, so outputs may have any length. Convolutions
     read zeros past the end of the tape. The arguments are those of `NeuralGPU`; each step of the decoder has
     `num_layers` GRUs and a new dropout mask.
     """
@@ -250,7 +250,7 @@ class ExtendedNeuralGPU(NeuralGPU):
     def init_cache(self, memory, max_length, beam_size=1):
         """Like `EncoderDecoder.init_cache`; both tapes have room for `max_length` positions after the inputs.
 
-        These positions are a separate tensor, so that its size is static even if the inputs' length is not.
+        These positions are stored in a separate tensor, whose size is static even if the inputs' length is not.
         """
         cache = super().init_cache(memory, max_length, beam_size)
         batch, beams, _, size = shape_of(cache["beams"][0])
@@ -286,7 +286,7 @@ def _widened(memory, length):
 
 
 def _flags(at, steps, memory, dtype):
-    """Returns two flags, [B, T, W, 2]: whether a position exists in a step, and whether it is the output's position."""
+    """Returns two flags, [B, T, W, 2]: whether a position is on the tape in a step, and whether it is the output's."""
     lengths = ops.maximum(memory["length"][:, None, None], steps + 1)  # [B, T, 1]
     is_there = ops.cast(at < lengths, dtype)
     here = ops.broadcast_to(ops.cast(at == steps, dtype), shape_of(is_there))

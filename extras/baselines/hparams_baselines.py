@@ -7,11 +7,11 @@ from t2t_lite.settings.config import HParams
 
 @register_hparams(model="neural_gpu")
 def neural_gpu():
-    """tensor2tensor's Neural GPU: one GRU of size 256, gradients clipped at 10; here with a linear warmup."""
+    """tensor2tensor's Neural GPU: one GRU of size 256, gradients clipped at 10. The linear warmup is added here."""
     return HParams().parse(
         "hidden_size=256,num_hidden_layers=1,batch_size=1024,layer_prepostprocess_dropout=0.1,label_smoothing=0,"
         "clip_grad_norm=10,optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
-        # tensor2tensor's learning_rate 0.02, times 0.002 in its "legacy" schedule for Adam
+        # tensor2tensor's learning_rate is 0.02; for Adam, its "legacy" schedule multiplies it by 0.002
         "learning_rate_schedule=constant*linear_warmup,learning_rate_constant=4e-5,learning_rate_warmup_steps=3000"
     )
 
@@ -28,7 +28,7 @@ def bytenet_base():
     hparams = HParams().parse(
         "hidden_size=768,num_hidden_layers=4,batch_size=2048,layer_prepostprocess_dropout=0.2,clip_grad_norm=2,"
         "optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
-        # tensor2tensor's learning_rate 0.05, times 0.002 in its "legacy" schedule for Adam
+        # tensor2tensor's learning_rate is 0.05; for Adam, its "legacy" schedule multiplies it by 0.002
         "learning_rate_schedule=constant*linear_warmup,learning_rate_constant=1e-4,learning_rate_warmup_steps=3000"
     )
     hparams.add_hparam("num_block_repeat", 4)
@@ -56,7 +56,7 @@ def conv_seq2seq_base():
 
 @register_hparams(model="conv_seq2seq")
 def conv_seq2seq_tiny():
-    """ConvS2S of size 128 for CPUs, with 4 encoder and 3 decoder layers like the authors' IWSLT'14 model."""
+    """ConvS2S of size 128, for CPUs. Like the authors' IWSLT'14 model, it has 4 encoder and 3 decoder layers."""
     return conv_seq2seq_base().parse(
         "hidden_size=128,num_encoder_layers=4,num_decoder_layers=3,batch_size=2048,max_position=512,"
         "learning_rate_constant=2e-3,learning_rate_warmup_steps=200"
@@ -77,7 +77,7 @@ def extended_neural_gpu_tiny():
 
 @register_hparams
 def kermit_base():
-    """KERMIT with six layers of size 512, like the encoder of `transformer_base`, without label smoothing."""
+    """KERMIT with six layers of size 512, like the encoder of `transformer_base`, but without label smoothing."""
     hparams = transformer_base().parse("label_smoothing=0,eval_beam_size=1")
     hparams.add_hparam("slot_order", "binary_tree")
     return hparams
@@ -113,11 +113,11 @@ def lstm_lm_tiny():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention():
-    """Two LSTM layers of size 128, additive attention; clipping and Adam as in tensor2tensor's `basic_params1`."""
+    """Two LSTM layers of size 128 with additive attention; clipping and Adam as in tensor2tensor's `basic_params1`."""
     return HParams().parse(
         "hidden_size=128,num_hidden_layers=2,batch_size=1024,layer_prepostprocess_dropout=0.2,clip_grad_norm=2,"
         "optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
-        # tensor2tensor's learning_rate 0.1, times 0.002 in its "legacy" schedule for Adam
+        # tensor2tensor's learning_rate is 0.1; for Adam, its "legacy" schedule multiplies it by 0.002
         "learning_rate_schedule=constant*linear_warmup,learning_rate_constant=2e-4,learning_rate_warmup_steps=100"
     )
 
@@ -140,7 +140,7 @@ def lstm_luong_attention():
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention_gnmt():
-    """GNMT's 8 layers of size 1024 and clipping (Wu et al. 2016, section 5); other values are this package's choice."""
+    """GNMT's 8 layers of size 1024, and its clipping (Wu et al. 2016, section 5). The other values are our choice."""
     return HParams().parse(
         "hidden_size=1024,num_hidden_layers=8,layer_prepostprocess_dropout=0.2,clip_grad_norm=5,"
         "learning_rate_schedule=constant*linear_warmup*rsqrt_normalized_decay,learning_rate_constant=5e-4"

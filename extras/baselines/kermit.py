@@ -1,4 +1,4 @@
-"""KERMIT (Chan et al. 2019, arXiv 1906.01604): one stack over a text and a partial translation of it.
+"""KERMIT (Chan et al. 2019, arXiv 1906.01604): one stack reads a text and a partial translation of it.
 
 KERMIT generates by insertion, like the Insertion Transformer (Stern et al. 2019, arXiv 1902.03249), but without a
 decoder.
@@ -31,10 +31,10 @@ class Kermit(TransformerModel):
     """KERMIT: predicts the ids that are missing in a canvas, which contains some ids of a translation in order.
 
     The text and the canvas are read as one row, without padding between them and without causal masks. Positions start
-    over in the canvas, except with `pos=rotary` and relative attention, which count positions in the whole row. One of
-    two learned vectors is added to each id, to distinguish the text from the canvas. A canvas ends with id 1. There is
-    a slot before each id of the canvas, including this 1. The final state of an id gives the logits of its slot, which
-    predict an id that is missing in the slot, or 1 for "nothing is missing".
+    over at the beginning of the canvas, except with `pos=rotary` and relative attention, which count positions in the
+    whole row. To distinguish the text from the canvas, one of two learned vectors is added to each id. A canvas ends
+    with id 1. There is a slot before each id of the canvas, including this 1. The final state of an id gives the logits
+    of its slot, which predict an id that is missing in the slot, or 1 for "nothing is missing".
 
     Args:
         vocab_size: int, number of ids of the inputs, and of the targets if the vocabulary is shared.
@@ -42,7 +42,7 @@ class Kermit(TransformerModel):
         {options}
 
     Raises:
-        ValueError: an argument is out of range; the message has its name and value.
+        ValueError: an argument is out of range; the message states its name and value.
 
     Example:
         >>> model = Kermit(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -116,11 +116,12 @@ class Kermit(TransformerModel):
         """Predicts the ids that are missing in the canvas.
 
         Args:
-            inputs: dict of ids, int, "inputs" [B, S] and "canvas" [B, T], padded with 0. "targets" [B, T] are ignored.
+            inputs: dict of int ids, "inputs" [B, S] and "canvas" [B, T], both padded with 0. "targets" [B, T] are
+                ignored.
             training: bool.
 
         Returns:
-            float32 logits [B, T, target_vocab_size], or a dict for a model with costs, see `TransformerModel.outputs`.
+            float32 logits [B, T, target_vocab_size], or a dict for a model with costs: see `TransformerModel.outputs`.
         """
         self.check_inputs(inputs)
         self.build_if_needed()
@@ -157,8 +158,8 @@ class Kermit(TransformerModel):
     def search(self, inputs, limit, max_length=None):
         """Translates in passes that insert the best id into every slot, until no slot lacks an id.
 
-        If an output would exceed its limit, the rightmost new ids are dropped. A row without room for any new id is
-        finished without EOS.
+        If an output would exceed its limit, the rightmost new ids are dropped. A row that has no room for a new id ends
+        without EOS.
 
         Args:
             inputs: int ids [B, S], padded with 0.
@@ -166,14 +167,14 @@ class Kermit(TransformerModel):
             max_length: int, at least the largest limit. It makes shapes static. If None, shapes are dynamic.
 
         Returns:
-            (ids int32 [B, 1, T], with 1 at the end; scores float32 [B, 1], the sum of the log-probabilities (nats) of
-            ids when they were inserted, and of "nothing" for all slots in the last pass; ended bool [B, 1]; passes
-            int32 [B]).
+            (ids int32 [B, 1, T], with 1 at the end; scores float32 [B, 1], the sum of the log-probabilities (nats) that
+            the ids had when they were inserted, and those of "nothing" for all slots in the last pass; ended
+            bool [B, 1]; passes int32 [B]).
         """
         inputs, limit = ops.convert_to_tensor(inputs), ops.cast(limit, "int32")
         width = ops.maximum(ops.max(limit), 1)
         if max_length:
-            width = min(max_length, self.max_length or max_length)  # the position table limits outputs
+            width = min(max_length, self.max_length or max_length)  # the position table limits the output length
         rows = ops.zeros_like(limit)
         canvas = ops.where(ops.arange(width, dtype="int32") == 0, EOS_ID, PAD_ID) + ops.expand_dims(rows, 1)
         state = canvas, limit > 0, ops.cast(rows, "float32"), ops.cast(rows, "bool"), rows
@@ -202,7 +203,10 @@ class Kermit(TransformerModel):
 
 
 def inserted(canvas, new):
-    """Inserts new ids before the ids of canvases, both int [B, T] with 0 for none; returns int [B, 2 T]."""
+    """Inserts each new id before the canvas's id at the same position. Returns int [B, 2 T].
+
+    Both arguments are int [B, T], where 0 means that there is no id.
+    """
     width = 2 * ops.shape(canvas)[1]
     pairs = ops.reshape(ops.stack([new, canvas], axis=2), (-1, width))
     at = ops.expand_dims(ops.arange(width, dtype="int32"), 0)
@@ -219,16 +223,16 @@ def _lengths(ids):
 class Insertion:
     """Samples canvases, and for each slot one of the ids that are missing there.
 
-    The canvas of a row of n ids and EOS contains k of the ids in order, and EOS. As in the training of the Insertion
-    Transformer, k is sampled uniformly from 0 to n, and then a set of k ids is sampled uniformly. There is a slot
-    before each id of a canvas, including EOS; its missing ids are those between this id and the previous id of the
+    For a row of n ids and EOS, the canvas contains k of the ids, in order, followed by EOS. As in the training of the
+    Insertion Transformer, k is sampled uniformly from 0 to n, and then a set of k ids is sampled uniformly. There is a
+    slot before each id of a canvas, including EOS; its missing ids are those between this id and the previous id of the
     canvas. The model predicts one of the missing ids, or 1 for "nothing" if no id is missing. The cross-entropy of
     these predictions is therefore an unbiased estimate of the papers' slot loss, summed over all slots.
 
     Attributes:
         order: "binary_tree" or "uniform". With "binary_tree" (in the paper "balanced binary tree"), id i of a slot with
-            ids a to b has the weight exp(-|i - (a + b) / 2| / temperature), so that the middle is inserted first. With
-            "uniform", all ids have the same weight.
+            ids a to b has the weight exp(-|i - (a + b) / 2| / temperature), so that the middle id is likely to be
+            inserted first. With "uniform", all ids have the same weight.
         temperature: float, above 0.
 
     Raises:
@@ -295,7 +299,7 @@ class Insertion:
 
 @tf.autograph.experimental.do_not_convert
 def places(kept):
-    """Returns where each id of a canvas is in its row, padded with T, and the slot of each id of the row.
+    """Returns the position of each canvas id in its row, padded with T, and the slot of each id of the row.
 
     Args:
         kept: bool [B, T], whether each id is in the canvas.

@@ -1,4 +1,4 @@
-"""ELMo (Peters et al. 2018): a bidirectional LSTM language model whose states are features for other tasks."""
+"""ELMo (Peters et al. 2018): a bidirectional LSTM language model whose states serve as features for other tasks."""
 
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ class LSTMStack(Layer):
         self.layers = [keras.layers.LSTM(size, name=f"{self.name}_{i}", **options) for i in range(num_layers)]
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size]."""
+        """Creates the weights for inputs [B, T, size]."""
         for layer in self.layers:
             layer.build(input_shape)
 
@@ -72,7 +72,7 @@ class LSTMLanguageModel(SequenceModel):
     """A language model of a forward and a backward LSTM stack, which share an embedding and a softmax.
 
     With the head "lm", each stack predicts the next id of "targets" in its direction; the loss of the backward stack is
-    a cost, see `named_outputs`. The other heads read a learned mix of all layers' states for "inputs", and need a
+    a cost (see `named_outputs`). The other heads read a learned mix of all layers' states for "inputs", and need a
     `target_vocab_size` of 1 + the number of classes or tags. `hidden_size` is the size of embeddings and cells,
     `num_layers` the number of layers per direction, and `dropout` the dropout rate for the input of each layer and
     head.
@@ -114,7 +114,7 @@ class LSTMLanguageModel(SequenceModel):
 
     @property
     def features(self):
-        """{feature: rank} of the features in a batch, see `SequenceModel`."""
+        """{feature: rank} of the features in a batch: see `SequenceModel`."""
         return {**self.needed_features, "targets": HEADS[self.config["head"]]}
 
     @property
@@ -202,7 +202,7 @@ class LSTMLanguageModel(SequenceModel):
         return {"hidden": states[-1], "mask": mask} | ({"states": states} if return_hidden_states else {})
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for decoding: the state of each beam, [B, beam_size, hidden], whatever the `max_length`."""
+        """Returns the cache for decoding: the state of each beam, [B, beam_size, hidden], for any `max_length`."""
         beams = keras.tree.map_structure(lambda x: ops.repeat(ops.expand_dims(x, 1), beam_size, axis=1), memory)
         return {"beams": beams, "shared": self.softmax.reverse_matrix()}
 

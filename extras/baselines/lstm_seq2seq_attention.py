@@ -56,8 +56,8 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
 
     The encoder's first layer is bidirectional, and both stacks have residual connections from the third layer on. The
     decoder's first layer provides the attention queries; each layer above it reads the attended context in addition to
-    the layer below. (GNMT's queries are the first layer's outputs in the previous step.) The first
-    decoder layer starts with the last state of the backward LSTM, and layer i with the last state of encoder layer i.
+    the layer below. (In GNMT, the queries are the first layer's outputs of the previous step.) The first decoder layer
+    starts with the last state of the backward LSTM, and layer i with the last state of encoder layer i.
 
     `dropout` is the dropout rate for each layer's input, and `hidden_size` the size of embeddings, cells and attention.
     """
@@ -98,7 +98,10 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         self.attention.build(shape)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`; each input needs one key, and each target needs scores and sums over all inputs."""
+        """See `SequenceModel`.
+
+        One key is computed for each input; scores and a weighted sum over all inputs are computed for each target.
+        """
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -166,7 +169,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return x, weights, after
 
     def attention_weights(self, inputs):
-        """Returns {"memory": [attention weights [B, 1, T, S]]}, see `t2t_lite.models.outputs`."""
+        """Returns {"memory": [attention weights [B, 1, T, S]]}: see `t2t_lite.models.outputs`."""
         memory = self.encode(inputs["inputs"])
         embedded = self.target_embedding(inputs["targets"])
         weights = self._decode(shifted_right(embedded), memory)[1]

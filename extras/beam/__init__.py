@@ -1,5 +1,5 @@
-"""t2t-datagen --runner, which generates data with Apache Beam; the files are the same as those of a local run.
+"""t2t-datagen --runner generates data with Apache Beam.
 
-For corpora that are so large that they need a cluster.
+For corpora that are so large that they need a cluster. The files are the same as those of a local run.
 Needs: pip install 't2t_lite[beam]'.
 """

@@ -29,7 +29,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
         (facts of each group, result of `Source.counts` on the worker).
 
     Raises:
-        UserError: as for `sharding.write_shards`, or Apache Beam is not installed or does not have the runner.
+        UserError: as for `sharding.write_shards`; also if Apache Beam is not installed, or has no such runner.
         Failure: the pipeline failed.
     """
     import_beam()

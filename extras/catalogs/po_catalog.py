@@ -1,4 +1,4 @@
-"""Reads and fills in gettext's catalogs (`.po`) with polib: `msgid` and `msgstr`, also with plural forms."""
+"""Reads and fills in gettext's catalogs (`.po`) with polib: `msgid` and `msgstr`, including plural forms."""
 
 import codecs
 import gettext
@@ -25,8 +25,8 @@ class PoCatalog(Catalog):
     """A `.po` file; see `Catalog`.
 
     The form for the number 1 gets the translation of `msgid`, and all other forms get the translation of
-    `msgid_plural`. If the form for 1 is also used for other numbers and `msgid` lacks a placeholder, it gets the
-    translation of `msgid_plural`, too. Only empty forms are filled in.
+    `msgid_plural`. If the form for 1 is also used for other numbers, and `msgid` lacks a placeholder, this form also
+    gets the translation of `msgid_plural`. Only empty forms are filled in.
 
     Attributes:
         encoding: str, the charset of the header.
@@ -71,7 +71,7 @@ class PoCatalog(Catalog):
 
     @classmethod
     def pairs(cls, source, removed):
-        """See `Catalog`; an entry with plural forms has two pairs, or one if the language has a single form."""
+        """See `Catalog`; an entry with plural forms yields two pairs, or one pair if the language has a single form."""
         file, _, _ = _parsed(source)
         for entry in file:
             if not entry.msgid:
@@ -113,7 +113,7 @@ class _Forms:
     def takes_singular(self, index, entry):
         """Returns whether a form of an entry translates `msgid` instead of `msgid_plural`.
 
-        A form for several numbers must contain the number, which is missing in a `msgid` such as "one file".
+        A form for several numbers must contain the number, which is missing from a `msgid` such as "one file".
         """
         if self.count == 1 or index != self.of_one:
             return False

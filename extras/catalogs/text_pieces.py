@@ -3,7 +3,8 @@
 import collections
 import re
 
-# Placeholders of printf, also with a position (%1$s) or a name (%(name)s); braces; and tags and entities of markup.
+# Matches placeholders of printf, which may have a position (%1$s) or a name (%(name)s), placeholders in braces, and the
+# tags and entities of markup.
 PLACEHOLDERS = re.compile(
     r"%%|%(?:[0-9]+\$|\([0-9A-Za-z_.]+\))?[-+0#']*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*))?(?:hh?|ll?|[jztLq])?[@a-zA-Z]\b"
     r"|%(?:[0-9]+\$)?@|[%$#]?\{[^{}]*\}|</?[A-Za-z][^<>]*>|&#?[0-9A-Za-z]+;"
@@ -34,7 +35,7 @@ class TextPieces:
         self.pieces = [part.strip() for part in self._parts[::2] if _has_letters(part)]
 
     def joined(self, translations):
-        """Returns the translation of the text, or None if a translation is blank or the placeholders would differ.
+        """Returns the translation of the text, or None if a translation is blank or has different placeholders.
 
         Args:
             translations: list of str, one per piece.

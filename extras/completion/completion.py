@@ -1,4 +1,4 @@
-"""Generates scripts that let shells complete flags and their values, from the same tables as --help."""
+"""Generates scripts with which shells complete flags and their values; uses the same tables as --help."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Exports to CTranslate2 by filling its model specification with our weights, without PyTorch or a tokenizer."""
+"""Exports to CTranslate2 by copying our weights into its model specification; needs neither PyTorch nor a tokenizer."""
 
 import numpy as np
 from keras import ops
@@ -31,7 +31,7 @@ def ctranslate2():
 
 
 def _relative_options(config):
-    """Returns the options of relative positions if all self-attention layers have them, otherwise None."""
+    """Returns the options for relative positions if all self-attention layers use them, otherwise None."""
     (name, options), *others = kinds_of(config["self_attention"])
     return options if name == "dot_product_relative" and "pattern" not in options and not others else None
 
@@ -41,7 +41,7 @@ def _supported(config):
     is_relative = relative is not None
     size = config["hidden_size"] // config["num_heads"]
     key_size, value_size = config["key_dim"] or size, config["value_dim"] or size
-    # In CTranslate2, relative positions replace all other positions and always apply to values as well.
+    # In CTranslate2, relative positions replace all other positions, and always apply to values as well as keys.
     self_attention = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
     return {
         **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim")),
@@ -131,8 +131,8 @@ def model_spec(model, tokens):
         TransformerDecoderSpec(config["num_decoder_layers"], **options),
     )
     spec.decoder.start_from_zero_embedding = True
-    # We embed padding as zero, whatever its row contains. CTranslate2 never looks up this row, and stores tied weights
-    # once.
+    # We embed padding as zero, whatever its row contains, and CTranslate2 never looks up this row. It can thus be
+    # exported unchanged, so that CTranslate2 stores tied weights only once.
     spec.encoder.embeddings[0].weight = _array(model.input_embedding.embeddings)
     spec.decoder.embeddings.weight = _array(model.target_embedding.embeddings)
     spec.decoder.projection.weight = _array(model.softmax.embeddings)
@@ -272,9 +272,9 @@ for result in translator.translate_batch(pieces, beam_size=4, length_penalty=0):
     print(target.decode(result.hypotheses[0]))
 ```
 
-CTranslate2 adds the end of sentence to the inputs.
+CTranslate2 adds the end-of-sentence token to the inputs.
 """
 _USE_TOKENS = """The tokens are the entries of `shared_vocabulary.json`, or of `source_vocabulary.json` and
 `target_vocabulary.json`. `ctranslate2.Translator(".").translate_batch([["a", "b"]], beam_size=4, length_penalty=0)`
-translates lists of tokens. CTranslate2 adds the end of sentence to the inputs.
+translates lists of tokens. CTranslate2 adds the end-of-sentence token to the inputs.
 """

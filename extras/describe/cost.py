@@ -1,4 +1,4 @@
-"""Estimates the cost of training a model from its layers: operations, memory, and bytes to all-reduce."""
+"""Estimates what the training of a model costs: operations, memory, and bytes to all-reduce."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ from t2t_lite.models.fine_tuning import parameters, parts_of
 SENTENCE = 25  # assumed number of tokens per side; attention is then 1 % of the operations
 # Attributes of Keras' dense, convolutional and recurrent layers that hold the matrices applied to each position.
 _MATRICES = ("kernel", "recurrent_kernel", "depthwise_kernel", "pointwise_kernel")
-SCALARS = 3  # number of values all-reduced with the gradients: objective, loss in nats, whether a machine stops
+SCALARS = 3  # values all-reduced with the gradients: the objective, the loss in nats, and whether a machine stops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Flops:
         per_token: {feature: float}, operations per token of a feature. In a model with an encoder and a
             decoder, "inputs" counts the encoder, and also the decoder's keys and values for the encoder's outputs;
             "targets" counts the rest of the decoder, and the softmax.
-        saved: {feature: float}, operations per token that the backward pass skips because weights are frozen; {} if
-            none.
+        saved: {feature: float}, operations per token that the backward pass skips because weights are frozen; {} if no
+            weights are frozen.
     """
 
     per_token: dict
@@ -65,16 +65,17 @@ def forward_flops(model, lengths, rows=1):
 def counted_flops(model, lengths, rows=1):
     """Counts the matrix products of a forward pass, layer by layer.
 
-    A layer counts as often as it occurs in a stack; the softmax counts for the model's `predicted_share` of positions.
-    Every element of a weight matrix (dense layers with LoRA, convolutions, recurrent cells) costs 2 operations per
-    position. If a layer has a method `flops(length)`, the method returns the operations for one position in a row of
-    `length` positions, except those of inner layers. Attention over n positions costs 2 · h · d_k · n for the scores of
-    one position and 2 · h · d_v · n for the weighted sums. Masked positions count, because they are computed; for
-    attention patterns, `Pattern.seen` returns the number of positions. Relative attention counts its products with 2k +
-    1 vectors, but not their distribution over positions. The `context_length` positions of a memory are also attended
-    to, and their keys and values are projected; Transformer-XL's distance matrix is applied to each distance once for
-    all rows. Look-ups cost no operations. Additions, softmax, normalization, dropout (a few per cent) and weights of
-    user-defined layers without `flops` are not counted.
+    A layer is counted as often as it occurs in a stack. The softmax is counted only for the share of positions at which
+    the model makes predictions (`predicted_share`). Every element of a weight matrix (dense layers with LoRA,
+    convolutions, recurrent cells) costs 2 operations per position. If a layer has a method `flops(length)`, this method
+    is used; it returns the operations for one position in a row of `length` positions, without those of inner layers.
+    Attention over n positions costs 2 · h · d_k · n for the scores of one position and 2 · h · d_v · n for the weighted
+    sums. Masked positions count, because they are computed; for attention patterns, `Pattern.seen` returns the number
+    of positions. Relative attention counts its products with 2k + 1 vectors, but not their distribution over positions.
+    The `context_length` positions of a memory are also attended to, and their keys and values are projected;
+    Transformer-XL's distance matrix is applied to each distance once for all rows. Look-ups cost no operations. Not
+    counted are additions, softmax, normalization and dropout, which are a few per cent of all operations, and the
+    weights of user-defined layers without `flops`.
 
     In a model without `stacks`, each layer is assumed to run once over the positions of one feature: "inputs" if the
     layer's name begins with "encoder", otherwise "targets" (or the model's only feature). Models whose layers run
@@ -129,7 +130,7 @@ def _block_flops(layer, length, memory_length, context, rows, only_frozen=False)
     With `only_frozen`, only products with frozen kernels are counted.
     """
     cross, own, memory = _cross_attention(layer), 0, 0
-    times = {}  # {layer: number of applications per position}, for layers that are not applied once
+    times = {}  # {layer: how often it is applied to each position}, unless it is applied once
     for part in layer._flatten_layers():
         if isinstance(part, MultiHeadAttention) and part is not cross:
             if context:
@@ -204,11 +205,11 @@ def _saved_flops(model, lengths, rows):
 def training_memory(model, hparams, lengths):
     """Estimates the memory of one training step on one replica, with `batch_size` tokens per side.
 
-    The estimate adds up all tensors that exist at some moment, without the allocator's overhead and the memory of the
-    program itself (a few hundred MB). Measured peaks of a step on a CPU, minus the memory before the model was
-    built, are 4.77 GB for base_v1 with 4,000 tokens and a vocabulary of 37,000 (estimate: 4.47 GB), and 3.88 GB for
-    base with sentences of 50 tokens and 8,000 ids (estimate: 3.51 GB). Accumulated batches are assumed to be computed
-    one after another; TensorFlow needs more memory if it computes several at the same time.
+    The estimate adds up all tensors that exist at any time during the step. It includes neither the allocator's
+    overhead nor the memory of the program itself (a few hundred MB). Measured peaks of a step on a CPU, minus the
+    memory before the model was built, are 4.77 GB for base_v1 with 4,000 tokens and a vocabulary of 37,000 (estimate:
+    4.47 GB), and 3.88 GB for base with sentences of 50 tokens and 8,000 ids (estimate: 3.51 GB). Accumulated batches
+    are assumed to be computed one after another; TensorFlow needs more memory if it computes several at the same time.
 
     weights     4 bytes per parameter; 2 more in mixed precision, for the copies in half precision
     gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding counts twice (look-up, softmax)
@@ -331,7 +332,7 @@ class PaperCost:
     Attributes:
         hours: float, training time on `gpus` P100 GPUs.
         steps: int.
-        tokens: int, source tokens per step, and also target tokens per step.
+        tokens: int, the number of source tokens per step, which is also the number of target tokens per step.
         gpus: int.
         sustained: float, the single-precision operations per second that the paper assumes for one GPU.
     """

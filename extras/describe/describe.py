@@ -56,14 +56,16 @@ class Description:
         parameters: int, all weights, including frozen ones.
         trained_parameters: int, the weights that are not frozen.
         embedding_parameters: int, the weights of token embeddings and softmax.
-        lengths: {feature: tokens per row} for which the cost is counted; {} if the model is not a `SequenceModel`.
+        lengths: {feature: tokens per row}, the lengths for which the cost is counted; {} if the model is not a
+            `SequenceModel`.
         flops: Flops of a forward pass; None if the model is not a `SequenceModel`.
         memory: dict of bytes, see `training_memory`; None if the model is not a `SequenceModel` or has no `stacks`.
         hparams: HParams.
         hparams_set: str, name of the hparams set; "" if not known.
         train_steps: int.
         replicas: int, total number of replicas across all machines.
-        gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
+        gpu_memory: float, the memory per replica in GB, for which the largest batch size is estimated; None means no
+            estimate.
     """
 
     parts: list
@@ -98,12 +100,13 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
     """Describes a model and its training.
 
     Args:
-        model: keras.Model, built; only the shapes of its weights matter, see `shapes_only`.
+        model: keras.Model, built. Only the shapes of its weights matter (see `shapes_only`).
         hparams: HParams that the model was made from.
         hparams_set: str, name of the hparams set, for a comparison with the paper's own estimate; "" if not known.
         train_steps: int.
         replicas: int, total number of replicas across all machines.
-        gpu_memory: float, GB per replica for the estimate of the largest batch size; None means no estimate.
+        gpu_memory: float, the memory per replica in GB, for which the largest batch size is estimated; None means no
+            estimate.
 
     Returns:
         Description.
@@ -218,7 +221,7 @@ def _tokens(count, sides):
 
 
 def _paper_pairs(d):
-    """Returns rows that compare the paper's cost estimate with our count, for an unchanged hparams set of the paper."""
+    """Returns table rows that compare the paper's cost estimate with our count, if the hparams are the paper's."""
     paper = PAPER.get(d.hparams_set)
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []
@@ -234,7 +237,7 @@ def _paper_pairs(d):
 
 
 def _memory_pairs(d, tokens):
-    """Returns rows with the memory of a training step."""
+    """Returns table rows that show how much memory a training step uses."""
     if d.memory is None:
         return [("memory: not estimated, because the model's stacks() does not return its layers", "")]
     return [
@@ -246,7 +249,7 @@ def _memory_pairs(d, tokens):
 
 
 def _batch_size_pairs(d):
-    """Returns a row with the largest batch size for --gpu_memory."""
+    """Returns a table row that shows the largest batch size for --gpu_memory."""
     limit = d.gpu_memory
     if limit is None:
         return []
@@ -259,7 +262,7 @@ def _batch_size_pairs(d):
 
 
 def _all_reduce_pairs(d):
-    """Returns rows with the bytes that several replicas exchange at each step."""
+    """Returns table rows that show how many bytes the replicas exchange at each step."""
     if d.replicas == 1:
         return []
     size = all_reduced_bytes(d.trained_parameters)

@@ -34,8 +34,8 @@ def describe_run(
         problem, hparams_set: names, or None to use the names stored with the run.
         model: str, name of the model.
         output_dir, data_dir: folders of the run and of the records, or None; either may contain the vocabulary.
-        vocab_size, target_vocab_size: numbers of ids; if None, they are taken from the run, from the vocabulary, or
-            from the paper.
+        vocab_size, target_vocab_size: sizes of the vocabularies. If None, they are taken from the run, from the
+            vocabulary, or from the paper.
         train_steps, replicas, gpu_memory: as for `describe.describe`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""t2t-trainer --describe, which prints the model's layers, the cost of its training and its export formats.
+"""t2t-trainer --describe prints the model's layers, the cost of its training, and the possible export formats.
 
 The only required flag is --hparams_set. --plot=PICTURE draws the learning rate and the positional encoding.
 """

@@ -8,7 +8,7 @@ _MIDDLE = "dense_relu_dense/dense_relu_dense/local_moe/dense_relu_dense/dense_re
 
 
 def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, **changes):
-    """Returns `hparams` with the settings of experts, which can then be overridden before the model is known."""
+    """Returns `hparams` with the experts' settings, which a set can then override before the model is known."""
     made = hparams.override_from_dict({"ffn_layer": layers, **changes})
     for name, value in (("moe_num_experts", num_experts), ("moe_k", 2), ("moe_loss_coef", loss_coef)):
         made.add_hparam(name, value)
@@ -20,7 +20,7 @@ def transformer_moe_base():
     """Five pre-norm layers in both encoder and decoder; the third layer of each has 64 experts.
 
     The values are those of tensor2tensor's set of the same name. In that set, no layer has experts unless `layer_types`
-    is changed; here experts are in the same layers as in tensor2tensor's transformer_moe_2k.
+    is changed. Here, the layers that have experts are those of tensor2tensor's transformer_moe_2k.
     """
     return _with_experts(
         HParams(),

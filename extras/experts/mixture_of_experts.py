@@ -32,9 +32,9 @@ class MixtureOfExperts(Layer):
 
     Each expert is a network like `FeedForward`. The gates are a softmax over the k largest entries of x W_g + ε
     softplus(x W_n), where ε is normal noise in training and 0 otherwise (equations 3 to 5). The capacity of experts is
-    not limited, so the result for a position does not depend on other positions. The balancing cost, loss_coef ·
-    (CV²(importance) + CV²(load)), see equations 7 to 11, is computed over the non-padding positions of a batch. Each of
-    these positions is assigned the cost of the batch, so that their mean equals that cost.
+    not limited, so the result for a position does not depend on other positions. The balancing cost is loss_coef ·
+    (CV²(importance) + CV²(load)), computed over the non-padding positions of a batch (equations 7 to 11). Each of these
+    positions is assigned the cost of the batch, so that their mean equals that cost.
 
     Args:
         filter_size: int, d_ff, the size of an expert's inner layer.
@@ -43,7 +43,7 @@ class MixtureOfExperts(Layer):
         loss_coef: float, factor of the balancing cost.
         dropout: float in [0, 1), rate for the inner activations; all experts of a position drop the same units.
         activation, kernel_initializer, bias_initializer, output_initializer: see `FeedForward`. The gates are
-            initialized with zeros, so that at first only noise chooses the experts.
+            initialized with zeros, so that at first only the noise determines which experts are chosen.
 
     Raises:
         ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or an argument
@@ -146,7 +146,7 @@ class MixtureOfExperts(Layer):
         return {name: ops.reshape(x, (self.num_experts, -1, *x.shape[1:])) for name, x in tensors.items()}
 
     def flops(self, length):
-        """Returns the number of operations per position, for the gates and `k` experts."""
+        """Returns the number of operations of the gates and of `k` experts for one position."""
         hidden_size = self.gate_kernel.shape[0]
         return 2 * hidden_size * (self.num_experts + self.k * len(self.parts) * self.filter_size)
 
@@ -251,7 +251,7 @@ def _selects(x):
 
 
 def _all(layer, x, gates, experts, kept):
-    """Applies all experts to all rows [N, hidden], and weights k results per row with the gates."""
+    """Applies all experts to all rows [N, hidden], and sums k results per row, weighted by the gates."""
     outputs = layer.expert(x[None], kept, layer.weights_of_all())
     weights = ops.sum(ops.one_hot(experts, layer.num_experts, dtype=x.dtype) * gates[..., None], axis=1)
     return ops.einsum("end,ne->nd", outputs, weights)
@@ -279,7 +279,7 @@ def _chosen(layer, x, gates, experts, kept):
         layer.expert(inputs[i], kept[i], {name: values[i] for name, values in weights.items()})
         for i in range(layer.num_experts)
     ]
-    # Unlike indexing, a slice of everything costs nothing, in the forward and the backward pass.
+    # Unlike indexing, a slice of the whole tensor costs nothing, neither in the forward pass nor in the backward pass.
     outputs = [tf.slice(each, [0, 0], [size, -1]) for each, size in zip(outputs, tf.unstack(sizes), strict=True)]
     outputs = tf.gather(tf.concat(outputs, 0), tf.math.invert_permutation(order))
     return tf.reduce_sum(tf.reshape(outputs, (-1, layer.k, x.shape[1])) * gates[..., None], axis=1)

@@ -24,7 +24,7 @@ class TransformerMoe(Transformer):
         {options}
 
     Raises:
-        ValueError: an argument is out of its range, or no layer has experts; the message has the argument's name and
+        ValueError: an argument is out of its range, or no layer has experts; the message states the argument's name and
             value.
 
     Example:

@@ -1,4 +1,4 @@
-"""Declares BERT's relatives by what differs from BERT: ALBERT, DistilBERT, ELECTRA, ERNIE 2.0 and XLM-RoBERTa."""
+"""Declares BERT's relatives by how they differ from BERT: ALBERT, DistilBERT, ELECTRA, ERNIE 2.0 and XLM-RoBERTa."""
 
 import numpy as np
 
@@ -146,7 +146,7 @@ def electra():
                 ("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias"),
                 ("classifier.dense", "classifier.out_proj"),
             ),
-            # No head here predicts, with one number per position, whether an id was replaced.
+            # The foreign head predicts for each position whether its id was replaced. Our model has no such head.
             "ForPreTraining": (None, {}),
         },
         fields=bert.fields(

@@ -1,13 +1,13 @@
-"""The family of Blenderbot, a pre-norm Marian. It stores a position table, which can hold any of our positions.
+"""The family of Blenderbot, a pre-norm Marian. Its stored position table can hold any of our position encodings.
 
 Blenderbot's epsilon is always 1e-5. A pre-norm Transformer reads the hidden states only through normalizations. If the
 hidden states are multiplied by c,
 
     (c·x - mean) / √(c²·variance + 1e-5) = (x - mean) / √(variance + 1e-5 / c²).
 
-Therefore all weights whose outputs are added to the hidden states (embeddings, positions, outputs of sub-layers) are
-stored multiplied by c = √(1e-5 / epsilon). The outputs of the last normalization are divided by c, because the softmax
-multiplies them by the embeddings. The outputs equal those of our model with its own epsilon.
+Therefore, all weights whose outputs are added to the hidden states (embeddings, positions, outputs of sub-layers) are
+multiplied by c = √(1e-5 / epsilon) before they are stored. The outputs of the last normalization are divided by c,
+because the softmax multiplies them by the embeddings. The outputs equal those of our model with its own epsilon.
 """
 
 from t2t_lite import registry

@@ -1,7 +1,8 @@
 """Reads and writes the normalization rules of SentencePiece models and of a Unigram `tokenizer.json`.
 
-A rule replaces a text with another text; the longest match wins. The compiled form consists of the size of a trie in
-bytes, the trie (a double array of 32-bit units as in darts-clone), and the replacements, each ending with a NUL.
+A rule replaces one text with another. If several rules match, the one with the longest text is applied. The compiled
+form consists of the size of a trie in bytes, the trie (a double array of 32-bit units as in darts-clone), and the
+replacements, each of which ends with a NUL.
 """
 
 import os
@@ -49,7 +50,7 @@ def read_rules(charsmap):
 
 
 def _children(units, nodes):
-    """Returns the index at which each trie node's child for each byte would be, uint32 [nodes, 256]."""
+    """Returns the index where the child of each trie node would be for each byte, uint32 [nodes, 256]."""
     found = units[nodes]
     return (nodes ^ ((found >> 10) << ((found & 0x200) >> 6)))[:, None] ^ _LABELS
 
@@ -80,7 +81,7 @@ def clean_up(tokenizer, path):
 
 
 def check_words(tokenizer, rules, path):
-    """Checks that a Unigram `tokenizer.json` splits texts at spaces, and otherwise only applies SentencePiece's rules.
+    """Checks that a Unigram `tokenizer.json` only splits texts at spaces and applies SentencePiece's rules.
 
     Args:
         tokenizer: dict, the contents of the file.

@@ -34,7 +34,9 @@ _CHUNK = 2**14
 
 
 class Unigram(NamedTuple):
-    """A kind of SentencePiece vocabulary that a model family uses, registered as `published_vocabulary` describes.
+    """The kind of SentencePiece vocabulary that a model family uses.
+
+    The module `published_vocabulary` describes how such a kind is registered.
 
     Attributes:
         name: str, the name of the family with an article, for messages.
@@ -163,12 +165,12 @@ def _models(folder):
 
 def family_of(pieces):
     """Returns the Unigram whose first token is among the pieces, or ALBERT's if there is none."""
-    families = (XLNET, ALBERT, XLM_ROBERTA)  # in this order, because <s> may occur in each of these vocabularies
+    families = (XLNET, ALBERT, XLM_ROBERTA)  # in this order, because each of these vocabularies may contain <s>
     return next((family for family in families if family.first in pieces), ALBERT)
 
 
 def completed(model, path):
-    """Adds the tokenizer's pieces that a published SentencePiece model lacks, and returns the model's bytes.
+    """Adds the pieces of the tokenizer that a published SentencePiece model lacks. Returns the model's bytes.
 
     Args:
         model: bytes of the file.

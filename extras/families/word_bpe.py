@@ -1,7 +1,8 @@
 """The vocabulary of the original GPT: BPE of lower-case words (Radford et al. 2018; Sennrich et al. 2016).
 
 A text is normalized and split into words as for an uncased BERT. The symbols of a word are its characters, with `</w>`
-appended to the last character. The ids equal those of Transformers' OpenAIGPTTokenizer without ftfy and spaCy.
+appended to the last character. The ids equal those of Transformers' OpenAIGPTTokenizer if ftfy and spaCy are not
+installed.
 """
 
 import functools
@@ -11,7 +12,8 @@ from t2t_lite.text.published.bpe_files import WORD_END, BPEEncoder
 from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.vocabulary import UNK_ID, tf_joined
 
-# Private-use code points, which normalized texts do not contain, for symbols with `</w>` and for unknown symbols.
+# Symbols with `</w>` and unknown symbols are represented by private-use code points, which normalized texts do not
+# contain.
 _FIRST_LAST, _UNKNOWN = 0xF0000, 0x10FFFD
 
 
@@ -36,7 +38,7 @@ class WordBPEEncoder(BPEEncoder):
 
     @property
     def tokenizer(self):
-        """The fields of `tokenizer_config.json`, see `PublishedEncoder`."""
+        """The fields of `tokenizer_config.json`: see `PublishedEncoder`."""
         return {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": self.tokens[UNK_ID]}
 
     def tf_encode_part(self, strings):
@@ -96,7 +98,7 @@ class WordBPEEncoder(BPEEncoder):
 
 
 def _looked_up(codes, table):
-    """Looks up keys in a {int: int} inside a graph, int32 [n] -> int32 [n]; missing keys give `_UNKNOWN`."""
+    """Looks up keys in a {int: int} inside a graph, int32 [n] -> int32 [n]; missing keys are mapped to `_UNKNOWN`."""
     import tensorflow as tf
 
     keys = sorted(table)

@@ -1,7 +1,8 @@
-"""Problems that classify published texts and text pairs, with tensor2tensor's names: IMDb, GLUE and SNLI.
+"""Problems that classify published texts and text pairs, under tensor2tensor's names: IMDb, GLUE and SNLI.
 
-docs/encoders.md describes the problems. The archives are read from `--tmp_dir`, packed or unpacked, or downloaded to
-that folder. GLUE is downloaded from dl.fbaipublicfiles.com instead of tensor2tensor's addresses.
+docs/encoders.md describes the problems. The archives are read from `--tmp_dir`, where they may be packed or unpacked.
+If they are missing, they are downloaded to that folder. GLUE is downloaded from dl.fbaipublicfiles.com instead of
+tensor2tensor's addresses.
 """
 
 from t2t_lite.corpora import plain_text, source_files
@@ -55,7 +56,7 @@ class PublishedTable(PublishedFiles):
                         f"{least}, separated by tabs."
                     )
                 label, texts = cells[self.label_column], [cells[column] for column in self.text_columns]
-                if label == "-":  # the label if annotators disagreed
+                if label == "-":  # means that the annotators disagreed
                     self.removed["no label"] += 1
                 elif label not in numbers:
                     raise UserError(

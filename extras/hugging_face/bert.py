@@ -80,7 +80,7 @@ def fields(*more, padding=0, activation="gelu", ends=()):
 
 
 def limits(config):
-    """Returns the limits on a `TransformerEncoder`'s arguments, see `Family.limits`."""
+    """Returns the limits on a `TransformerEncoder`'s arguments: see `Family.limits`."""
     return {
         **dict.fromkeys(("position_layout", "head", "first_id")),
         "pooling": ("first",) if config["head"] in ("class", "real") else None,

@@ -1,9 +1,9 @@
 """Imports and exports encoders (BERT, its relatives and XLNet) as Hugging Face folders.
 
-A folder may also hold files of other packages, such as those of sentence-transformers. Each kind of file has a class,
-which is registered with `@registry.register_folder_part("name")`. Its method `read(folder, family, vocabulary, most)`
-returns {argument of our model: value}. Its method `written(family, predictor)` returns an object with the attributes
-`title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
+A folder may also hold files of other packages, such as those of sentence-transformers. Each kind of file is handled by
+a class, which is registered with `@registry.register_folder_part("name")`. Its method `read(folder, family, vocabulary,
+most)` returns {argument of our model: value}. Its method `written(family, predictor)` returns an object with the
+attributes `title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
 """
 
 import logging
@@ -28,14 +28,14 @@ _HEAD_THERE = {"real": "class"}  # foreign models predict a number as a single c
 def import_encoder(family, path, config, output_dir, problem=""):
     """Makes a run from an encoder and its head, which predicts masked words, classes, tags, spans or a number.
 
-    Given the same ids, our model and the foreign model have the same logits and hidden states. A body without a head
-    becomes a masked-word model whose head is untrained, for extracting features and for `--warm_start_from`. A warning
-    is logged in this case.
+    Given the same ids, our model and the foreign model compute the same logits and hidden states. A body without a head
+    becomes a masked-word model whose head is untrained. Such a model is meant for extracting features and for
+    `--warm_start_from`, and a warning is logged.
 
     Args:
         family: Family.
-        path: str, a folder with `config.json`, `model.safetensors` and a vocabulary, which is `vocab.txt`, or
-            `vocab.json` and `merges.txt`, or `spiece.model`, or `sentencepiece.bpe.model`, or `tokenizer.json`.
+        path: str, a folder with `config.json`, `model.safetensors` and a vocabulary. The files of a vocabulary are
+            `vocab.txt`; `vocab.json` and `merges.txt`; `spiece.model`; `sentencepiece.bpe.model`; or `tokenizer.json`.
         config: dict, see `Family.read`.
         output_dir: str, folder of the new run; it must not exist or must be empty.
         problem: str, the problem of the run. "" is the head's default problem, for single texts.
@@ -60,7 +60,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
     with vocabulary_of(path) as vocabulary:
         _check_vocabulary(path, config, vocabulary)
         if vocabulary.reads_two_ends and head == "span":
-            _LOGGER.warning(f"{path}: RoBERTa has two end tokens between question and context, but here only one.")
+            _LOGGER.warning(f"{path}: RoBERTa puts two end tokens between question and context, but we put one.")
         problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
         settings = registry.problem(problem).settings
         arguments |= {
@@ -139,7 +139,10 @@ def _check_vocabulary(folder, config, vocabulary):
 
 
 def _first_position(folder, family, config):
-    """Returns the number of unused rows at the start of the position table. Raises `UserError` if it is too short."""
+    """Returns the number of unused rows at the start of the position table.
+
+    Raises `UserError` if the table is too short.
+    """
     first, count = family.first_position(config["pad_token_id"]), config["max_position_embeddings"]
     expected = f"more than {first + 1}"
     check(f"{folder}/config.json", "max_position_embeddings", count, count > first + 1, expected)
@@ -157,7 +160,10 @@ def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
         raise UserError(f"{path}: no installed extra has a task for the model's {head} head.")
     if requested and requested not in possible:
         why = "; for pairs, RoBERTa needs two end tokens between the texts, not one" if reads_two_ends else ""
-        raise UserError(f"--problem={requested}: does not fit the model {path}. Expected {' or '.join(possible)}{why}.")
+        raise UserError(
+            f"--problem={requested}: the model {path} does not support this problem. Expected "
+            f"{' or '.join(possible)}{why}."
+        )
     return requested or possible[0]
 
 
@@ -167,14 +173,14 @@ def remembered_values(head, labels, longest, settings):
     Args:
         head: str, the head of our model, or None.
         labels: list of str, the classes or tags.
-        longest: int, the maximum number of ids in a row.
+        longest: int, the maximum length of a row, in ids.
         settings: {name: Setting} of the problem.
     """
     values = {
         "sequence_length": longest,
         "mask_rate": 0.15,
         "mask_unit": "token",
-        "label_range": [0.0, 1.0],  # the model predicts a position in this range, here the number itself
+        "label_range": [0.0, 1.0],  # with this range, the model predicts the number itself
     }
     if head in ("class", "tag"):
         values |= dict.fromkeys(("class_labels", "tags"), labels)
@@ -190,8 +196,8 @@ def encoder_folder(family, predictor):
     The head determines the foreign class: masked words (with or without sentence pairs), classes, a number, tags or
     spans. The vocabulary's files and ids are kept, and the logits are the same. If our model puts a zero vector before
     each text (`first_id=0`) or after it (`last_id=0`), the exported embedding of the first or last special token is
-    zero, and the exported model never predicts this token. If the folder also holds files of other packages, a
-    masked-word head is left out.
+    zero, and the exported model never predicts this token. If the folder also holds files of other packages, the head
+    for masked words is left out.
 
     Args:
         family: Family.
@@ -204,7 +210,7 @@ def encoder_folder(family, predictor):
     model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
     if vocabulary.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:
         raise UserError(
-            f"{predictor.problem.full_name}: RoBERTa has two end tokens between two texts, but this model was trained "
+            f"{predictor.problem.full_name}: RoBERTa puts two end tokens between texts, but this model was trained "
             "with one. Expected a model for single texts, or a BERT with two segments (num_segments=2)."
         )
     first_token, ids = vocabulary.first_token, vocabulary.ids

@@ -1,8 +1,8 @@
-"""Declarations of model families of other packages, each with a table of settings and a table of weight names.
+"""Declares the model families of other packages, each by a table of settings and a table of weight names.
 
-The tables determine how a `config.json` is read and checked, which hyperparameters it gives, how the `config.json` of
-an exported model is written, and which options of a model prevent its export. A function that returns a `Family` is
-registered:
+The tables determine how a `config.json` is read and checked, and which hyperparameters follow from it. They also
+determine how the `config.json` of an exported model is written, and which options of a model prevent its export. A
+function that returns a `Family` is registered:
 
     @registry.register_family("toy")
     def toy():
@@ -34,7 +34,7 @@ class Field(NamedTuple):
     Attributes:
         name: str, the name of the field.
         argument: str, the argument of our model's constructor that the field sets, or "".
-        kind: type of the value, or a union of a type with None. If None, the type is not checked.
+        kind: the type of the value, or a union of a type and None. If None, the type is not checked.
         usual: the default value, or a function that computes the default from the previous fields. The result of the
             function also replaces null. NEEDED marks a required field, and OPTIONAL a field without a default.
         values: {foreign value: our value}. If several foreign values have the same meaning, the first of them is

@@ -28,10 +28,10 @@ def export_hugging_face(
     license: str = "",
     command: str = "",
 ) -> str:
-    """Writes a folder that the auto classes and AutoTokenizer of Transformers 4 and 5 load offline.
+    """Writes a folder that the auto classes and AutoTokenizer of Transformers 4 and 5 can load offline.
 
     A post-norm Transformer becomes a MarianMTModel. A pre-norm Transformer becomes a
-    BlenderbotForConditionalGeneration. Both use Marian's tokenizer. `generate` gives the same ids as our search with
+    BlenderbotForConditionalGeneration. Both use Marian's tokenizer. `generate` returns the same ids as our search with
     `ends="top"` and `length_penalty="power"`. With a length penalty, this requires `early_stopping="never"`, because by
     default a heuristic decides when `generate` stops. Two things differ from our search. In Transformers, a text that
     begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids instead of the
@@ -80,12 +80,12 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
 
     The run can be used for decoding, export and fine-tuning (`--warm_start_from`). A search with `ends="top"` finds the
     same ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
-    Padding is never an output here; in Transformers, `bad_words_ids` excludes it.
+    Our search never outputs padding; in Transformers, `bad_words_ids` excludes it.
 
     Args:
-        path: str, a folder with `config.json`, `model.safetensors` or `pytorch_model.bin` (which needs PyTorch, whose
-            tensor reader runs no code), `source.spm`, `target.spm`, `vocab.json` and optionally
-            `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
+        path: str, a folder with `config.json`, `model.safetensors` or `pytorch_model.bin`, `source.spm`, `target.spm`,
+            `vocab.json` and optionally `tokenizer_config.json`. Reading `pytorch_model.bin` needs PyTorch, whose tensor
+            reader runs no code. The embeddings, the softmax and the vocabulary may be shared or separate.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
         languages: (language of the inputs, language of the targets), such as ("en", "de"). The default is taken from
             the tokenizer's configuration.
@@ -145,6 +145,6 @@ class HuggingFace(formats.Format):
         return reasons
 
     def answer(self, model, encoders=None):
-        """See `Format`; describes the family and, without a vocabulary, the kind of vocabulary that it needs."""
+        """See `Format`; names the family and, if the vocabulary is unknown, the kind of vocabulary that it needs."""
         family = family_of(model, encoders)
         return f"yes, {family.class_prefix}{'' if encoders else f', with a {family.vocabularies[1]} vocabulary'}"

@@ -35,7 +35,7 @@ class Folder(NamedTuple):
         tensors: {name: float32 array}.
         contents: {path of another file in the folder: bytes, or a JSON value}.
         rows: {title: text}, additional rows of the table in README.md.
-        library: str, the Hub's name of the package that loads the folder.
+        library: str, the name that the Hub uses for the package that loads the folder.
     """
 
     title: str
@@ -109,7 +109,7 @@ class HuggingFaceWeights:
         return self._short(name) in self.names
 
     def take(self, name, shape):
-        """Returns a tensor. Raises `UserError` if it is missing, not finite, or has another shape or type."""
+        """Returns a tensor. Raises `UserError` if it is missing, is not finite, or has the wrong shape or type."""
         name = self._short(name)
         tensor = self._tensors.get(name)
         if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
@@ -126,7 +126,7 @@ class HuggingFaceWeights:
         return tensor
 
     def take_any(self, names, shape):
-        """Like `take`, but tries several names in turn, because a tied tensor may have any of them."""
+        """Like `take`, but tries several names in turn, because a tied tensor may be stored under any of them."""
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def drop_rows(self, name, count):
@@ -134,7 +134,7 @@ class HuggingFaceWeights:
         self._tensors[self._short(name)] = self._tensors[self._short(name)][count:]
 
     def fill(self, model, table, published_ids=(), num_ids=None, change=None):
-        """Sets a model's weights, see `named_weights.fill`. Raises `UserError` if a tensor is not used."""
+        """Sets a model's weights: see `named_weights.fill`. Raises `UserError` if a tensor is not used."""
         parts = named_weights.parts(model, table, self._family.is_transposed)
         named_weights.fill(parts, self.take, published_ids, num_ids, change)
         if self._unread:
@@ -144,7 +144,7 @@ class HuggingFaceWeights:
             )
 
     def check_sizes(self, arguments):
-        """Checks the sizes of tensors in every layer before memory is allocated for the model. Raises `UserError`.
+        """Checks the sizes of the tensors of every layer, before memory is allocated for the model. Raises `UserError`.
 
         Args:
             arguments: {argument of our model's constructor: value}.
@@ -167,7 +167,7 @@ class HuggingFaceWeights:
 
 
 def read_weights(folder, family, auto_class=None):
-    """Returns the HuggingFaceWeights of a folder's `model.safetensors`, whole or in shards.
+    """Returns the HuggingFaceWeights of a folder's `model.safetensors`, which may be split into shards.
 
     Args:
         folder: str.
@@ -228,7 +228,7 @@ def _read_torch(data, path, tied):
         by_name = {str(name): tensor for name, tensor in tensors.items()}
         for tensor in by_name.values():
             _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
-        # Tied matrices occur under several names, all other tensors once.
+        # Tied matrices occur under several names; every other tensor occurs once.
         untied = [tensor for name, tensor in by_name.items() if not name.endswith(tied)]
         _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in untied), data)
         return {name: tensor.float().numpy() for name, tensor in by_name.items()}
@@ -261,7 +261,7 @@ def read_tensors(data, path):
         UserError: the file has another format, or is truncated or inconsistent.
     """
     try:
-        entries = safetensors.deserialize(data)  # a list of tensors, since safetensors.numpy would refuse bfloat16
+        entries = safetensors.deserialize(data)  # a list of tensors; safetensors.numpy would refuse bfloat16
         return {name: _array(facts) for name, facts in entries}
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -12,7 +12,7 @@ def define_flags(flags):
     flags.DEFINE_string(
         "problem",
         "",
-        "hugging_face only: the problem of an encoder. Give classify_pair_own or regress_pair_own for text pairs, or "
+        "hugging_face only: the problem of an encoder. Pass classify_pair_own or regress_pair_own for text pairs, or "
         "masked_lm_own to drop the sentence-pair head.",
     )
 

@@ -15,9 +15,9 @@ from t2t_lite.text.vocabulary_files import open_encoder
 def import_language_model(family, path, config, output_dir):
     """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel and its vocabulary.
 
-    Given the same ids, our model and the foreign model have the same logits. The end-of-text id represents an empty
-    prompt, and precedes a text that is scored. The id of padding, and ids that the published vocabulary lacks, are
-    never predicted.
+    Given the same ids, our model and the foreign model compute the same logits. The end-of-text id represents an empty
+    prompt, and is put before a text that is scored. The model never predicts the id of padding, nor ids that the
+    published vocabulary lacks.
 
     Args:
         family: Family.

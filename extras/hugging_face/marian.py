@@ -23,11 +23,11 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Number of rows in the position table that is computed at load time: the longest input (1024) and 50 more.
 _POSITIONS = 2048
-SINUSOIDS = 1024  # number of rows in the position table that related families store: the maximum input length
+SINUSOIDS = 1024  # number of rows in the position table of related families, which store it: the maximum input length
 
 
 def fields(*more):
-    """Returns the fields of `config.json` that Marian and Blenderbot share, and the Fields `more`."""
+    """Returns the fields of `config.json` that Marian and Blenderbot share, followed by the Fields in `more`."""
     return (
         only("is_encoder_decoder", True, is_read=False),
         number("d_model", "hidden_size"),
@@ -56,7 +56,7 @@ def fields(*more):
 
 
 def complete(path, config):
-    """Checks the ids and completes the vocabulary sizes in `config`, see `Family`."""
+    """Checks the ids and completes the vocabulary sizes in `config`: see `Family`."""
     if config["share_encoder_decoder_embeddings"]:
         config["decoder_vocab_size"] = config["vocab_size"]
     size = min(config["vocab_size"], config["decoder_vocab_size"])

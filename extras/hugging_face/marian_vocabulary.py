@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncode
 # A language code at the beginning of a text, as in multilingual models. It must be a single piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
 _BLANK = "\u2581"
-_LONGEST_PIECE = 512  # characters; SentencePiece learns far shorter pieces, and cannot load a piece of 100,000
+_LONGEST_PIECE = 512  # in characters. SentencePiece learns far shorter pieces, and cannot load one of 100,000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,12 +69,13 @@ def renumbered(model, ids, special, size, path, with_others):
     for i, name in listed:
         if name in text_pieces:
             listed_pieces.append((make(name, text_pieces[name].score, text_pieces[name].type), i))
-        elif LANGUAGE_CODE.fullmatch(name):  # follows the space that SentencePiece adds to a text
+        elif LANGUAGE_CODE.fullmatch(name):  # comes after the space that SentencePiece puts before a text
             listed_pieces.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
         else:
             has_others = True
             if with_others:
-                # The score is the lowest because BPE merges a piece before it checks whether the piece is used.
+                # The piece gets the lowest score, because BPE merges a piece before it checks whether the piece is
+                # used.
                 listed_pieces.append((make(name, lowest, kind.UNUSED), i))
     used_names = {piece.piece for piece, _ in listed_pieces}
     unknown = [
@@ -96,7 +97,8 @@ def renumbered(model, ids, special, size, path, with_others):
     del proto.pieces[:]
     proto.pieces.extend(piece for piece, _ in pieces)
     return MarianVocabulary(
-        # The file is kept if it already has our ids, because protocol buffers can encode the same content differently.
+        # If the file already has our ids, its bytes are kept, because protocol buffers can encode the same content in
+        # several ways.
         model=model
         if _meaning(parse_sentencepiece(model, path)) == _meaning(proto)
         else proto.SerializeToString(deterministic=True),

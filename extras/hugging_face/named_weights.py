@@ -1,9 +1,9 @@
-"""Uses tables to map tensors of a "foreign" model, from another package, to our weights, for import and export.
+"""Maps the tensors of a "foreign" model, which belongs to another package, to our weights and back by means of tables.
 
 A table is {path of a layer or a weight in our model: its foreign name}. A `*` in the path and the name stands for the
-number of a layer. Layers joined by `+` are one foreign layer with concatenated outputs. Entries that our model lacks
-are skipped. Foreign tensors order the rows of token ids differently: `published_ids` lists the foreign id for each of
-our ids, or -1 for an id that only our model has.
+number of a layer. Layers joined by `+` correspond to one foreign layer, which concatenates their outputs. Entries that
+our model lacks are skipped. Foreign tensors order the rows of token ids differently: `published_ids` lists the foreign
+id for each of our ids, or -1 for an id that only our model has.
 """
 
 from typing import NamedTuple
@@ -133,8 +133,8 @@ def fill(parts, take, published_ids=(), num_ids=None, change=None):
         parts: iterable of WeightPart.
         take: function of (name, shape) that returns the foreign tensor as an array, and checks its shape.
         published_ids: list of int.
-        num_ids: int, number of foreign ids; ids that are not in `published_ids` are dropped. If None, `published_ids`
-            has all foreign ids.
+        num_ids: int, number of foreign ids; those that are not in `published_ids` are dropped. If None, `published_ids`
+            contains all foreign ids.
         change: function of (WeightPart, array in our layout) that returns our array. If None, arrays are not changed.
     """
     order = ours_by_theirs(published_ids)

@@ -1,10 +1,15 @@
 """Converts the vocabulary of a Hugging Face folder, such as its `tokenizer.json`, to our vocabulary files and back.
 
-WordPiece and BPE are read here. Another kind is registered as a function, `@registry.register_vocabulary("name")`. The
-function returns an object with these attributes: `type`, the type in tokenizer.json; `file`, the name of the
-vocabulary's file; `is_in(folder, tokenizer)`, whether a folder has such a vocabulary (`tokenizer` is the folder's
-tokenizer.json or None); `settings(tokenizer, path)` and `read(folder, work_dir, tokenizer, settings)`, see `_settings`
-and `_read_folder`; `is_of(encoder)` and `published(encoder)`.
+WordPiece and BPE are read here. For any other kind of vocabulary, a function is registered with
+`@registry.register_vocabulary("name")`. The function returns an object with these attributes:
+
+    type: the type in tokenizer.json.
+    file: the name of the vocabulary's file.
+    is_in(folder, tokenizer): whether a folder has such a vocabulary. `tokenizer` is its tokenizer.json, or None.
+    settings(tokenizer, path): see `_settings`.
+    read(folder, work_dir, tokenizer, settings): see `_read_folder`.
+    is_of(encoder): whether an encoder is such a vocabulary.
+    published(encoder): the Published of such an encoder.
 """
 
 import contextlib
@@ -129,12 +134,12 @@ def vocabulary_of(folder):
     with tempfile.TemporaryDirectory() as work_dir:
         try:
             yield _read_folder(folder, work_dir)
-        except UserError as error:  # hides the temporary folder, which the user does not know
+        except UserError as error:  # the user does not know the temporary folder, so the message must not name it
             raise UserError(_in_users_words(str(error), work_dir, folder)) from None
 
 
 def _in_users_words(message, work_dir, folder):
-    """Changes a message about a file in `work_dir` so that it names the source file in the user's folder."""
+    """Changes a message about a file in `work_dir` so that the message names the original file in the user's folder."""
 
     def name_of_source(match):
         path = os.path.join(folder, match[1])

@@ -1,4 +1,4 @@
-"""The family of RoBERTa, a BERT with a byte-level vocabulary. Its positions start at padding id + 1."""
+"""The family of RoBERTa, a BERT with a byte-level vocabulary. Its positions start at the padding id + 1."""
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face import bert

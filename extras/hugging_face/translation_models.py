@@ -1,8 +1,9 @@
 """Imports and exports translation models (Marian and its relatives) as Hugging Face folders.
 
-The paper alternates sines and cosines in the position features; Marian puts all sines before all cosines. Permuting the
-hidden features of all weights alike does not change what a Transformer computes, so one permutation converts the
-paper's layout to Marian's. `extras/families/blenderbot.py` explains why Blenderbot's weights are scaled.
+The paper alternates sines and cosines in the position features; Marian puts all sines before all cosines. If the hidden
+features of all weights are permuted in the same way, a Transformer still computes the same function. One permutation
+therefore converts the paper's layout to Marian's. `extras/families/blenderbot.py` explains why Blenderbot's weights are
+scaled.
 """
 
 import os
@@ -222,8 +223,8 @@ def translation_folder(family, translator, beam_size, alpha):
 def translation_tensors(family, model):
     """Returns {foreign name: float32 array}, the tensors to export for a Transformer that the family supports.
 
-    Foreign decoding starts from the embedding of padding, which is zero. If the softmax shares this row, a bias of -100
-    replaces the logit of padding. Matrices that share their weights are exported only once.
+    Marian and Blenderbot start decoding from the embedding of padding, which is zero. If the softmax shares this row, a
+    bias of -100 replaces the logit of padding. Matrices that share their weights are exported only once.
     """
     config, scale, position_names = model.config, stream_scale(model.config["norm_epsilon"]), _position_names(family)
     order, factor = conversion(family, model)
@@ -306,7 +307,7 @@ def _sinusoids_of(take, names, shape):
     tables = [take(name, shape) for name in names.values()]
     if not np.array_equal(*tables) or shape[1] % 2:
         return None
-    scale = tables[0][0].max()  # at position 0 all sines are 0 and all cosines are 1
+    scale = tables[0][0].max()  # at position 0, all sines are 0 and all cosines are 1
     if not 3e-3 < scale < 1e4:  # range of the scale for epsilons up to 1
         return None
     exact = EPSILON / float(scale) ** 2

@@ -1,5 +1,6 @@
-"""Problems, local attention and hyperparameter sets for images, as sequences of one id per channel of each pixel.
+"""Problems, local attention and hyperparameter sets for images.
 
-For generating and completing images (Parmar et al. 2018, arXiv 1802.05751; Child et al. 2019, 1904.10509), from MNIST,
-CIFAR-10 or the user's PNG files. The Sparse Transformer's sets for images use attention patterns of `extras/sparse`.
+For models that generate and complete images (Parmar et al. 2018, arXiv 1802.05751; Child et al. 2019, 1904.10509),
+trained on MNIST, CIFAR-10 or the user's PNG files. An image is a sequence of ids, one for each channel of each pixel.
+The Sparse Transformer's sets for images use attention patterns of `extras/sparse`.
 """

@@ -2,10 +2,10 @@
 
 The Image Transformer sets have the values of tensor2tensor's models/image_transformer.py and image_transformer_2d.py.
 Batch sizes count ids instead of images, and `learning_rate_constant` is tensor2tensor's learning rate times 10. Unlike
-in tensor2tensor, positions are sinusoids along a single axis. The class of an image is a prompt, which all sets except
-the unconditional ones also add to each position, as in tensor2tensor. Not included are the sets for TPUs and the sets
-with logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not a multiple of the
-block.
+in tensor2tensor, positions are sinusoids along a single axis. The class of an image is its prompt. As in tensor2tensor,
+all sets except the unconditional ones also add the class to each position. Not included are the sets for TPUs and the
+sets with logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not a multiple of the
+block size.
 """
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_base
@@ -191,7 +191,7 @@ def imagetransformer_tiny():
 
 @register_hparams
 def image_transformer2d_base():
-    """8 layers of size 512 whose 16x16 blocks see the blocks around them, for `image_cifar10_plain_gen_blocks`."""
+    """8 layers of size 512. Each 16x16 block sees the blocks around it. For `image_cifar10_plain_gen_blocks`."""
     return _base(
         num_hidden_layers=8,
         batch_size=_images(1),

@@ -1,4 +1,4 @@
-"""The problem `image_own`: generates and completes images like the user's own PNGs, all of the same size.
+"""The problem `image_own`: generates and completes images like the user's own PNGs, which must all have the same size.
 
     t2t-datagen --problem=image_own --train_files=train --dev_files=dev --data_dir=D
 
@@ -67,7 +67,7 @@ class ImageEncoder(TextEncoder):
 
     @property
     def half(self):
-        """The number of rows in the upper half of an image, in whole blocks; the ids of these rows come first."""
+        """The number of rows in the upper half of an image, rounded to whole blocks; their ids come first."""
         rows = self.blocks[0] if self.blocks else 1
         return self.size[0] // 2 // rows * rows
 
@@ -80,7 +80,7 @@ class ImageEncoder(TextEncoder):
         rows, columns = self.blocks
         if height % rows or width * channels % columns:
             raise UserError(
-                f"image_blocks=({rows}, {columns}): does not divide an image of {height} rows and {width} x {channels} "
+                f"image_blocks=({rows}, {columns}) does not divide an image of {height} rows and {width} x {channels} "
                 "columns. Expected a divisor of the rows and a divisor of the columns."
             )
         places = places.reshape(height // rows, rows, width * channels // columns, columns)
@@ -121,7 +121,7 @@ class ImageEncoder(TextEncoder):
         return str((i - self._first) % _VALUES)
 
     def tf_encode(self, strings):
-        """Encodes class names in a graph, string [batch] -> int32 ragged [batch, 1]; all unknown names get id 2."""
+        """Encodes class names in a graph, string [batch] -> int32 ragged [batch, 1]; every unknown name gets id 2."""
         import tensorflow as tf
 
         found = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
@@ -194,7 +194,7 @@ class ImageProblem(Problem):
         return dict.fromkeys(self.features, encoder)
 
     def augment(self, batch, seeds):
-        """Hides the classes of some images, see `unknown_class_rate`."""
+        """Hides the classes of some images: see `unknown_class_rate`."""
         import tensorflow as tf
 
         from t2t_lite.data.random_numbers import uniform_numbers
@@ -217,7 +217,7 @@ class ImageProblem(Problem):
         return 1 + encoders["targets"].length
 
     def given_part(self, given, encoders):
-        """Returns the top part of the image, all rows that the input contains completely, see `Problem.given_part`."""
+        """Returns the top part of the image: all rows that the input contains completely. See `Problem.given_part`."""
         height = encoders["targets"].size[0]
         rows = encoders["targets"].count_pixels(given) * height // encoders["targets"].length
         return (0, 0, 1, min(rows, height) / height) if rows else None
@@ -266,7 +266,7 @@ class ImageOwn(OwnProblem, ImageProblem):
         values["folders"] = [full_path(path) for given in paths.values() for path in given if files.is_folder(path)]
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the image size, the sample bits and the classes, see `OwnProblem.check_corpus`."""
+        """Finds the image size, the sample bits and the classes: see `OwnProblem.check_corpus`."""
         paths = self._paths(DatasetSplit.TRAIN)
         self._check_folders(paths)
         classes = sorted({*map(self._class_of, paths)})

@@ -1,4 +1,4 @@
-"""Help texts of `image_own` for the settings that all problems on the user's own files share."""
+"""`image_own`'s descriptions of the settings that it shares with other problems that read the user's own files."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

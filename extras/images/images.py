@@ -1,7 +1,8 @@
 """Problems for the published image sets MNIST, Fashion-MNIST and CIFAR-10, with tensor2tensor's names.
 
-The images come from files in `tmp_dir`, compressed or not, or from a set that tensorflow-datasets has prepared;
-otherwise they are downloaded. The published test set is used as the dev set. docs/extras/images.md has examples.
+The images are read from files in `tmp_dir`, which may be compressed, or from a set that tensorflow-datasets has
+prepared. If there is neither, the images are downloaded. The published test set is used as the dev set.
+docs/extras/images.md has examples.
 """
 
 import types
@@ -48,7 +49,7 @@ class PublishedImages(ImageProblem):
             yield image, self.class_labels[number]
 
     def read(self, *sources):
-        """Yields (image, class number); `sources` has an iterable of files for each pattern of a split."""
+        """Yields (image, class number); `sources` contains an iterable of files for each pattern of a split."""
         raise NotImplementedError
 
     def _prepared(self, tmp_dir):

@@ -33,7 +33,7 @@ class LocalOneDimension(Pattern):
         self.block_length = block_length
 
     def visible(self, i, j, end, causal):
-        """Returns whether position i sees position j, see `Pattern.visible`."""
+        """Returns whether position i sees position j: see `Pattern.visible`."""
         return (j <= i) & (j // self.block_length >= i // self.block_length - 1)
 
     def parts(self, length, causal):
@@ -104,11 +104,11 @@ class LocalTwoDimensions(Pattern):
         beside = range(-blocks_beside, blocks_beside + 1)
         around = [(0, column) for column in range(blocks_beside, -1, -1)]
         around += [(row, column) for row in range(1, blocks_above + 1) for column in beside]
-        # (rows above, columns to the left, distance in blocks) of each visible block that an image can contain
+        # (rows above, columns to the left, distance in blocks) for each visible block that fits into an image
         self.neighbors = [(r, c, r * self.columns + c) for r, c in around if abs(c) < self.columns]
 
     def visible(self, i, j, end, causal):
-        """Returns whether position i sees position j, see `Pattern.visible`."""
+        """Returns whether position i sees position j: see `Pattern.visible`."""
         (row, column), (other_row, other_column) = (
             (x // self.size // self.columns, x // self.size % self.columns) for x in (i, j)
         )

@@ -1,4 +1,4 @@
-"""Reads and writes PNGs, alone or in a grid, and reads the binary files of MNIST (idx) and CIFAR-10."""
+"""Reads and writes PNGs, which may be grids of images, and reads the binary files of MNIST (idx) and CIFAR-10."""
 
 import logging
 import math
@@ -21,13 +21,13 @@ _BYTES = 0x08  # type code of unsigned bytes in idx files
 
 
 def read_png(path, sample_bits=None):
-    """Returns the pixels of a PNG as stored, without gamma: uint8 [rows, columns, 1 (grey) or 3 (RGB)].
+    """Returns the pixels of a PNG as stored, without applying its gamma: uint8 [rows, columns, 1 (grey) or 3 (RGB)].
 
     Args:
         path: str.
-        sample_bits: int, the number of bits that the samples of a 16-bit PNG use, see `find_sample_bits`. The samples
-            are scaled to 8 bits and rounded. None means 16 bits; an image that seems to use fewer bits then
-            raises an error.
+        sample_bits: int, the number of bits that the samples of a 16-bit PNG use (see `find_sample_bits`). The samples
+            are scaled to 8 bits and rounded. None means 16 bits; an image that seems to use fewer bits then raises an
+            error.
 
     Raises:
         UserError: the file is missing, truncated, not a PNG, animated or transparent, or its samples do not fit into
@@ -51,8 +51,9 @@ def read_png(path, sample_bits=None):
 def find_sample_bits(paths):
     """Returns how many bits the samples of 16-bit PNGs use (8, 10, 12, 14 or 16), judging by the largest sample.
 
-    Cameras and scanners store 12 bits as 0 to 4,095 in 16 bits. A dark 16-bit image looks the same, so all images of a
-    corpus are judged together, and the result is logged. PNGs that cannot be read are skipped.
+    Cameras and scanners store 12-bit samples as 0 to 4,095 in 16 bits. The samples of a dark 16-bit image may be in the
+    same range, so all images of a corpus are judged together. The result is logged. PNGs that cannot be read are
+    skipped.
 
     Returns:
         The number of bits, int, or None if no PNG has 16-bit samples.
@@ -123,7 +124,7 @@ def png_bytes(image):
 
 
 def check_samples(source, image):
-    """Raises `UserError` unless an array holds integers from 0 to 255; `source` begins the message."""
+    """Raises `UserError` unless an array holds integers from 0 to 255; the message begins with `source`."""
     if image.dtype != np.uint8 and (image.dtype.kind not in "ui" or image.min() < 0 or image.max() > 255):
         raise UserError(
             f"{source} has {image.dtype} samples from {image.min():.6g} to {image.max():.6g}. Expected integers from 0 "
@@ -150,7 +151,7 @@ def class_of(path, folders=()):
 
     Args:
         path: str, the path of an image.
-        folders: list of str, the given folders. An image outside of these folders was itself given, as a file.
+        folders: list of str, the given folders. An image outside of these folders was given as a file.
     """
     inside = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
     folder = max(inside, key=len, default=os.path.dirname(path))
@@ -204,7 +205,7 @@ def _warn_of_classes(folder, names, class_labels):
 
 
 def write_grid(path, answers, encoders):
-    """Returns {path: bytes of a PNG}: a grid without borders, with a row of outputs per input, best first.
+    """Returns {path: bytes of a PNG}: a grid without borders; each row shows the outputs for one input, best first.
 
     Args:
         path: str.
@@ -236,7 +237,8 @@ class PngHeader(NamedTuple):
         has_alpha: bool, whether the PNG has an alpha channel.
         has_transparency: bool, whether a colour or an entry of the palette is transparent.
         frames: int, more than 1 for an animation.
-        has_own_colors: bool, whether viewers convert the samples because of a gamma or profile other than sRGB's.
+        has_own_colors: bool, whether viewers convert the samples because the PNG's gamma or profile differs from
+            sRGB's.
     """
 
     bits: int

@@ -1,4 +1,4 @@
-"""JSON answers that are common to the models of all tasks, the answers of encoders, and checks of requests."""
+"""Answers the JSON requests that models of all tasks support, and those about encoders; checks all requests."""
 
 import time
 
@@ -33,7 +33,7 @@ class Answers:
             self.leave_out("patterns")
 
     def leave_out(self, call):
-        """Removes a call that this model does not support from `calls`."""
+        """Removes from `calls` a call that this model does not support."""
         self.calls = tuple(one for one in self.calls if one != call)
 
     def attention(self, request):
@@ -80,7 +80,7 @@ def checked(request, schema):
         schema: {name: type}, see `check_schema`; other names are not allowed.
 
     Raises:
-        UserError: the request does not match the schema, has an unknown name, or has a text that is too long.
+        UserError: the request does not match the schema, contains an unknown name, or contains a text that is too long.
     """
     check_schema(request, schema, "request")
     names = [name.removesuffix("?") for name in schema]
@@ -97,7 +97,7 @@ def checked(request, schema):
 
 
 def _rounded(weights):
-    """Returns weights as nested lists, rounded to the precision of a picture to keep the answer short."""
+    """Returns weights as nested lists, rounded to what a picture can show, so that the answer is short."""
     return np.round(weights.astype(float), 5).tolist()
 
 
@@ -116,8 +116,8 @@ class Predictions(Answers):
 
         Returns:
             The fields of the task's answer, see `EncoderTask.as_json`. For classes, these are {"label",
-            "probabilities": [{"label", "probability"}]}, the most probable class first. For display, the result also
-            has {"answer": str, "lists": [[{"text", "probability"}]], "truncated": bool, "seconds": float}.
+            "probabilities": [{"label", "probability"}]}, in which the most probable class comes first. For display, the
+            result also has {"answer": str, "lists": [[{"text", "probability"}]], "truncated": bool, "seconds": float}.
         """
         names = ["text", "second"][: self.answerer.num_texts]
         request = checked(request, dict.fromkeys(names, str))

@@ -63,7 +63,7 @@ def create_app(models):
     def post(call):
         if call not in CALLS:
             flask.abort(404)
-        if flask.request.mimetype != "application/json":  # other sites need permission to send JSON
+        if flask.request.mimetype != "application/json":  # browsers do not let other sites send JSON
             flask.abort(415, "Expected Content-Type: application/json.")
         try:
             request = strict_json(flask.request.get_data())

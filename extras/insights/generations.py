@@ -29,7 +29,7 @@ class Generations(TextAnswers):
         self._scores = token_log_probs(answerer.model)
 
     def generate(self, request):
-        """Continues "text", which may be empty, or "file".
+        """Continues "text" (which may be empty) or "file".
 
         Optional fields are "beam_size", "alpha", "max_new_tokens", "prefix" and "sampling". If "sampling" is true,
         "beam_size" outputs are sampled; see `SearchOptions` for "temperature", "top_k", "top_p" and "seed".
@@ -118,10 +118,10 @@ class Generations(TextAnswers):
         return self.answerer.encoders["targets"].vocab_size
 
     def _row(self, prompt, target, most):
-        """Returns the ids of a prompt and a target (text, ids or None). Raises `UserError` for none or too many."""
+        """Returns the ids of a prompt and a target (text, ids or None). Raises `UserError` for no ids or too many."""
         ids = [*prompt, *self._ids(target or [])]
         if not ids:
-            raise UserError("text: is blank. Expected a text, or a target.")
+            raise UserError("text is blank. Expected a text, or a target.")
         if len(ids) > most:
             raise UserError(f"text: {counted(len(ids), 'token')}. A picture shows at most {most:,}.")
         return ids

@@ -9,13 +9,13 @@ import tempfile
 from t2t_lite import files
 from t2t_lite.errors import UserError, counted, printable
 
-FILE = {"name": str, "data": str}  # a file in a request: a name whose ending is the format, and base64 data
+FILE = {"name": str, "data": str}  # a file in a request: a name whose ending tells the format, and base64 data
 LONGEST_FILE = 150_000  # maximum size in bytes, so that the base64 data fit into a request
-MOST_GIVEN = 4096  # maximum number of ids in a file; all are scored in one batch
+MOST_GIVEN = 4096  # maximum number of ids in a file, all of which are scored in one batch
 
 
 def endings_read(problem):
-    """Returns a list of the file name endings that a problem can read, [] if the problem is None."""
+    """Returns a list of the file name endings that a problem can read; [] if the problem is None."""
     return [] if problem is None else sorted(problem.readers)
 
 
@@ -66,7 +66,7 @@ def read_file(problem, encoders, file):
 
 
 def write_files(problem, encoders, ending, given, ids):
-    """Converts an output to files with an ending, and returns them as a list of {"name", "type", "data" in base64}.
+    """Converts an output to files with the given ending. Returns a list of {"name", "type", "data" in base64}.
 
     Args:
         problem, encoders: see `read_file`.
@@ -79,7 +79,7 @@ def write_files(problem, encoders, ending, given, ids):
     """
     types = types_written(problem)
     if ending not in types:
-        raise UserError(f"ending={ending[:80]!r}: cannot be written. Possible endings: {', '.join(types) or 'none'}.")
+        raise UserError(f"ending={ending[:80]!r} cannot be written. Possible endings: {', '.join(types) or 'none'}.")
     found = problem.writers[ending](f"output.{ending}", [(given, [ids])], encoders)
     return [
         {"name": os.path.basename(path), "type": types[ending], "data": base64.b64encode(content).decode()}

@@ -146,7 +146,7 @@ def _time_of(checkpoint):
 
 
 def _heads(answerer):
-    """Returns {kind of attention: list with the number of heads per layer}, or None without attention weights."""
+    """Returns {kind of attention: list with the number of heads per layer}; None if there are no attention weights."""
     try:
         weights = attention_weights(answerer.model, without_text(attending_features(answerer.problem), 1))
     except UserError:

@@ -22,7 +22,7 @@ class Node:
         log_prob: float, log-probability (nats) of the last id, given the previous ids.
         score: float, `total` / length penalty.
         kept: bool, whether the node stayed in the beam, or is a hypothesis that the search returns.
-        finished: bool, whether the continuation ends and was allowed to end, see `ends` of `beam_search`.
+        finished: bool, whether the continuation ends and was allowed to end (see `ends` of `beam_search`).
     """
 
     parent: int
@@ -109,10 +109,10 @@ def tree(record, hypotheses):
 
     Args:
         record: `Record`.
-        hypotheses: list of lists of int, the ids of the hypotheses, including the id that ends a hypothesis.
+        hypotheses: list of lists of int, the ids of each hypothesis, including the id that ends it.
 
     Returns:
-        (list of `Node` with each node after its parent, list of int: the node of each hypothesis).
+        (list of `Node`, in which each node comes after its parent; list of int, the index of each hypothesis's node).
     """
     nodes, live, places = [Node(-1, 0, 0, 0.0, 0.0, 0.0, True, False)], [0], {}
     for step, row in enumerate(zip(*(values.numpy() for values in record), strict=True), 1):

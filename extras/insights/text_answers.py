@@ -1,4 +1,4 @@
-"""JSON answers about models that generate text (search trees, probabilities), and about translation models."""
+"""Answers JSON requests about models that generate text (search trees, probabilities) and about translation models."""
 
 import dataclasses
 import time
@@ -27,8 +27,8 @@ _TOP = Range(1, 100)
 class TextAnswers(Answers):
     """Answers requests about a TextModel. Subclasses define `searched` and `scored`.
 
-    In a request, "prefix" and "target" are a text or a list of ids from an answer. Ids are useful because the pieces
-    that a search returns may differ from the pieces of the same text when it is encoded.
+    In a request, "prefix" and "target" are each a text, or a list of ids from an earlier answer. Ids are useful because
+    the pieces that a search returns may differ from the pieces into which an encoder splits the same text.
 
     Attributes:
         asked: {name: type}, the fields of a request that hold the model's input.
@@ -110,7 +110,7 @@ class TextAnswers(Answers):
         return {"files": written, "given": area and list(area)}
 
     def search_of(self, request, others=None):
-        """Returns (checked request, prefix, SearchOptions that return the whole beam).
+        """Returns (checked request, prefix, SearchOptions with which a search returns the whole beam).
 
         Args:
             request: a JSON value.
@@ -123,7 +123,8 @@ class TextAnswers(Answers):
         if self.length in settings:
             settings["extra_length"] = settings.pop(self.length)
         beam_size = typed_value("beam_size", settings.get("beam_size", 4), int, _BEAM_SIZE)
-        # Compiling would take longer than a user waits, and would change the last digits between requests.
+        # The search is not compiled: compiling takes longer than a user waits, and changes the last digits from request
+        # to request.
         settings |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
         return request, self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
 
@@ -145,7 +146,7 @@ class TextAnswers(Answers):
             with located(name):
                 check_ids(value[:-1] if may_end else value, size, least=2)
             if not value and name == "target":
-                raise UserError("target: is empty. Expected at least one id, or a text.")
+                raise UserError("target is empty. Expected at least one id, or a text.")
             if len(value) > MOST_TOKENS:
                 raise UserError(f"{name}: {len(value):,} ids. Expected at most {MOST_TOKENS}.")
         return value
@@ -169,18 +170,18 @@ class Translations(TextAnswers):
             self.leave_out("ponder")
 
     def translate(self, request):
-        """Translates "text"; optional: "beam_size", "alpha", "extra_length" and "prefix", the start of the output.
+        """Translates "text". Optional: "beam_size", "alpha", "extra_length" and "prefix" (the start of the output).
 
         Returns:
             {"translation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
             best first, one per beam; "source_tokens": [str], "truncated": bool, "seconds": float}. Log-probabilities
-            are in nats; a score is the sum of the log-probabilities / length penalty.
+            are in nats; a score is the sum of the log-probabilities, divided by the length penalty.
         """
         start = time.perf_counter()
         request, prefix, options = self.search_of(request)
         (translation,) = self.answerer.translate(
             [request["text"]],
-            split_sentences="never",  # not split, since the page shows a single search
+            split_sentences="never",  # the page shows a single search
             prefixes=[prefix],
             return_token_scores=True,
             **dataclasses.asdict(options),
@@ -219,7 +220,7 @@ class Translations(TextAnswers):
         with located("text"):
             (source,) = reader.read(request["text"]).sources
         if not source.ids:
-            raise UserError("text: is blank. Expected a sentence.")
+            raise UserError("text is blank. Expected a sentence.")
         return [*source.ids[: reader.limit - 1], EOS_ID]
 
     def scored(self, request, target):

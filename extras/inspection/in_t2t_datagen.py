@@ -1,4 +1,4 @@
-"""t2t-datagen --inspect, which describes finished data instead of generating data:
+"""t2t-datagen --inspect describes finished data instead of generating data:
 
 t2t-datagen --inspect --problem=translate_own --data_dir=data --hparams_set=transformer_big
 """
@@ -24,7 +24,7 @@ def run(flags, names, data_dir):
 
     hparams = registry.hparams(flags.hparams_set).parse(flags.hparams)
     for name in names:
-        registry.problem(name).open_encoders(data_dir)  # fails early if there are no data
+        registry.problem(name).open_encoders(data_dir)  # raises an error early if there are no data
     from t2t_lite.extras.inspection.inspection import inspect_data
 
     set_name = flags.hparams_set + (f" with {flags.hparams}" if flags.hparams else "")

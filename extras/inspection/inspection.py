@@ -1,7 +1,7 @@
 """Describes data written by t2t-datagen, and the batches that an hparams set would form from these data.
 
-Counts come from the manifest. Everything that needs ids is computed on a sample, so that the time does not depend on
-the size of the corpus.
+Counts are read from the manifest. Everything that needs ids is computed from a sample, so the time that it takes does
+not depend on the size of the corpus.
 """
 
 import dataclasses
@@ -63,15 +63,15 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     """Yields paragraphs about a problem's data; the last paragraph is the path of the histogram.
 
     Args:
-        problem: Problem. Inputs and targets are shown as a model sees them, after `_rev` and `_copy`.
+        problem: Problem. Inputs and targets are shown as a model sees them, with the effects of `_rev` and `_copy`.
         data_dir: str.
         hparams: HParams that determine the batches.
-        set_name: str, the name of the hyperparameters in the paragraphs.
+        set_name: str, how the paragraphs refer to the hyperparameters.
         sample_size: int, number of examples in the sample.
 
     Raises:
-        UserError: the data are not finished (the message has the command that generates them), a shard is missing,
-            damaged or has the wrong size, or the records do not match the vocabulary.
+        UserError: the data are not finished (the message contains the command that generates them); a shard is missing,
+            is damaged, or has the wrong size; or the records do not match the vocabulary.
     """
     in_files = problem.open_encoders(data_dir)
     Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)
@@ -104,7 +104,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     lengths = {side.title: side.lengths for side in sides}
     try:
         length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
-    except (UserError, Failure) as error:  # for example because the folder is read-only
+    except (UserError, Failure) as error:  # for example, if the folder is read-only
         _LOGGER.warning(f"{error} The histogram of lengths was not written.")
         return
     yield f"lengths as a picture: {path}"
@@ -123,7 +123,10 @@ def _find_splits(problem, data_dir):
 
 
 def _read_sample(reader, size):
-    """Reads the first examples of every shard, about `size` in all. Returns ({feature: list of ids}, their facts)."""
+    """Reads the first examples of every shard, about `size` in all.
+
+    Returns ({feature: list of ids}, the facts about these examples).
+    """
     shards = tf.data.Dataset.from_tensor_slices(reader.paths)
     count = -(-size // len(reader.paths))
     first = shards.flat_map(lambda path: tf.data.TFRecordDataset(path).take(count))
@@ -152,7 +155,7 @@ def _sides(problem, encoders, facts, sample):
 
 
 def _without_end(ids, encoder):
-    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # 1 may be a class
+    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # id 1 may be a class
     return [i for i in ids if i not in hidden]
 
 

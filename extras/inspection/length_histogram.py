@@ -9,7 +9,8 @@ from t2t_lite.data import batching, record_format
 from t2t_lite.visualization import drawing
 
 _MOST_BARS = 150
-_SHOWN = 0.999  # share of examples that the axis covers; a few very long examples would compress the rest
+# Share of the examples that the axis covers. If it covered the few longest examples, too, the rest would be compressed.
+_SHOWN = 0.999
 _MOST_BATCHES = 500
 
 
@@ -19,7 +20,8 @@ def write_histogram(path, lengths, max_length, title):
     Args:
         path: path of the picture, on any file system that `tf.io.gfile` supports.
         lengths: {name of a side: {number of ids with EOS: number of examples}}.
-        max_length: int, marked by a line if the axis reaches it, otherwise only mentioned in the picture.
+        max_length: int, the length limit. It is marked by a line if the axis reaches it, and otherwise only written in
+            the picture.
         title: str.
     """
     end = max(_reach(of_side) for of_side in lengths.values())
@@ -37,7 +39,7 @@ def write_histogram(path, lengths, max_length, title):
     beyond = {name: sum(n for length, n in of_side.items() if length > edges[-1]) for name, of_side in lengths.items()}
     axes.set_title(title)
     xlabel = "ids per example, end of sentence included" + _beyond_text(beyond)
-    drawing.style_axes(axes, xlabel, "examples" if width == 1 else f"examples, {width} lengths per step", "y")
+    drawing.style_axes(axes, xlabel, "examples" if width == 1 else f"examples per {width} lengths", "y")
     axes.set_xlim(0, edges[-1] * 1.02)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)

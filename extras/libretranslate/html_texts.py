@@ -40,7 +40,8 @@ class HTMLTexts:
 
     Attributes:
         text: str, the argument `text`.
-        pieces: list of str, the texts to translate. Entities are decoded. Tags occur only with `protects_tags`.
+        pieces: list of str, the texts to translate. Entities are decoded. Pieces contain tags only with
+            `protects_tags`.
 
     Raises:
         Refusal: a tag, a comment or an element is not closed.
@@ -63,7 +64,8 @@ class HTMLTexts:
     def with_translations(self, translations):
         """Returns the document with `pieces` replaced by their translations, a list of str.
 
-        Returns None if the tags of a translation differ from those of its piece, or its elements overlap.
+        Returns None if the tags of a translation differ from those of its piece, or the elements of a translation
+        overlap.
         """
         parts = []
         for part in self._parts:
@@ -89,7 +91,7 @@ class HTMLTexts:
         run = _joined(run)
         inner = _within(run) if protects_tags else slice(0)
         tags = _tags(run[inner])
-        is_plain = not any("<" in item.text for item in run)  # a literal < could be mistaken for a tag
+        is_plain = not any("<" in item.text for item in run)  # a literal < in a text could be mistaken for a tag
         if tags and is_plain and _is_balanced(tags):
             self._parts += [item.raw for item in run[: inner.start]]
             self._add_piece(run[inner], True)
@@ -112,7 +114,7 @@ def _is_text(item):
 
 
 def _within(run):
-    """Returns the slice of items that leaves out spaces, single tags and pairs of tags around the whole sentence."""
+    """Returns the slice of items without the spaces, single tags and pairs of tags that surround the whole sentence."""
     first, last = 0, len(run)
     while first < last:
         begin, end = run[first], run[last - 1]
@@ -193,7 +195,7 @@ class _Parser(html.parser.HTMLParser):
             self._lines.append(match.end())
         self._starts = []  # (start position, kind) of each item
         self._open = []  # names of open elements
-        self._closed_to = None  # number of open elements at which an untranslated element ends
+        self._closed_to = None  # number of open elements after the end of an untranslated element
 
     @property
     def end(self):

@@ -83,7 +83,7 @@ class LibreTranslateApi(Api):
                 raise Refusal(f"{_shown(code)} is not supported as {role} language. Expected {served['code']}")
 
     def _answers(self, texts, kind, is_abandoned):
-        """Returns the translations of texts; their lines or pieces of HTML are translated in a single batch."""
+        """Returns the translations of texts; all their lines, or pieces of HTML, are translated in a single batch."""
         version, export = self._versions.find()
         protects_tags = kind == "html" and self._protects_tags(version)
         documents = [HTMLTexts(text, protects_tags) if kind == "html" else TextLines(text) for text in texts]

@@ -12,7 +12,7 @@ from t2t_lite.settings.config import HParams
 
 
 def _set(hparams, **changes):
-    """Returns `hparams` with relative attention and without positions; `changes` sets or adds hyperparameters."""
+    """Returns `hparams` with relative attention and no position encodings; `changes` sets or adds hyperparameters."""
     changes |= {"pos": "none", "self_attention_type": "dot_product_relative_memory"}
     hparams = hparams.override_from_dict({name: changes.pop(name) for name in [*changes] if name in hparams})
     for name, value in changes.items():
@@ -58,7 +58,7 @@ def transformer_xl_enwik8_base():
 
 @register_hparams
 def transformer_xl_wikitext103_base():
-    """The paper's model with perplexity 24.0: 16 layers of hidden size 410, and a memory of 150 words.
+    """The paper's model with a perplexity of 24.0: 16 layers of hidden size 410, with a memory of 150 words.
 
     Segments have 128 ids instead of 150, because rows of 4,096 ids must be divisible into segments.
     """

@@ -50,7 +50,7 @@ class MemoryScore(AttentionScore):
 
     def __init__(self, clamp_length: int = 0, position_dropout: float = 0.0):
         if not isinstance(clamp_length, int) or clamp_length < 0:
-            raise ValueError(f"`clamp_length` must be a whole number of at least 0: received {clamp_length!r}.")
+            raise ValueError(f"`clamp_length` must be an integer of at least 0: received {clamp_length!r}.")
         check_rates(position_dropout=position_dropout)
         self.clamp_length = clamp_length
         self.position_dropout = position_dropout
@@ -99,7 +99,7 @@ class MemoryScore(AttentionScore):
         return ops.expand_dims(vectors, 1) if rank == 5 and not lead else vectors
 
     def extra_flops(self, layer, keys):
-        """Counts the products with W_r R for 2 n distances; the product W_r R itself is counted as a dense layer."""
+        """Counts the products with W_r R for 2 n distances; W_r R itself is counted with the dense layers."""
         return 2 * 2 * keys * layer.num_heads * layer.query_size
 
     def extra_memory(self, layer, keys, compute):
@@ -118,7 +118,7 @@ class CarriedState:
         devices: list of str, the device of each lane.
 
     Attributes:
-        now: list of the lanes' current states, which are structures of tensors.
+        now: list of the current state of each lane, a structure of tensors.
 
     Raises:
         UserError: the first axis of a tensor in `initial_state` does not have the size `rows`.
@@ -133,7 +133,7 @@ class CarriedState:
         for leaf in tf.nest.flatten(self.now[0]):
             if leaf.shape.rank == 0 or leaf.shape[0] != rows:
                 raise UserError(
-                    f"{type(model).__name__}.initial_state: returned a tensor of shape {tuple(leaf.shape)} for "
+                    f"{type(model).__name__}.initial_state returned a tensor of shape {tuple(leaf.shape)} for "
                     f"rows={rows}. Expected a first axis of {rows} for each tensor."
                 )
 
@@ -148,14 +148,14 @@ class CarriedState:
         return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
 
     def description(self, source):
-        """Returns the line that a run logs about its state when it starts; `source` is a SegmentBatches."""
+        """Returns the line about its state that a run logs at the start; `source` is a SegmentBatches."""
         return (
             f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
             f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
         )
 
     def save(self, path):
-        """Writes the states to files that begin with `path`, in TensorFlow's checkpoint format."""
+        """Writes the states to files whose names begin with `path`, in TensorFlow's checkpoint format."""
         with tf.device("CPU:0"):
             leaves = [tf.identity(leaf) for leaf in tf.nest.flatten(self.now)]
             names = [self._name(i) for i in range(len(leaves))]
@@ -198,7 +198,7 @@ def lanes_of(replicas, accumulation, before, output_dir):
     Args:
         replicas: Replicas.
         accumulation: int, number of batches that a replica accumulates per step.
-        before: dict, contents of `hparams.json` if a run is resumed, otherwise None.
+        before: dict, the contents of `hparams.json` if a run is resumed; otherwise None.
         output_dir: str.
 
     Raises:

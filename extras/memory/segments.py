@@ -17,10 +17,10 @@ from t2t_lite.settings.reserved_names import BEFORE
 class SegmentBatches(ExampleBatches):
     """Makes batches {"targets" [rows, segment_length], "before" [rows]} that continue earlier batches.
 
-    Training reads whole rows of `sequence_length` ids, so the order, the epochs and the position stored in a checkpoint
-    are the same as in any other run. Each group of `lanes` batches of whole rows is split into segments: A and B become
-    A0 B0 A1 B1 …, so that batch b of a step continues batch b of the previous step, or starts new rows. Shorter rows
-    are skipped.
+    Training reads whole rows of `sequence_length` ids. The order of rows, the epochs, and the position that a
+    checkpoint stores are therefore the same as in any other run. Each group of `lanes` batches of whole rows is split
+    into segments: A and B become A0 B0 A1 B1 …, so that batch b of a step continues batch b of the previous step, or
+    starts new rows. Rows with fewer than `sequence_length` ids are skipped.
 
     Args:
         problem, hparams, encoders: see `ExampleBatches`; `hparams.segment_length` is a setting of the model.
@@ -54,7 +54,7 @@ class SegmentBatches(ExampleBatches):
             )
         if row % length:
             raise UserError(
-                f"segment_length={length}: does not divide {row}, the number of ids in each row of "
+                f"segment_length={length}: not a divisor of {row}, the number of ids in each row of "
                 f"{problem.full_name}. Expected a divisor, or a different row length (t2t-datagen --sequence_length)."
             )
         if hparams.batch_size < length:
@@ -64,7 +64,7 @@ class SegmentBatches(ExampleBatches):
             )
         if hparams.bpe_dropout:
             raise UserError(
-                f"bpe_dropout={hparams.bpe_dropout}: would change the length of rows, which must all have the same "
+                f"bpe_dropout={hparams.bpe_dropout} would change the length of rows, which must all have the same "
                 "number of segments. Expected 0."
             )
         self.rows, self.length = hparams.batch_size // length, length
@@ -103,12 +103,12 @@ class SegmentBatches(ExampleBatches):
         return tf.data.Dataset.from_tensor_slices({f: tf.reshape(x, [-1, *x.shape[2:]]) for f, x in parts.items()})
 
     def evaluation(self, paths, in_order=False):
-        """Returns the batches of one pass, padded with 0; each batch continues the batch before it.
+        """Returns the batches of one pass, padded with 0. Each batch continues the previous batch.
 
         With `in_order`, the text is split into as many parts as a batch has rows, and the parts are read in parallel.
         At the beginning of each part except the first, the model knows the previous id but has no state. If a text has
-        fewer segments than a batch has rows, the last rows are padding. Without `in_order`, each record begins with the
-        initial state.
+        fewer segments than a batch has rows, the last rows are padding. Without `in_order`, the initial state is used
+        at the beginning of each record.
         """
         reader = ExampleReader(self.problem, self.hparams, "eval", paths, self.encoders)
         rows = [np.array(example["targets"], np.int32) for example in reader.examples()]

@@ -20,9 +20,9 @@ class TransformerMemory(TransformerLM):
     """A `TransformerLM` whose layers also attend to a memory: their inputs at the positions before the segment.
 
     The model is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a
-    state, as in decoding and scoring, the model reads a text in one pass. The memory contains hidden states, to which
-    later steps apply their current weights; no gradient flows through the memory. The paper's adaptive softmax is not
-    implemented.
+    state, as in decoding and scoring, the model reads a text in one pass. The memory contains hidden states of earlier
+    steps; each step applies its current weights to them. No gradient flows through the memory. The paper's adaptive
+    softmax is not implemented.
 
     Args:
         vocab_size: int.
@@ -30,8 +30,8 @@ class TransformerMemory(TransformerLM):
         {options}
 
     Raises:
-        ValueError: an argument is out of its range, or positions are absolute; the message has the argument's name and
-            value.
+        ValueError: an argument is out of its range, or positions are absolute; the message states the argument's name
+            and value.
 
     Example:
         >>> model = TransformerMemory(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -89,7 +89,7 @@ class TransformerMemory(TransformerLM):
         """Predicts the targets of a segment.
 
         Args:
-            inputs: as for `TransformerLM`; if there are no "inputs", there may be a "state" in the form of
+            inputs: as for `TransformerLM`. If there are no "inputs", there may be a "state", which has the form of
                 `initial_state`.
             training: bool.
 

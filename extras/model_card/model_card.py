@@ -16,9 +16,9 @@ from t2t_lite.training.monitor import BEST_FOLDER
 
 _COSTS = {
     "float32": "float32, as trained",
-    "bfloat16": "bfloat16: half the size on disk; 8 significant bits in weights and matrix products, so that scores "
+    "bfloat16": "bfloat16, half the size on disk. Weights and matrix products have only 8 significant bits, so scores "
     "differ in the third digit and some translations may change. For GPUs, and for CPUs with AVX512-BF16 or AMX; other "
-    "CPUs are slower than in float32",
+    "CPUs are slower than with float32",
 }
 _CALL = """\
 TensorFlow Serving:
@@ -151,7 +151,7 @@ def _origin(answerer):
 
 
 def _kind(encoder):
-    """Returns the name of an encoder's first public class; a Translator may use a private subclass of it."""
+    """Returns the name of an encoder's class, or of its first public base class if the class itself is private."""
     return next(kind.__name__ for kind in type(encoder).mro() if not kind.__name__.startswith("_"))
 
 
@@ -174,7 +174,7 @@ def _bleu(runs):
 
 
 def _evaluations(checkpoint):
-    """Returns (name of the data, line of the log) for a checkpoint's evaluations with BLEU, one per data set."""
+    """Returns pairs (name of a data set, log line), one per data set on which BLEU was measured for a checkpoint."""
     folder, step = os.path.dirname(checkpoint), checkpoint_step(checkpoint)
     saved_at = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
     lines_by_data = {}

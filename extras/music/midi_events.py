@@ -58,7 +58,7 @@ class MidiEvents(NamedTuple):
         tracks: list of lists of `NoteEvent`.
         last_tick: int, the end of the longest track.
         seconds: function that converts a tick to seconds.
-        has_one_track: bool, whether there is only one track (as in format 0), so that instruments differ by channel.
+        has_one_track: bool, whether there is only one track (as in format 0); channels then distinguish instruments.
     """
 
     tracks: list
@@ -68,7 +68,7 @@ class MidiEvents(NamedTuple):
 
 
 def read_events(data):
-    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError`, without the path in its message."""
+    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError`; its message lacks the path."""
     if not data.startswith(b"MThd"):
         raise UserError(f"is {'not a MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
     kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
@@ -108,7 +108,7 @@ class _Bytes:
         return self.take(1)[0]
 
     def number(self):
-        """Reads a variable-length number: up to 4 bytes, 7 bits each; all but the last byte have the eighth bit set."""
+        """Reads a number of up to 4 bytes with 7 bits each; all but the last byte have the eighth bit set."""
         value = 0
         for _ in range(4):
             value = value << 7 | (byte := self.byte()) & 0x7F
@@ -230,7 +230,7 @@ class Note(NamedTuple):
 
 
 def read_midi(path, warn=_LOGGER.warning):
-    """Reads the notes of a MIDI file, without drums, into a list of `Note` sorted by start and pitch.
+    """Reads the notes of a MIDI file, except drums, into a list of `Note` objects sorted by start and pitch.
 
     Overlapping notes with the same pitch and channel end in the order in which they began. A note without an end event
     lasts until the end of the piece.
@@ -257,7 +257,7 @@ def read_midi(path, warn=_LOGGER.warning):
     if (seconds := events.seconds(events.last_tick)) > _LONGEST:
         raise UserError(f"{path}: lasts {seconds / 3600:,.0f} hours. Expected at most {_LONGEST // 3600} hours.")
     if unended:
-        warn(f"{path}: {counted(unended, 'note')} without an end event, held until the end of the piece.")
+        warn(f"{path}: held {counted(unended, 'note')} without an end event until the end of the piece.")
     numbers = {track: number for number, track in enumerate(sorted({note.track for note in notes}))}
     notes = [note._replace(track=numbers[note.track]) for note in notes]
     return sorted(notes, key=lambda note: (note.start, note.pitch))
@@ -281,7 +281,7 @@ def _spans(track):
 def midi_bytes(notes):
     """Returns the bytes of a MIDI file for piano; `Note.track` determines the track of each note.
 
-    Overlapping notes with the same pitch go to different channels, because a channel plays each pitch only once at a
+    Overlapping notes with the same pitch go to different channels, because a channel can play a pitch only once at a
     time.
     """
     busy = collections.defaultdict(list)  # (track, pitch) -> end of the last note in each channel

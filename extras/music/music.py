@@ -1,6 +1,7 @@
 """The problem music_jsb16: Bach's chorales from a published data set.
 
-The data file, which may be compressed, is read from `tmp_dir` or else downloaded. docs/extras/music.md has examples.
+The data file, which may be compressed, is read from `tmp_dir`, or downloaded if it is not there. docs/extras/music.md
+has examples.
 """
 
 from t2t_lite.corpora import downloads, plain_text, source_files

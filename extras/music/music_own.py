@@ -41,13 +41,13 @@ def encode_midi(path, encoder, warn=_LOGGER.warning):
 
 
 def read_primers(path, encoders):
-    """Returns one list of ids per MIDI file; `path` is a file, or a folder whose files are sorted by path."""
+    """Returns one list of ids per MIDI file. `path` is a file or a folder; a folder's files are sorted by path."""
     paths = files.find_files(path, ENDINGS) if files.is_folder(path) else [path]
     return [encode_midi(name, encoders["targets"]) for name in paths]
 
 
 def write_music(path, answers, encoders):
-    """Returns {path: bytes} of one MIDI file per output, which begins with its primer, and of a PNG.
+    """Returns {path: bytes} with one MIDI file per output, which begins with the output's primer, and one PNG.
 
     For the PNG, see `write_piano_rolls`. If there are several outputs, their files are <path>-1.mid, <path>-2.mid and
     so on, in the order of the inputs.
@@ -57,12 +57,12 @@ def write_music(path, answers, encoders):
 
 
 def write_sounds(path, answers, encoders):
-    """Returns {path: bytes} of one WAV file per output, which begins with its primer; named as in `write_music`."""
+    """Returns {path: bytes} with one WAV file per output, including its primer; for names, see `write_music`."""
     return _by_name(path, _pieces(path, answers, encoders), wav_bytes)
 
 
 def write_piano_rolls(path, answers, encoders):
-    """Returns {path: bytes} of a PNG that stacks the outputs' piano rolls; a line marks the end of each primer."""
+    """Returns {path: bytes} with a PNG that stacks the outputs' piano rolls; a line marks the end of each primer."""
     return {path: _drawn(_pieces(path, answers, encoders))}
 
 
@@ -137,7 +137,7 @@ class MusicProblem(Problem):
 
     @property
     def sequence_length(self):
-        """The number of ids in a row."""
+        """The length of each row, in ids."""
         raise NotWritten(f"{type(self).__name__}: write sequence_length.")
 
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
@@ -158,7 +158,7 @@ class MusicProblem(Problem):
         return {"targets": self.encoder_class()}
 
     def generation_settings(self):
-        """Adds the length of the rows: see `Problem.generation_settings`."""
+        """Adds the length of the rows to the settings: see `Problem.generation_settings`."""
         return {**super().generation_settings(), "sequence_length": self.sequence_length}
 
     def augment(self, batch, seeds):
@@ -195,7 +195,7 @@ class MusicOwn(OwnProblem, MusicProblem):
     expected_lines = "MIDI files, or folders of them"
     sample_unit = "pieces"
 
-    sequence_length = kept("sequence_length", "The number of ids in a row.")
+    sequence_length = kept("sequence_length", "The length of each row, in ids.")
 
     @functools.cached_property
     def _warn(self):

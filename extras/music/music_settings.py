@@ -1,4 +1,4 @@
-"""Describes, for `music_own`, the settings that it shares with other problems on the user's own files."""
+"""`music_own`'s descriptions of the settings that it shares with other problems that read the user's own files."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

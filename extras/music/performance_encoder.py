@@ -13,14 +13,14 @@ PITCHES = range(LOWEST, HIGHEST + 1)
 _STEPS = 100  # time steps per second
 _MOST_STEPS = 100  # the largest number of steps per shift event
 _BINS, _BIN = 32, 4  # number and size of the velocity bins: 1-4, 5-8, …
-_LONGEST_PAUSE = 600  # maximum length of a pause in seconds; with a longer pause, a file is considered damaged
+_LONGEST_PAUSE = 600  # maximum length of a pause in seconds; a file with a longer pause is considered damaged
 VOICES = 4
 SILENCE = -1
 _SECONDS = 0.125  # length of a 16th note at 120 quarter notes per minute
 
 
 class EventEncoder(TextEncoder):
-    """Maps named events to ids from 2 on; as text, ids are written as the events' names, separated by spaces.
+    """Maps named events to ids, starting at 2. In a text, the events' names stand for the ids, separated by spaces.
 
     Subclasses also convert between lists of `Note` and ids, with `encode_notes` and `decode_notes`.
 
@@ -88,7 +88,7 @@ class PerformanceEncoder(EventEncoder):
     """Encodes performances with 310 ids: padding, end, 88 note-ons, 88 note-offs, 100 time shifts, 32 velocities.
 
     Notes have the 88 pitches of a piano, and all instruments are merged. Times are rounded to steps of 10 ms,
-    velocities to steps of 4. The sustain pedal is ignored. If several notes with the same pitch are sounding, `off`
+    and velocities to steps of 4. The sustain pedal is ignored. If several notes with the same pitch are sounding, `off`
     ends the note that began first. To end a later note instead, the current velocity event is repeated before `off`,
     once for each sounding note that began earlier.
     """
@@ -171,7 +171,8 @@ class PerformanceEncoder(EventEncoder):
 class ChoraleEncoder(EventEncoder):
     """Encodes four-voice pieces with 91 ids: padding, end, silence, and the 88 pitches of a piano.
 
-    Each step of a 16th note has four ids, for soprano, alto, tenor and bass. Held and repeated notes have the same ids.
+    Each step lasts a 16th note and has four ids, for soprano, alto, tenor and bass. A note that is held and a note that
+    is repeated have the same ids.
     """
 
     def __init__(self):
@@ -212,7 +213,7 @@ class ChoraleEncoder(EventEncoder):
         return self.encode_steps(steps)
 
     def decode_notes(self, ids):
-        """Decodes ids, with each voice as a track: see `EventEncoder`."""
+        """Decodes ids; each voice becomes a track: see `EventEncoder`."""
         notes = []
         for voice in range(VOICES):
             start = 0

@@ -9,8 +9,8 @@ Each phrase of a tree is a bracket, (label, first word, last word + 1), under th
 * A bracket of the prediction matches at most one bracket of the gold tree, and vice versa.
 
 Precision, recall and tagging accuracy are computed from sums over all sentences. A blank prediction is skipped. A
-prediction is an error if it is not a tree or does not have the words of the gold tree. As in evalb, blank predictions
-and errors are counted but left out of the sums.
+prediction counts as an error if it is not a tree, or if its words differ from those of the gold tree. As in evalb,
+blank predictions and errors are counted but left out of the sums.
 
 One rule differs. evalb deletes punctuation from each tree according to that tree's tags. If the prediction tags a comma
 as a noun, the two trees differ in length ("Length unmatch"), and evalb leaves out the whole sentence, including its
@@ -25,7 +25,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError, counted
 from t2t_lite.extras.parsing import trees
 
-CUTOFF = 40  # maximum number of words, CUTOFF_LEN in COLLINS.prm; punctuation counts, traces do not
+CUTOFF = 40  # maximum number of words, including punctuation but not traces (CUTOFF_LEN in COLLINS.prm)
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
 _SAME_LABEL = {"PRT": "ADVP"}
 
@@ -36,10 +36,10 @@ class Result:
 
     Attributes:
         sentences: number of sentences.
-        errors, skipped: number of wrong predictions, and number of blank ones; the counts below leave out both.
+        errors, skipped: number of invalid predictions, and number of blank ones; the counts below exclude both kinds.
         gold, predicted, matched: numbers of brackets.
         complete: number of sentences in which all brackets match.
-        words, right_tags: number of words that are not punctuation, and number of these words with the gold tag.
+        words, right_tags: number of words other than punctuation, and how many of them have the gold tag.
         unmatched_punctuation: number of sentences in which the two trees disagree on which words are punctuation.
     """
 
@@ -72,7 +72,7 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
         gold: list of normalized nltk Trees.
         predicted: list of the same length as `gold`; each item is a normalized Tree, None for an invalid tree, or ""
             for a blank line.
-        cutoff: maximum length of the sentences in the second result, in words including punctuation.
+        cutoff: maximum number of words, including punctuation, in the sentences of the second result.
 
     Returns:
         (Result for all sentences, Result for sentences of at most `cutoff` words, list of error messages).

@@ -23,7 +23,7 @@ from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.text import vocabulary
 
 _UNKNOWN_TOKEN = "<unk>"
-# The usual split of the WSJ sections, since Collins (1997).
+# The split of the WSJ sections that has been usual since Collins (1997).
 _WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
 _WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combined/wsj")
 
@@ -130,7 +130,7 @@ class ParsingProblem(Text2TextProblem):
         return self._is_to_trees
 
     def choose_output(self, inputs, outputs, encoders):
-        """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first in case of ties.
+        """Returns the index of the output whose tags fit the words best (`trees.misfit`); ties go to the first output.
 
         A model that was trained on few trees may omit words, and another hypothesis in the beam may omit fewer.
         """

@@ -4,8 +4,9 @@
 
 The gold file holds bracketed trees, which may span several lines. The predicted file has one tree per line, as written
 by t2t-decoder for a parsing problem. Both files are UTF-8, plain or compressed (.gz, .bz2, .xz, .zst). Function labels,
-traces and the outer bracket are removed. A blank line is skipped. A line counts as an error if it is not a tree or
-does not have the words of the gold tree. As in evalb, skipped lines and errors are counted but left out of the scores.
+traces and the outer bracket are removed. A blank line is skipped. A line counts as an error if it is not a tree, or
+if its words differ from those of the gold tree. As in evalb, skipped lines and errors are counted but left out of the
+scores.
 """
 
 import sys

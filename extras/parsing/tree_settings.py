@@ -1,4 +1,4 @@
-"""Describes, for `parsing_english_own`, the settings that it shares with other problems on the user's own files."""
+"""`parsing_english_own`'s descriptions of the settings shared with other problems that read the user's own files."""
 
 from t2t_lite.problems.own_settings import explain_settings
 

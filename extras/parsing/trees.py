@@ -19,7 +19,7 @@ from t2t_lite.corpora.plain_text import report
 from t2t_lite.errors import UserError, counted, first_line, needs
 
 TOP = "TOP"
-OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels of the bracket around a sentence in treebanks
+OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels that treebanks give to the bracket around a sentence
 EMPTY_TAG = "-NONE-"
 UNKNOWN_TAG = "NN"  # the most frequent tag of English, for words without a tag in the output
 DEEPEST = 200  # maximum depth of brackets; the Penn Treebank stays below 40, and Python allows 1000 nested calls
@@ -34,7 +34,7 @@ RARE = ""  # key for unknown words, which get the tags of words that occur once 
 
 
 def import_nltk():
-    """Returns the module `nltk.tree`. Raises `UserError`, with the pip command, if nltk is not installed."""
+    """Returns the module `nltk.tree`. If nltk is not installed, raises `UserError`, which contains the pip command."""
     with needs("nltk", "parsing", "reading trees"):
         import nltk.tree
     return nltk.tree
@@ -143,7 +143,7 @@ def _check_outside(text, path, number):
 
 
 def normalize(tree, where="tree"):
-    """Returns a copy `(TOP …)` without the parts that parsers do not learn, as is usual since Collins (1997).
+    """Returns a copy `(TOP …)` without the parts that parsers do not learn, as has been usual since Collins (1997).
 
     Function labels and indices are removed (NP-SBJ-1 and NP=2 become NP; ADVP|PRT becomes ADVP), and so are empty
     elements (-NONE- and phrases that contain nothing else). The outer bracket becomes TOP, whatever its label is.
@@ -328,7 +328,7 @@ def _to_nltk(phrase, tree):
 
 
 def learn_tags(pairs):
-    """Counts (word, tag) pairs; returns {word: tags, most frequent first}, with the key "" for all other words."""
+    """Counts (word, tag) pairs; returns {word: tags, most frequent first}. The key "" stands for all other words."""
     counts = collections.defaultdict(collections.Counter)
     for word, tag in pairs:
         counts[word][tag] += 1

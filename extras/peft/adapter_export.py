@@ -1,4 +1,4 @@
-"""Writes a run's LoRA matrices as an adapter, for PEFT to add to the model that the run started from."""
+"""Writes a run's LoRA matrices as an adapter that PEFT can add to the model from which the run started."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def export_adapter(answerer, path):
     """Writes `adapter_config.json` and `adapter_model.safetensors` for PEFT, and `t2t_lite.json` for `import_adapter`.
 
     The tensors include the head of an encoder (`modules_to_save`), because it is trained together with LoRA.
-    `t2t_lite.json` has the problem, the labels, and a fingerprint that identifies the base model.
+    `t2t_lite.json` stores the problem, the labels, and a fingerprint that identifies the base model.
 
     Args:
         answerer: Translator, Generator or Predictor of one run that was trained with `lora_rank`.
@@ -98,15 +98,15 @@ def export_adapter(answerer, path):
 
 
 def _check(run):
-    """Raises `UserError` if weights other than LoRA matrices and a head that PEFT can save were trained."""
+    """Raises `UserError` if there is no LoRA, or if training changed weights that an adapter cannot contain."""
     hparams = run.hparams
     if export_of(run.path):
         raise UserError(
-            f"{run.path}: is an export, in which LoRA is added to the kernels. Expected the training's output_dir."
+            f"{run.path}: is an export, in which LoRA is merged into the kernels. Expected the training's output_dir."
         )
     if not hparams.lora_rank:
         raise UserError(
-            f"{run.path}: was trained with lora_rank=0. Expected a run with LoRA, such as --hparams=lora_rank=8."
+            f"{run.path}: was trained with lora_rank=0. Expected a run trained with LoRA: --hparams=lora_rank=8."
         )
     if hparams.frozen:
         raise UserError(
@@ -116,5 +116,5 @@ def _check(run):
     if run.model.config.get("head") == "masked_lm":
         raise UserError(
             f"{run.path}: its head for masked words was trained, too, but adapters cannot contain it. Expected a run "
-            "for classes, numbers, tags or answers, or a model that generates text."
+            "that predicts classes, numbers, tags or answers, or one that generates text."
         )

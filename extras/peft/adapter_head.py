@@ -55,7 +55,7 @@ class AdapterHead:
             possible = [name for task in tasks for name in task.problems]
             if not possible:
                 raise UserError(
-                    f"{path}: no installed task has a head of the kind {self._head}. Install the extra for this task."
+                    f"{path}: no installed task has the head {self._head}. Install the extra for this task."
                 )
             self._problem = facts["problem"] if facts and facts["problem"] in possible else possible[0]
             self.settings = {"head": self._head, "sentence_classes": 0}
@@ -113,4 +113,4 @@ class AdapterHead:
         return [*registry.task_of(self._run.problem)(self._run.problem, self._run.encoders).labels]
 
     def _refuse(self, name):
-        raise UserError(f"{self._path}: {name} has no place in {self._run.path}. Expected only LoRA and a head.")
+        raise UserError(f"{self._path}: {name} has no place in {self._run.path}. Expected LoRA and a head only.")

@@ -1,4 +1,4 @@
-"""Makes a run from an adapter of PEFT and the run of its base model."""
+"""Makes a run from a PEFT adapter and the run of its base model."""
 
 import os
 
@@ -30,20 +30,20 @@ _POSSIBLE = {
 
 
 def import_adapter(path, base, output_dir, *, merge=False):
-    """Makes a run from an adapter and its base; the run's logits equal those of PEFT's model.
+    """Makes a run from an adapter and its base model; the run computes the same logits as PEFT's model.
 
     Args:
         path: str, a folder with `adapter_config.json` and `adapter_model.safetensors`.
         base: str, the run of the base model, see `open_run`.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
-        merge: bool, whether LoRA is added to the kernels. If it is kept separate, it can be trained further.
+        merge: bool, whether LoRA is merged into the kernels. If it is kept separate, it can be trained further.
 
     Returns:
         The path of the new checkpoint, without suffix.
 
     Raises:
-        UserError: a file is missing or damaged, the adapter belongs to another base, or one of its settings is not
-            supported.
+        UserError: a file is missing or damaged, the adapter belongs to a different base, or one of its settings is
+            not supported.
         Failure: writing failed; nothing is left behind.
     """
     facts_path, tensors_path = os.path.join(path, FACTS), os.path.join(path, TENSORS)
@@ -54,7 +54,7 @@ def import_adapter(path, base, output_dir, *, merge=False):
     family = family_with_adapters(run.model, run.encoders, run.path)
     if facts and facts["base_sha256"] != fingerprint(run.model):
         raise UserError(
-            f"{path}: is an adapter of another base, because it was not trained on the weights of {run.path}. Expected "
+            f"{path}: belongs to a different base: it was not trained on the weights of {run.path}. Expected "
             "--base=RUN of the model that its training started from (--warm_start_from)."
         )
     matrices = AdapterMatrices(tensors_path, config, tensors, family, run)

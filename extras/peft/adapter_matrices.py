@@ -34,7 +34,7 @@ class AdapterMatrices:
         self.others = {name: array for name, array in named.items() if not name.endswith((A, B))}
         modules = sorted({name.removesuffix(A).removesuffix(B) for name in named.keys() - self.others.keys()})
         if not modules:
-            raise UserError(f"{path}: has no LoRA matrices. Expected an adapter of PEFT.")
+            raise UserError(f"{path}: has no LoRA matrices. Expected a PEFT adapter.")
         parts = {self._short(part.module): part for part in kernel_parts(family, run.model)}
         if others := [module for module in modules if module not in parts]:
             raise UserError(f"{path}: {others[0]} has LoRA, but {run.path} has no such kernel. {ANOTHER}")
@@ -48,8 +48,8 @@ class AdapterMatrices:
         }
         layers = [layer for module in modules for layer in parts[module].layers]
         ranks = [len(b) for module in modules for _, b in self._ours[module]]
-        # A layer whose part of a joined kernel's B is zero has no LoRA. But if every B is zero, as before training, all
-        # layers have LoRA.
+        # Where layers share a joined kernel, a layer whose slice of B is all zeros has no LoRA. The exception is when
+        # every B is zero: that is the state before training.
         targets = {target_of(layer) for layer, rank in zip(layers, ranks, strict=True) if rank or not any(ranks)}
         words = "" if targets == {*TARGETS} else "/".join(word for word in TARGETS if word in targets)
         rank = max(1, *ranks)
@@ -82,7 +82,7 @@ class AdapterMatrices:
                 expected = f"expected float {' x '.join(map(str, shape))} for {self._base}"
                 raise UserError(f"{self._path}: {name} is {shape_of(array)}, {expected}. {ANOTHER}")
             if not np.isfinite(array).all():
-                raise UserError(f"{self._path}: {name} has numbers that are not finite. Expected a trained adapter.")
+                raise UserError(f"{self._path}: {name} contains NaN or infinite values. Expected a trained adapter.")
         return named[module + A], named[module + B]
 
     def _factor(self, module, rank):

@@ -27,7 +27,7 @@ CONFIG, TENSORS, FACTS = "adapter_config.json", "adapter_model.safetensors", "t2
 PREFIX = "base_model.model."
 A, B = ".lora_A.weight", ".lora_B.weight"
 MOST = 2**12  # the largest lora_rank
-ANOTHER = "The adapter may belong to another base. Expected --base=RUN of the model on which it was trained."
+ANOTHER = "The adapter may belong to a different base. Expected --base=RUN of the model on which it was trained."
 _TASKS = {"class": "SEQ_CLS", "real": "SEQ_CLS", "tag": "TOKEN_CLS", "span": "QUESTION_ANS"}
 
 
@@ -37,7 +37,7 @@ class KernelPart(NamedTuple):
     Attributes:
         module: str, the foreign layer's name.
         layers: list of our Dense layers, whose outputs the foreign layer concatenates.
-        order: int array, the index of our hidden feature for each foreign hidden feature; None: the same order.
+        order: int array, the index of our hidden feature for each foreign one; None if the order is the same.
         axis: 0 or 1, the kernel's axis of hidden features, or None if it has no such axis.
         factor: float32, by which our kernel is multiplied to obtain the foreign kernel.
     """
@@ -66,7 +66,7 @@ class KernelPart(NamedTuple):
         return a.T, (b * self.factor).T
 
     def ours(self, a, b):
-        """Returns [(A, B)], one pair per layer in our shapes, without the ranks for which the layer's B is 0."""
+        """Returns [(A, B)], one pair per layer, in our shapes. Ranks for which the layer's B is 0 are left out."""
         a, b = a.T, b.T / self.factor
         if self.order is not None and self.axis == 0:
             a = a[np.argsort(self.order)]
@@ -116,7 +116,7 @@ def kernel_parts(family, model):
 
 
 def head_names(family, model):
-    """Returns (PEFT's name of the task, or None; names of the foreign layers in the head)."""
+    """Returns (PEFT's name for the task or None, names of the foreign layers in the head)."""
     if family.model is TransformerLM:
         return "CAUSAL_LM", []
     if family.model is Transformer:

@@ -40,7 +40,7 @@ MODALS = {verb.en: verb for verb in VERBS if verb.group == "modal"}
 
 
 class Pronoun(NamedTuple):
-    """A personal or interrogative pronoun, used like a `NounPhrase`. `person`: 0 ich, 1 du, 2 er, 3 plural."""
+    """A personal or interrogative pronoun, used like a `NounPhrase`. `person`: 0 for ich, 1 du, 2 er, 3 the plural."""
 
     en: str
     en_object: str
@@ -181,11 +181,11 @@ class Clause:
         subject: a `NounPhrase` or `Pronoun`.
         verb: a row of the lexicon.
         tense: "present", "perfect" or a modal of `MODALS`.
-        aspect: the English aspect: "" for the simple form and the present perfect, "progressive", "past".
+        aspect: the English aspect: "" (simple form or present perfect), "progressive" or "past".
         phrases: objects, places and predicates in English order.
         time: a `Phrase`. If `is_fronted`, it begins the clause; otherwise it ends the English clause.
         adverb: (English, German) such as ("often", "oft").
-        is_negated: whether the clause is negated, by nicht, or by kein if an object has the determiner "any".
+        is_negated: whether the clause is negated; German uses nicht, or kein if an object has the determiner "any".
     """
 
     subject: NounPhrase | Pronoun
@@ -200,7 +200,7 @@ class Clause:
 
 
 def object_phrase(thing, case="acc"):
-    """Returns the `Phrase` of an object, a `NounPhrase` or `Pronoun`, in the accusative or the dative ("dat")."""
+    """Returns the `Phrase` of an object (`NounPhrase` or `Pronoun`) in the accusative or, for "dat", the dative."""
     if not isinstance(thing, NounPhrase):
         return Phrase(thing.english(case), thing.german(case), PRONOUN)
     if case == "dat":
@@ -211,7 +211,7 @@ def object_phrase(thing, case="acc"):
 
 
 def place_phrase(place, is_goal=False):
-    """Returns the `Phrase` of a place where something happens or, if `is_goal`, to which somebody goes."""
+    """Returns the `Phrase` of a place where something happens or, if `is_goal`, of a place to which somebody goes."""
     noun = place.noun
     if not is_goal:
         return Phrase(f"{noun.at} {place.english()}", place.german_after(noun.wo, "dat"), PLACE, "place", noun.en)

@@ -44,7 +44,8 @@ def _weighted(weights):
     return tuple(name for name, weight in weights.items() for _ in range(weight))
 
 
-# Groups of verbs. Actions allow every tense and time; other verbs differ in the perfect or the progressive.
+# Groups of verbs. Actions allow every tense and time; other verbs lack, or form differently, the perfect or the
+# progressive.
 _ACTIONS = _weighted({"transitive": 45, "dative": 9, "ditransitive": 10, "activity": 11, "motion": 12, "mishap": 2})
 _CLAUSES = _ACTIONS + _weighted({"state": 10, "quality": 10, "feeling": 4})
 _FRAMES = _weighted({"statement": 30, "question": 11, "wh_question": 16, "report": 14, "reason": 10, "motive": 6})
@@ -69,7 +70,7 @@ _POSSESSIVES = tuple(pronoun.possessive for pronoun in PRONOUNS)
 _NOBODYS = nouns("man woman boy girl tourist waiter settlement place")
 _OWNED = nouns("print clothes thing vehicle device")  # nouns that fit after "the teacher's"
 
-# For each style, determiners of singular, plural and mass nouns; "own" is a possessive, "-" is no determiner.
+# For each style, the determiners of singular, plural and mass nouns; "own" stands for a possessive, "-" for none.
 _STYLES = {
     "subject": ("the the the a own this every", "the the own this two many", "the"),
     "definite": ("the the the own this", "the the own this", "the the own"),
@@ -175,7 +176,7 @@ class Phrasebook:
 
     def _subordinate(self, main, conjunction, clause, is_fronted=False):
         """Joins two clauses with the same subject, which is a pronoun in the second clause."""
-        if not clause.subject or not main.verb.ing or main.adverb[:1] == ("never",):  # see and need have no -ing
+        if not clause.subject or not main.verb.ing or main.adverb[:1] == ("never",):  # "see" and "need" have no -ing
             return None
         en, de = conjunction
         if is_fronted:
@@ -247,7 +248,7 @@ class Phrasebook:
     def _set_time(self, clause, timed, fronted):
         """Samples the time, the adverb and the English aspect of a clause."""
         is_present = clause.tense == "present"
-        # A time and nicht in one middle field read badly; see and need have no progressive.
+        # A time and nicht in the same middle field read badly, and "see" and "need" have no progressive.
         if clause.is_negated or (is_present and not clause.verb.ing):
             return
         if self._happens(timed):
@@ -306,7 +307,7 @@ class Phrasebook:
 
 
 def is_person(subject):
-    """Returns whether a pronoun or noun phrase stands for one or more persons."""
+    """Returns whether a pronoun or noun phrase refers to one or more persons."""
     return not isinstance(subject, NounPhrase) or subject.noun in _PEOPLE
 
 

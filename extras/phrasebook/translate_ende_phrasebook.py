@@ -3,7 +3,7 @@
 A random meaning (`sentences.py`) is expressed in both languages (`grammar.py`) with the words of the `.tsv` files. Some
 combinations, such as a verb with an object or a noun with an adjective, never occur in training, but every dev and test
 sentence has at least one of them. The score therefore shows whether a model has learned the grammar; it does
-not predict quality on news.
+not predict how well a model translates news.
 """
 
 import functools

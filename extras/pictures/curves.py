@@ -34,7 +34,7 @@ def points(lines, event, name):
 
 
 def short_names(paths):
-    """Returns a short label for each path, with as many of its last parts as needed to distinguish the paths."""
+    """Returns a short label for each path: as many of its last components as are needed to distinguish the paths."""
     parts = [[part for part in os.path.abspath(path).split(os.sep) if part] or [os.sep] for path in paths]
     most = max(map(len, parts))
     count = next((n for n in range(1, most) if len({tuple(p[-n:]) for p in parts}) == len(parts)), most)
@@ -48,7 +48,7 @@ def short_names(paths):
 
 
 def draw_curves(output_dirs, path):
-    """Draws the loss, score, learning rate and speed of runs over their steps in one picture.
+    """Draws each run's loss, score, learning rate and speed against the steps, all in one picture.
 
     Args:
         output_dirs: list of str, the runs, whose curves share the axes and are labelled with `short_names`.
@@ -100,7 +100,7 @@ def draw_curves(output_dirs, path):
 
 
 def _score(logs):
-    """Returns the last metric in the evaluations that is not a loss, such as BLEU, or None."""
+    """Returns the last of the evaluations' metrics that is not a loss, such as BLEU; None if there is none."""
     lines = [line for lines in logs.values() for line in lines if line["event"] == "evaluation"]
     names = [name for line in lines for name in metrics_of(line) if not registry.is_loss(name)]
     return names[-1] if names else None

@@ -38,7 +38,7 @@ class HeadRole:
         kind: str: see `t2t_lite.models.outputs`.
         layer, head: int, counted from 1.
         entropy: float, nats; its exponential is the effective number of keys that a head attends to.
-        distance: float, mean distance between query and key in positions, weighted by attention, without "end" keys.
+        distance: float, mean number of positions between query and key, weighted by attention, excluding "end" keys.
         shares: {name in `SHARES`: float}, shares that sum to 1. Positions of queries and keys are compared directly,
             even if they are in different sentences. A decoder query has the position of the token that the decoder read
             last.
@@ -102,8 +102,8 @@ def roles_in_files(answerer, path, target_path=None):
 
     Args:
         answerer: the result of `t2t_lite.load`, such as a Translator.
-        path: str, UTF-8, one sentence per line. Blank lines are skipped, as are (with a warning) lines of more than 512
-            tokens.
+        path: str, UTF-8, one sentence per line. Blank lines are skipped; so are lines of more than 512 tokens, with a
+            warning.
         target_path: str, a file with the translations; if None, a translation model's own translations are used.
 
     Raises:
@@ -114,8 +114,8 @@ def roles_in_files(answerer, path, target_path=None):
     sides = [input_lines(file_path) for file_path in paths]
     if len({*map(len, sides)}) > 1:
         raise UserError(
-            f"{target_path} has {counted(len(sides[1]), 'line')}, but {path} has {len(sides[0])}. Expected equal "
-            "numbers."
+            f"{target_path} has {counted(len(sides[1]), 'line')}, but {path} has {len(sides[0])}. Expected the "
+            "same number."
         )
     sides = list(zip(*[lines for lines in zip(*sides, strict=True) if all(map(str.strip, lines))], strict=True))
     ids = []

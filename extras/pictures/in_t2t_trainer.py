@@ -8,7 +8,7 @@ def define_flags(flags):
     flags.DEFINE_paths(
         "summary",
         [],
-        "Draw the curves of the runs in these folders, and bars for several runs. Write to the first folder and exit.",
+        "Draw these folders' runs as curves and, if there are several, as bars. Write to the first folder and exit.",
     )
 
 

@@ -36,21 +36,21 @@ def draw_patterns(model, length):
         axes.imshow(_colors(pattern), extent=extent)
         if before:
             axes.axvline(-0.5, color=drawing.INK, linewidth=0.8, linestyle=":")
-        key = "key: position that is read" + (", negative in the memory" if before else "")
+        key = "key: position that is read" + (" (negative: in the memory)" if before else "")
         axes.set(xlabel=key, ylabel="query: position that reads")
         seen = pattern.visible.sum(1).mean()
         title = f"{TITLES[pattern.kind]}, {_layers(pattern.layers)}\n{pattern.name}"
         axes.set_title(f"{title}\na query sees {seen:,.1f} keys on average", fontsize=10, parse_math=False)
     for axes in [*grid.flat][len(patterns) :]:
         axes.set_axis_off()
-    legend = "Blue: seen. Grey: not seen"
-    legend += ", though earlier. White: later." if any(p.kind == "decoder" for p in patterns) else "."
-    figure.suptitle(f"{counted(length, 'position')}, counted from 0\n{legend}", fontsize=11)
+    legend = "Blue: keys that the query sees. Grey: keys that it does not see"
+    legend += ", although they are earlier. White: later keys." if any(p.kind == "decoder" for p in patterns) else "."
+    figure.suptitle(f"{counted(length, 'position')}, numbered from 0\n{legend}", fontsize=11)
     return Plot(figure)
 
 
 def has_patterns(model):
-    """Returns whether some layer has a memory or does not see all positions (or all earlier positions)."""
+    """Returns whether some layer has a memory, or does not see all positions (in decoders: all earlier ones)."""
     try:
         return any(not pattern.is_full or pattern.before for pattern in attention_patterns(model, PATTERN_LENGTH.least))
     except UserError:

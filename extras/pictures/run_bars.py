@@ -25,7 +25,7 @@ _MEASURES = ("perplexity, dev", "BLEU, dev")
 
 
 def best_evaluations(output_dir):
-    """Returns (lowest perplexity, highest BLEU) on the dev set from a run's log; a missing score is None.
+    """Returns the lowest dev perplexity and the highest dev BLEU in a run's log; a missing score is None.
 
     Raises:
         UserError: the log is missing or empty.

@@ -36,8 +36,8 @@ declare_settings(
         is_newer=True,
         fits=_are_kinds,
         problems=("translate_own",),
-        meaning=f"translate_own: kinds of texts that a translation keeps unchanged, {','.join(KINDS)}. The model sees "
-        f"a symbol of the vocabulary instead of each text. A kind has 10 symbols, or the number after its colon, as "
-        f"in placeholders:30 (at most {MOST_NUMBERS}). Default: none.",
+        meaning=f"translate_own: kinds of texts that a translation keeps unchanged: {','.join(KINDS)}. The model sees "
+        f"a symbol of the vocabulary instead of each text. A kind has 10 symbols; a number after a colon changes this, "
+        f"as in placeholders:30 (at most {MOST_NUMBERS}). Default: none.",
     )
 )

@@ -1,6 +1,6 @@
 """Protected texts inside a TensorFlow graph: the batch version of `protected_texts`, and an export's signatures.
 
-TensorFlow replaces all matches of a regular expression with the same text. The code therefore surrounds each
+TensorFlow can replace the matches of a regular expression only with one fixed text. The code therefore surrounds each
 match with a byte that UTF-8 does not use, and splits the texts at this byte. Every second part is then a match, whose
 symbol is looked up before the parts are joined.
 """
@@ -21,7 +21,7 @@ class HiddenBatch(typing.NamedTuple):
 
     Attributes:
         texts: string [batch].
-        slots: int32 [batch, M], the index in `ProtectedTexts.symbols` for each protected text, padded with -1.
+        slots: int32 [batch, M], the index of each protected text's symbol in `ProtectedTexts.symbols`, padded with -1.
         found: string [batch, M], the protected texts in order, padded with "".
         only: string [batch], the original text if it consists of protected texts and spaces only, otherwise "".
     """
@@ -43,7 +43,7 @@ class HiddenBatch(typing.NamedTuple):
 
 
 def hide(protection, texts):
-    """Replaces the protected texts of a batch by symbols, see `ProtectedTexts.hide`.
+    """Replaces the protected texts of a batch with symbols: see `ProtectedTexts.hide`.
 
     Args:
         protection: ProtectedTexts.
@@ -74,7 +74,7 @@ def hide(protection, texts):
 
 
 def hide_as(protection, texts, hidden):
-    """Applies `ProtectedTexts.hide_as` to valid UTF-8, string [batch], given the inputs' HiddenBatch."""
+    """Applies `ProtectedTexts.hide_as` to texts, string [batch] in valid UTF-8, given the inputs' HiddenBatch."""
     parts, is_match = _split(texts, protection.pattern)
     matches = tf.where(is_match)[:, 0]
     there = tf.where(hidden.slots >= 0)
@@ -86,7 +86,7 @@ def hide_as(protection, texts, hidden):
 
 
 def restore(protection, outputs, slots, found):
-    """Puts the protected texts back into a batch of outputs, see `ProtectedTexts.restore`.
+    """Puts the protected texts back into a batch of outputs: see `ProtectedTexts.restore`.
 
     Args:
         protection: ProtectedTexts.
@@ -121,7 +121,7 @@ def restore(protection, outputs, slots, found):
 
 
 def _split(texts, pattern):
-    """Returns the parts of texts, ragged [batch, (parts)], and for each flat part whether it is a match."""
+    """Returns the parts of texts, ragged [batch, (parts)], and bool [all parts]: whether each part is a match."""
     marked = tf.strings.regex_replace(texts, f"({pattern})", _MARK + rb"\1" + _MARK)
     parts = tf.strings.split(marked, _MARK)
     at = tf.ragged.range(parts.row_lengths())
@@ -190,7 +190,7 @@ class ProtectedSignatures(TextSignatures):
         return hidden.texts, hide_as(self._protection, valid(targets), hidden)
 
     def texts(self, ids, read, n_best=1):
-        """Decodes ids, int32 [batch * n_best, length], to string [batch * n_best] with the inputs' protected texts."""
+        """Decodes ids, int32 [batch * n_best, length], to string [batch * n_best]; restores the protected texts."""
         slots, found = (tf.repeat(part, n_best, axis=0) for part in (read.slots, read.found))
         return restore(self._protection, super().texts(ids, read, n_best), slots, found)
 

@@ -1,11 +1,11 @@
-"""Finds protected texts (URLs, markup, placeholders and others), replaces them by symbols, and restores them.
+"""Finds protected texts (URLs, markup, placeholders and others), replaces them with symbols, and restores them.
 
 Before a text is encoded, each protected text is replaced by a symbol of the vocabulary: `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`.
 The model moves symbols as it moves words, and afterwards each symbol in the output is replaced by its protected text.
 Symbols are numbered, as Marian recommends, so that the target language can reorder them, and so that a symbol that the
-model drops does not shift the others. By default, the numbers start over with the 11th text of a kind, and texts with
-the same symbol keep their order; `placeholders:30` sets 30 symbols. `protected_graph` does the same in a TensorFlow
-graph.
+model drops does not shift the others. By default, a kind has 10 symbols, its 11th text gets the first symbol again, and
+texts with the same symbol keep their order; `placeholders:30` sets the number of symbols to 30. `protected_graph` does
+the same in a TensorFlow graph.
 """
 
 import collections
@@ -34,7 +34,7 @@ _PRINTF = (
     rf"(?:[-+#0',]{{0,5}}(?:[1-9][0-9]{{0,3}}|{_STAR})|[+#0',]{{0,4}})(?:\.(?:[0-9]{{1,4}}|{_STAR})?)?"
     r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSpn@])"
 )
-NOT_PROTECTED = "%%"  # a match of `printf` that is left in the text, and keeps "%%d" from being read as "%d"
+NOT_PROTECTED = "%%"  # `printf` matches this text, so that "%%d" is not read as "%d", but it stays in the text
 # ICU messages: an argument, `{n, plural, one {`, `} other {`, `}}`, and a `#` that is not part of a word.
 _SPACE = r"[ \t\r\n]*"
 _ARGUMENT = rf"\{{{_SPACE}[0-9A-Za-z_.-]{{1,64}}{_SPACE}"
@@ -94,7 +94,7 @@ class Hidden(typing.NamedTuple):
 
 
 class Restored(typing.NamedTuple):
-    """An output in which the protected texts of its input are put back, each as often as in the input.
+    """An output into which the protected texts of its input were put back, each as often as in the input.
 
     Attributes:
         text: str.
@@ -108,14 +108,14 @@ class Restored(typing.NamedTuple):
 
 
 class ProtectedTexts:
-    """Replaces protected texts by symbols, and restores them in outputs.
+    """Replaces protected texts with symbols, and restores them in outputs.
 
     Args:
-        kinds: the kinds to protect, such as "urls" or, with the number of symbols, "placeholders:30".
+        kinds: the kinds to protect, such as "urls", or "placeholders:30" to set the number of symbols.
 
     Attributes:
         kinds: tuple of str, the names of the kinds in the order of `KINDS`.
-        numbers: dict, the number of symbols for each kind, by default `NUMBERS`.
+        numbers: dict, the number of symbols for each kind; the default number is `NUMBERS`.
         symbols: list of str, the symbols that the vocabulary needs, kind by kind.
         pattern, symbol_pattern: regular expressions for a protected text and a symbol, valid in `re` and RE2.
     """
@@ -156,8 +156,8 @@ class ProtectedTexts:
 
         Args:
             inputs, targets: str.
-            first: int, offset of the symbols' numbers, modulo the number of symbols, so that symbols with large
-                numbers also occur in training.
+            first: int, added to the symbols' numbers (modulo the number of symbols), so that symbols with large numbers
+                also occur in training.
 
         Returns:
             (inputs, targets, number of replaced texts, number of protected texts that were not replaced).
@@ -172,7 +172,7 @@ class ProtectedTexts:
         return inputs.text, targets.text, count, len(of_inputs) + len(of_targets) - 2 * count
 
     def hide_as(self, text, texts):
-        """Replaces protected texts in a target or prefix by the symbols that they have in the input.
+        """Replaces protected texts in a target or prefix with the symbols that they have in the input.
 
         The k-th occurrence of a text gets the symbol of its k-th occurrence in the input. Protected texts that the
         input lacks stay unchanged.

@@ -1,6 +1,6 @@
 """Applies translate_own's --protect to source texts and sentence pairs.
 
-A `Protection` is the `substitution` of the problem; it replaces protected texts by symbols.
+A `Protection` is the `substitution` of the problem; it replaces protected texts with symbols.
 """
 
 import collections
@@ -99,7 +99,7 @@ def check_kinds(values):
 
     Raises:
         UserError: a kind is unknown or has two numbers, a number is out of range, or the vocabulary lacks the symbols
-            or cannot have them.
+            or cannot contain them.
     """
     words = values["protect"] or ()
     numbers = {}
@@ -122,7 +122,7 @@ def check_kinds(values):
         raise UserError(f"--user_defined_symbols: {taken[0]} is a symbol of {flag}. Remove it.")
     if values.get("vocab_type") == VocabType.BYTE_LEVEL_BPE.value:
         raise UserError(
-            f"{flag} needs symbols, which --vocab_type={values['vocab_type']} does not have. Remove one of the flags."
+            f"{flag} needs symbols, but --vocab_type={values['vocab_type']} has none. Remove one of the flags."
         )
     from t2t_lite.text.sentencepiece_model import has_symbols
 
@@ -131,8 +131,8 @@ def check_kinds(values):
         if not (is_sentencepiece and has_symbols(files.read_bytes(path), symbols)):
             raise UserError(
                 f"{flag}: the vocabulary {path} lacks some of the symbols {symbols[0]} to {symbols[-1]}. Remove "
-                "--vocab_from to learn a vocabulary with the symbols, or give a vocabulary that was learned with the "
-                "same --protect, or by spm_train with the symbols as --user_defined_symbols."
+                "--vocab_from to learn a vocabulary with the symbols, or choose one that was learned with the same "
+                "--protect, or one that spm_train learned with the symbols as --user_defined_symbols."
             )
     return [kind if numbers[kind] == NUMBERS else f"{kind}:{numbers[kind]}" for kind in KINDS if kind in numbers]
 
@@ -140,8 +140,8 @@ def check_kinds(values):
 def hidden_pairs(pairs, protection, is_training, log):
     """Yields pairs in which symbols replace protected texts that occur equally often on both sides; logs the counts.
 
-    In half of the training pairs, the symbols are numbered from a random number on. Otherwise the model would rarely
-    see symbols with large numbers, since few sentences have so many protected texts.
+    In half of the training pairs, the numbers of the symbols begin at a random number. Without this, the model would
+    rarely see symbols with large numbers, since few sentences have so many protected texts.
 
     Args:
         pairs: iterable of {"inputs": str, "targets": str}.

@@ -12,13 +12,13 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import MOST_BYTES
 from t2t_lite.settings.ranges import MODEL_VERSION, typed_value
 
-LONGEST_ANSWER = MOST_BYTES  # maximum bytes of an answer, which is kept in memory
+LONGEST_ANSWER = MOST_BYTES  # maximum size of an answer in bytes; answers are kept in memory
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[^\s?#\\]*)?",
     re.IGNORECASE,
 )
-# The path of a request, which users may append to a server's address by mistake.
+# The path of a request. Users may append it to a server's address by mistake.
 _MODEL_PATH = re.compile(r"/v1/models(?:/(?P<name>[^/:]+).*)?$|:(?:predict|classify|regress)$", re.IGNORECASE)
 
 
@@ -93,7 +93,7 @@ class Tls:
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """The address of a server; in REST addresses, `path` precedes /v1."""
+    """The address of a server. In a REST address, `path` comes before /v1."""
 
     protocol: str
     host: str
@@ -117,7 +117,7 @@ class Address:
             base = server[: at.start()]
             model = f" and --servable_name={at['name']}" if at["name"] else ""
             raise UserError(
-                f"server {shown(server)}: is the address of a request. Expected only the server's address, "
+                f"server {shown(server)} is the address of a request. Expected only the server's address, "
                 f"{base if '://' in base else f'http://{base}'}{model}."
             )
         match = _ADDRESS.fullmatch(server)
@@ -133,7 +133,7 @@ class Address:
         if not scheme and path:
             raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
         if scheme and protocol == "grpc":
-            raise UserError(f"server {shown(server)}: is a REST address. Expected host:port for gRPC.")
+            raise UserError(f"server {shown(server)} is a REST address. Expected host:port for gRPC.")
         if scheme == "http" and encrypted:
             raise UserError(f"server {shown(server)}: http is not encrypted. Expected https:// with TLS.")
         protocol = protocol or ("rest" if scheme else "grpc")
@@ -149,7 +149,7 @@ def _host(text):
         if text.startswith("["):
             return str(ipaddress.IPv6Address(text[1:-1]))
         name = text.encode("idna").decode().lower()
-    except ValueError:  # includes UnicodeError: a part of the name is empty or too long
+    except ValueError:  # such as UnicodeError if a part of the name is empty or too long
         return None
     return name if re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?", name) else None
 
@@ -183,7 +183,7 @@ def server_error(code, details, address, servable, timeout):
     message = f"{address}: {servable}: {code}: {details}."
     messages = {
         "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and whether the "
-        "server's certificate is for this host.",
+        "server's certificate was issued for this host.",
         "UNAVAILABLE": f"{address}: no answer over {protocol}: {details or 'unavailable'}. Check host and port; "
         "TensorFlow Serving's ports are usually 8500 (gRPC) and 8501 (REST).",
         "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or send fewer "

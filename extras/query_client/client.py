@@ -1,4 +1,4 @@
-"""A client for exported models on TensorFlow Serving or t2t-server, with batches and retries.
+"""A client for exported models on TensorFlow Serving or t2t-server; it sends batches and retries failed requests.
 
     client = open_client("localhost:8500", Servable("translate"))
     [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
@@ -45,7 +45,7 @@ class Client:
         transport: an object with the methods `predict(signature, inputs) -> {output: list}`, where inputs are {name:
             list of str, float or int}, `status() -> [(version, state, message)]` and `signatures() -> {name: {input:
             type}}`. The methods raise ServerError.
-        retries: int, number of times that a failed request is repeated.
+        retries: int, maximum number of times to repeat a failed request.
         first_wait: float, seconds before the first retry. The wait doubles each time, and is randomized so that clients
             that failed together do not retry together.
     """
@@ -73,9 +73,9 @@ class Client:
             split_sentences: "always" translates each sentence of a text separately, joins the translations and adds the
                 scores. "never" sends each text unchanged. None or "auto" splits texts if the export has the signature
                 `sentences`, which means that the model was trained on single sentences.
-            alpha, extra_length: float and int, see `SearchOptions`; give both or neither. If None, the values of the
-                export are used.
-            seed: int, which replaces alpha if the export samples.
+            alpha, extra_length: float and int, see `SearchOptions`; give both or neither. If None, the export's
+                values are used.
+            seed: int, to be given instead of alpha if the export samples.
             batch_size: int, number of texts per request. Texts of similar length are batched together.
             on_progress: None, or a function called with the number of texts just translated.
 
@@ -143,7 +143,7 @@ class Client:
             str, each part of the continuation when it arrives.
 
         Raises:
-            ServerError: the request was refused, or the stream ended before the continuation was complete.
+            ServerError: the request was refused, or the stream broke off before the continuation was complete.
             UserError: the client uses gRPC, or a version was chosen.
         """
         if not hasattr(self.transport, "stream"):
@@ -169,7 +169,7 @@ class Client:
 
         Raises:
             ServerError: the server has not answered after all retries.
-            Failure: the server returned a wrong number of answers.
+            Failure: the server returned the wrong number of answers.
             UserError, TypeError: the inputs are not lists of str of the same length.
         """
         inputs = {name: check_texts(texts, name) for name, texts in inputs.items()}
@@ -203,7 +203,7 @@ class Client:
         self.transport.close()
 
     def _has_sentences(self):
-        """Returns whether the export has the signature `sentences`. The result of the first call is kept."""
+        """Returns whether the export has the signature `sentences`. Only the first call asks the server."""
         if self._wants_sentences is None:
             try:
                 self._retrying(lambda: self.transport.predict(SENTENCES, {"inputs": [""]}))
@@ -269,7 +269,7 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         tls: Tls. If None, the connection is encrypted only if the address is https.
         timeout: float, time limit of a request in seconds, from the host look-up to the answer's last byte. Each retry
             has the same limit.
-        retries: int, number of times that a request is repeated if the server is unavailable (UNAVAILABLE in gRPC, 503
+        retries: int, maximum number of times to repeat a request if the server is unavailable (UNAVAILABLE in gRPC, 503
             in REST) or does not answer in time.
 
     Raises:

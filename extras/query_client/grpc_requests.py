@@ -27,7 +27,7 @@ with needs("tensorflow-serving-api", "serving", "gRPC", ", or use REST."):
 _OPTIONS = (
     ("grpc.max_receive_message_length", LONGEST_ANSWER),
     ("grpc.enable_http_proxy", 0),
-    # Milliseconds before a channel reconnects. The default of 20 seconds is longer than the wait before a retry.
+    # Milliseconds before a channel reconnects. gRPC's default, 20 seconds, is longer than the wait before a retry.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -111,7 +111,7 @@ def _type_name(dtype):
 
 def _as_list(tensor):
     array = tf.make_ndarray(tensor)
-    if array.dtype == np.float32:  # keeps only the digits that identify a float32, as REST does
+    if array.dtype == np.float32:  # keeps only as many digits as identify a float32, as REST does
         array = array.astype(str).astype(float)
     return _as_texts(array.tolist())
 

@@ -1,8 +1,8 @@
 """Sends lines to a server; they come from a file, from standard input, or from a user who types them.
 
-Each translation is written as one line. For an encoder, or if a signature is chosen by name, an output line is the JSON
-of the server's answer. If the model reads several texts, such as a question and a context, tabs separate them in an
-input line. Continuations from a language model are printed part by part, as they arrive.
+Each translation is written as one line. For an encoder, or if a signature is chosen by name, each output line is
+the server's answer as JSON. If the model reads several texts, such as a question and a context, tabs separate them in
+an input line. Continuations from a language model are printed part by part, as they arrive.
 """
 
 import logging
@@ -94,7 +94,7 @@ class LineQueries:
             )
         if assigned and (len(assigned) != 2 or "extra_length" not in assigned):
             raise UserError(
-                f"--decode_hparams: {', '.join(sorted(assigned))}: expected both alpha and extra_length, or for an "
+                f"--decode_hparams: {', '.join(sorted(assigned))}: expected both alpha and extra_length or, for an "
                 "export that samples, both sampling_seed and extra_length."
             )
         self._client = client
@@ -147,7 +147,7 @@ class LineQueries:
         return text_files.output_line(answer, self._settings)
 
     def _answers(self, texts, first=1, on_progress=None):
-        """Returns the answers to lines, a list of `ServedAnswer`, or of {output: value} for an encoder."""
+        """Returns the answers to lines: a list of `ServedAnswer` or, for an encoder, of dicts {output: value}."""
         if self._signature and self._columns is None:
             self._columns = self._columns_of(self._signature)
         answers = self._translations(texts, on_progress) if self._columns is None else None
@@ -185,8 +185,8 @@ class LineQueries:
         inputs = self._client.check_signature(signature)
         if numbers := sorted(name for name, kind in inputs.items() if kind != "string"):
             raise UserError(
-                f"--signature_name={signature}: has numeric inputs: {', '.join(numbers)}. Expected a signature with "
-                "only text inputs; --decode_hparams sends numbers such as alpha."
+                f"--signature_name={signature}: the signature has numeric inputs: {', '.join(numbers)}. Expected one "
+                "with only text inputs; --decode_hparams sends numbers such as alpha."
             )
         return next((columns for columns in _COLUMNS if {*columns} == {*inputs}), tuple(sorted(inputs)))
 
@@ -201,7 +201,7 @@ class LineQueries:
         return True
 
     def _inputs(self, texts, first):
-        """Splits lines into {input: list of str}. Raises `UserError` if a line has a wrong number of columns."""
+        """Splits lines into {input: list of str}. Raises `UserError` if a line has the wrong number of columns."""
         if len(self._columns) == 1:
             return {self._columns[0]: texts}
         rows = [text.split("\t") for text in texts]
@@ -277,7 +277,7 @@ class StreamedQueries:
         self._client = client
 
     def run(self, text=None):
-        """Continues `text`, or if it is None, each typed line or each line of standard input."""
+        """Continues `text`; if it is None, continues each typed line or each line of standard input."""
         if text is not None:
             return self.show(text)
         return interact(self.show) if console.is_terminal() else self.answer_stdin()

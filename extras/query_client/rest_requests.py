@@ -57,7 +57,7 @@ class RestTransport:
             check_schema(answer, _STATUS, f"{self.address}: {self.servable}")
             versions = [int(version["version"]) for version in answer["model_version_status"]]
         except ValueError as error:  # UserError is a ValueError
-            raise Failure(f"{error} Expected an answer of TensorFlow Serving.") from None
+            raise Failure(f"{error} Expected an answer from TensorFlow Serving.") from None
         messages = [version.get("status", {}).get("error_message", "") for version in answer["model_version_status"]]
         states = [version["state"] for version in answer["model_version_status"]]
         return list(zip(versions, states, messages, strict=True))
@@ -108,13 +108,13 @@ class RestTransport:
                 for name, specs in inputs.items()
             }
         except (KeyError, TypeError, AttributeError):
-            raise Failure(f"{self.address}: {self.servable}: the model's metadata have no signatures.") from None
+            raise Failure(f"{self.address}: {self.servable}: the model's metadata contain no signatures.") from None
 
     def close(self):
         """Does nothing, because no connection is kept open."""
 
     def _ask(self, method, path, body=None):
-        """Sends a request and returns the JSON object of the answer, within the time limit of a request."""
+        """Sends a request and returns the JSON object in the answer. The time limit is for the whole exchange."""
         connection, sockets, outcome = self._connection(), [], []
 
         def exchange():
@@ -143,7 +143,7 @@ class RestTransport:
             connection.connect()
             sockets.append(connection.sock)
             connection.request(method, path, body, _JSON if body else {})
-            # Unless the answer is closed, the connection stays open.
+            # The connection stays open until the answer is closed.
             with contextlib.closing(connection.getresponse()) as answer:
                 return self._read(answer)
 
@@ -173,7 +173,7 @@ class RestTransport:
         too_long = (answer.length or 0) > LONGEST_ANSWER
         if too_long or len(data := answer.read(LONGEST_ANSWER + 1)) > LONGEST_ANSWER:
             raise Failure(
-                f"{self.address}: {self.servable}: the answer has more than {LONGEST_ANSWER:,} bytes. Send fewer "
+                f"{self.address}: {self.servable}: the response is larger than {LONGEST_ANSWER:,} bytes. Send fewer "
                 "sentences per request."
             )
         if answer.length:

@@ -8,8 +8,8 @@ from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.files.safe_json import check_schema
 
-# An answer counts as short if the text has at least 200 bytes, and the answer has less than a sixth of the text's
-# bytes. The limits suit any pair of scripts.
+# An answer counts as short if it has less than a sixth of the bytes of its text, and the text has at least 200 bytes.
+# These limits suit any pair of scripts.
 _SHORT, _LEAST_BYTES = 6, 200
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
 _ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # outputs of the signature n_best for one text
@@ -142,11 +142,11 @@ def parts_of(texts, split_sentences, wants_sentences):
 def answer_parts(translate, parts, on_progress=None):
     """Translates the parts of texts, and returns the ServedAnswer of each text.
 
-    The k-th hypothesis of a text joins the k-th hypotheses of its parts, or the last hypothesis of a part that has
-    fewer. The scores of the parts are added.
+    The k-th hypothesis of a text joins the k-th hypotheses of its parts; a part with fewer hypotheses contributes its
+    last one. The scores of the parts are added.
 
     Args:
-        translate: function of (list of str, `on_progress`), see `Client.translate`.
+        translate: function that takes a list of str and `on_progress`, see `Client.translate`.
         parts: list of lists of str, the parts of each text.
         on_progress: see `Client.translate`.
     """

@@ -10,7 +10,7 @@
     t2t-query-server --server=localhost:8500 --servable_name=encoder --signature_name=features < texts > features.jsonl
     t2t-query-server --server=localhost:8500 --servable_name=translate --status
 
-Each line of a file or of standard input gives one output line, in the same order; an empty line stays empty. See
+Each line of a file or of standard input produces one output line, in the same order; an empty line stays empty. See
 docs/extras/query_client.md.
 """
 
@@ -78,7 +78,7 @@ def define_flags(flags):
         "signature_name",
         None,
         "Call this signature, such as features, tokens or score, and write its outputs as JSON. If it reads several "
-        "texts, tabs separate them in a line. Default: the signature for translations or an encoder's answers.",
+        "texts, separate them with tabs in each line. Default: the signature for translations or an encoder's answers.",
     )
     flags.DEFINE_float(
         "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=REQUEST_TIMEOUT
@@ -86,8 +86,8 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "retries",
         3,
-        "Maximum number of times that a request without an answer is repeated. The wait before a retry begins with "
-        "half a second and doubles each time.",
+        "Maximum number of times to repeat a request that got no answer. The wait before the first retry is half a "
+        "second, and it doubles each time.",
         limits=RETRIES,
     )
     flags.DEFINE_bool("tls", False, "Encrypt the connection. Each of the flags --tls_*_file implies --tls.")

@@ -35,7 +35,7 @@ class SpanProblem(Text2TextProblem):
     window are skipped and counted.
 
     Attributes:
-        sequence_length: int, the maximum length of a row in ids.
+        sequence_length: int, the maximum length of a row, in ids.
         doc_stride: int, number of context ids between the starts of two successive windows.
     """
 
@@ -87,7 +87,7 @@ def squad_samples(path, removed, on_bad_line=None):
 
     Args:
         path: str.
-        removed: Counter of skipped samples by reason; questions without an answer (SQuAD 2.0) are added to it.
+        removed: Counter of skipped samples by reason; it is increased for questions without an answer (SQuAD 2.0).
         on_bad_line: see `read_squad`.
     """
     for question in read_squad(path, on_bad_line=on_bad_line):
@@ -119,7 +119,7 @@ class QaOwn(OwnCorpus, SpanProblem):
         sequence_length=SpanProblem.sequence_length, doc_stride=SpanProblem.doc_stride, vocab_type="subwords",
     )  # fmt: skip
 
-    sequence_length = kept("sequence_length", "The maximum length of a row in ids.")
+    sequence_length = kept("sequence_length", "The maximum length of a row, in ids.")
     doc_stride = kept("doc_stride", "The number of context ids between the starts of two successive windows.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
@@ -130,7 +130,7 @@ class QaOwn(OwnCorpus, SpanProblem):
 
 @register_problem
 class Squad(PublishedFiles, SpanProblem):
-    """SQuAD 1.1, with answers as spans of the paragraphs; tensor2tensor's models generate answers instead."""
+    """SQuAD 1.1; answers are spans of the paragraphs, whereas tensor2tensor's models generate answers."""
 
     text_files = files_of_splits("{}-v1.1.json", "train", "dev")
 

@@ -1,4 +1,4 @@
-"""Declares the settings of `qa_own`, and describes the settings that it shares with other problems."""
+"""Declares the settings that only `qa_own` has, and describes those that it shares with other problems."""
 
 from t2t_lite.problems.own_settings import OwnSetting, declare_settings, explain_settings
 from t2t_lite.settings import ranges
@@ -11,6 +11,7 @@ declare_settings(
         None,
         ranges.SEQUENCE_LENGTH,
         is_required=True,
-        meaning="qa_own: number of context ids from the start of one window to the start of the next, by default 128.",
+        meaning="qa_own: the number of ids from the start of one context window to the start of the next. "
+        "Default: 128.",
     )
 )

@@ -23,9 +23,9 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
-LONGEST_ANSWER = 30  # maximum number of pieces in an answer, as in BERT's run_squad.py
+LONGEST_ANSWER = 30  # maximum number of pieces in an answer; the value is that of BERT's run_squad.py
 NEVER = -1e9  # score of spans that cannot be an answer
-_LONGEST = 2048  # default maximum number of ids in a question plus its context, for exports
+_LONGEST = 2048  # maximum number of ids in a question plus its context, the default for exports
 _MOST = 2**16
 
 
@@ -58,8 +58,8 @@ def part_scores(logits, inputs, places, size, spans=None):
         inputs: int32 [rows, width], padded with 0; each row has a question and a part of its context, both ending in 1.
         places: int [rows], the index of each row's first context id among the ids of all contexts.
         size: int scalar, the number of ids in all contexts.
-        spans: int [size, 2], the characters that each id of the contexts stands for, or None if not known. Answers
-            neither begin nor end with an id that stands for no character.
+        spans: int [size, 2], the characters that each id of the contexts stands for, or None if they are unknown.
+            Answers neither begin nor end with an id that stands for no character.
 
     Returns:
         float32 [size, LONGEST_ANSWER]: entry [i, n] scores the part that begins at id i and continues for n more ids.
@@ -305,7 +305,7 @@ def _windows(asked, ids, kept, row, stride):
         asked, ids: int32 ragged [batch, (length)], questions and contexts.
         kept: int64 [batch], the number of ids that are read from each context.
         row: int, maximum length of a row in ids.
-        stride: int, ids from the start of one window to the start of the next.
+        stride: int, number of ids from the start of one window to the start of the next.
 
     Returns:
         (rows, starts): rows is int32 [windows, width]; starts, int64 [windows], is the index in `ids.values` at which

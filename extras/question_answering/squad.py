@@ -1,4 +1,4 @@
-"""Reads files in SQuAD's format (Rajpurkar et al. 2016, 2018) and computes its metrics (evaluate-v1.1.py).
+"""Reads files in SQuAD's format (Rajpurkar et al. 2016, 2018) and computes SQuAD's metrics (evaluate-v1.1.py).
 
 Answers in scripts without spaces are compared by characters instead of words, as in MLQA (Lewis et al. 2020,
 mlqa_evaluation_v1.py).
@@ -26,7 +26,7 @@ _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @functools.lru_cache(2**16)  # each evaluation reuses the same references
 def words_of(answer):
-    """Splits an answer into lower-case words, a tuple of str, without punctuation and English articles."""
+    """Splits an answer into lower-case words, a tuple of str; removes punctuation and English articles."""
     return tuple(_ARTICLES.sub(" ", answer.lower().translate(_WITHOUT_PUNCTUATION)).split())
 
 
@@ -44,7 +44,7 @@ def is_match(answer, golds):
 def word_f1(answer, golds):
     """Returns the F1 of an answer's words, in any order, against the most similar gold answer.
 
-    An answer without words matches the gold answer "", which marks a question that the context does not answer (SQuAD
+    An answer without words matches the gold answer "", which means that the context does not answer the question (SQuAD
     2.0).
     """
     return max(_f1(words_of(answer), words_of(gold)) if gold else float(not words_of(answer)) for gold in golds)
@@ -109,7 +109,7 @@ class Question(NamedTuple):
 
 
 def read_squad(path, with_answers=True, on_bad_line=None):
-    """Yields the questions, as `Question`, of a file in the format of SQuAD 1.1 or 2.0.
+    """Yields a `Question` for each question in a file in the format of SQuAD 1.1 or 2.0.
 
     Args:
         path: path of the file, which may be compressed.

@@ -52,8 +52,8 @@ def windows(encoder, question, context, longest, stride):
         encoder: TextEncoder.
         question, context: str.
         longest: int, maximum length of a row in ids.
-        stride: int, ids from the start of one window to the start of the next. The stride is reduced if windows would
-            have gaps between them.
+        stride: int, number of ids from the start of one window to the start of the next. The stride is reduced if
+            windows would have gaps between them.
 
     Raises:
         UserError: the question leaves no room for a context in a row.
@@ -63,10 +63,10 @@ def windows(encoder, question, context, longest, stride):
     room = longest - len(question_ids) - 1
     if room < 1:
         raise UserError(
-            f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in a row of {longest}."
+            f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in a row of {longest} ids."
         )
     last = max(0, len(ids) - room)
-    starts = [*range(0, last, min(stride, room)), last]  # the last window overlaps more, so that it is also full
+    starts = [*range(0, last, min(stride, room)), last]  # the last window overlaps more, so that it is full, too
     return [
         Window([*question_ids, *ids[at : at + room], EOS_ID], len(question_ids), spans[at : at + room], at, at == last)
         for at in starts
@@ -80,7 +80,7 @@ def _encoded(encoder, context):
 
 
 class PositionEncoder:
-    """Encodes positions within a row, such as "3 5" as [3, 5]; positions are counted from 1, and 0 is padding.
+    """Encodes positions within a row, for example "3 5" as [3, 5]. Positions are counted from 1; 0 is padding.
 
     Args:
         longest: int, the largest position.

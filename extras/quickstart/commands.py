@@ -23,7 +23,7 @@ _AGAIN = "Run t2t-quickstart again to continue."
 MANY_PAIRS = 20_000  # with more pairs, a CPU's time is better spent on more steps than on a larger vocabulary
 _CPU_VOCABULARY = 8_000
 CPU_SET, _WARMUP = "transformer_cpu", 400  # the hparams set for CPUs, and its learning_rate_warmup_steps
-_GPU_PAIRS = 200_000  # number of pairs that suffices for the paper's base model on a GPU
+_GPU_PAIRS = 200_000  # a corpus of at least this number of pairs suffices for the paper's base model on a GPU
 _DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # (number of pairs, dropout for fewer pairs); otherwise 0.1
 _MOST_PASSES = 40  # maximum number of passes over the corpus; with more, a model would only memorize the corpus
 _FEWEST_STEPS = 100
@@ -38,7 +38,7 @@ def step(title):
 
 
 def run(*words, is_captured=False):
-    """Prints and runs a command; with `is_captured`, returns its output after printing it.
+    """Prints and runs a command. If `is_captured`, prints the command's output and returns it.
 
     Commands are looked up first in this Python's environment. The first stop signal is forwarded, so that the command
     can finish (the trainer saves a checkpoint). A second signal stops both processes immediately.
@@ -53,8 +53,8 @@ def run(*words, is_captured=False):
     child = None
     ask = lambda: child and child.send_signal(signal.SIGTERM)  # noqa: E731
     with stop_on_signal(then=ask, at_second=ask) as stopped:
-        # In a new process group, because a terminal would otherwise also send Ctrl-C to the child, and a second signal
-        # stops the child immediately.
+        # The child gets its own process group. Otherwise a terminal would send Ctrl-C to the child, too, which would
+        # count as a second signal and stop the child immediately.
         child = subprocess.Popen(words, env=env, stdout=output, text=True, process_group=0)
         printed, _ = child.communicate()
     if is_captured:
@@ -131,7 +131,7 @@ def steps_for(seconds, seconds_per_step, passes_per_step):
     Args:
         seconds: float, the time for training, evaluations and checkpoints.
         seconds_per_step: float, the measured time per step.
-        passes_per_step: float, the share of the corpus that one step processes.
+        passes_per_step: float, the fraction of the corpus that one step processes.
     """
     affordable = int(seconds * _SHARE_OF_STEPS / seconds_per_step)
     return max(_FEWEST_STEPS, min(affordable, int(_MOST_PASSES / passes_per_step)))
@@ -157,7 +157,7 @@ def read_plan(output_dir, request):
 
 
 def write_plan(output_dir, plan):
-    """Writes a `Plan` to the folder, without settings that are None."""
+    """Writes a `Plan` to the folder, except for settings that are None."""
     files.make_folder(output_dir)
     files.write_json(_path(output_dir), {name: value for name, value in plan._asdict().items() if value is not None})
 
@@ -184,7 +184,7 @@ def write_texts(problem, data_dir, split, paths):
     from t2t_lite.data.splits import named_split
     from t2t_lite.settings.config import HParams
 
-    print(f"(the {split} records of {data_dir} as text: {paths[0]} and {paths[1]})", flush=True)
+    print(f"(wrote the {split} records of {data_dir} as text to {paths[0]} and {paths[1]})", flush=True)
     encoders = problem.feature_encoders(data_dir)
     examples = list(Records(problem, data_dir, named_split(split)).examples(HParams()))
     for side, path in zip(("inputs", "targets"), paths, strict=True):

@@ -41,7 +41,7 @@ def run_own_files(output_dir, train_files, dev_files, minutes):
         output_dir: str.
         train_files: list of paths, as for the same flag of t2t-datagen.
         dev_files: list of paths; if [], some training pairs are held out.
-        minutes: int, about how many minutes all steps together may take.
+        minutes: int, the approximate time limit for all steps together.
 
     Raises:
         UserError: the files cannot be read, or the folder was created with other flags.

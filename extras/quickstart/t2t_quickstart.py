@@ -29,10 +29,11 @@ _MODES = {
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
+    flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart, or translator with --train_files.")
     flags.DEFINE_paths("train_files", [], "Your own training pairs, as for t2t-datagen: a.en,a.de.")
-    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on. Default: 1,000 training pairs, at most a tenth of them.")
-    flags.DEFINE_integer("minutes", 30, "With --train_files: about how many minutes it all may take.", limits=_MINUTES)
+    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on. Default: 1,000 of the training pairs, or a "
+                       "tenth of them if that is fewer.")  # fmt: skip
+    flags.DEFINE_integer("minutes", 30, "With --train_files: time limit for all steps, in minutes.", limits=_MINUTES)
     flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
         "local_eval_frequency", 150, "Steps between checkpoints; the last five are averaged.", limits=_STEPS
@@ -40,7 +41,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` if flags do not fit together, or an export that is not from a quickstart would be replaced."""
+    """Raises `UserError` if flags contradict each other, or an export of another command would be replaced."""
     if not flags.train_files and "phrasebook" not in extras():
         raise UserError(
             "without --train_files, t2t-quickstart needs the extra phrasebook, which is not installed. Use your own "
@@ -50,8 +51,8 @@ def check(flags):
     export, train = (os.path.join(_output_dir(flags), name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
         raise UserError(
-            f"--output_dir={_output_dir(flags)}: has export/, but not the corresponding train/. Name a new "
-            "folder, or a folder that t2t-quickstart created."
+            f"--output_dir={_output_dir(flags)} contains export/, but not the corresponding train/. Choose a new "
+            "folder, or one that t2t-quickstart created."
         )
 
 

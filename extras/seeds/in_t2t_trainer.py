@@ -24,7 +24,7 @@ def check(flags):
     """Raises `UserError` unless --random_seeds describes several runs with evaluations."""
     flag = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
     if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
-        raise UserError(f"{flag}: expected two or more different seeds, such as 1,2,3. For one seed use --random_seed.")
+        raise UserError(f"{flag}: expected several different seeds, such as 1,2,3. For one seed, use --random_seed.")
     check_training(flags, flag)
 
 

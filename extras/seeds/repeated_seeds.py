@@ -40,7 +40,7 @@ def train_seeds(seeds, output_dir, train):
 
 
 def folder_of(output_dir, seed):
-    """Returns the path of the run with a seed."""
+    """Returns the folder of the run that uses the given seed."""
     return os.path.join(output_dir, f"seed_{seed}")
 
 
@@ -52,7 +52,7 @@ def summarize(output_dirs):
 
     Returns:
         {"runs": a list with {"random_seed", "step", and metrics} for each run, "mean": {metric: float},
-        "standard_deviation": {metric: float}}. Means and deviations are for the metrics that all runs have. The
+        "standard_deviation": {metric: float}}. Means and deviations cover the metrics that all runs have. The
         deviation is the sample standard deviation (n - 1).
     """
     found = {seed: _best_evaluation(path) for seed, path in output_dirs.items()}
@@ -77,7 +77,7 @@ def as_text(summary):
 
 
 def _best_evaluation(output_dir):
-    """Returns (step, {metric: float}) for the model in best/, or for the last evaluation."""
+    """Returns (step, {metric: float}) for the model in best/ or, if there is none, for the last evaluation."""
     evaluations, best = dict(history(RunLog(output_dir))), best_checkpoint(output_dir)
     step = checkpoint_step(best) if best else max(evaluations)
     return step, evaluations[step]

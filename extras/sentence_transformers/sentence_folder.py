@@ -17,7 +17,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 _MODULES, _LENGTH, _PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
 _TOKENIZER = "tokenizer_config.json"
 _POOLINGS = {"mean": "mean", "cls": "first", "max": "max"}
-_FLAG = "pooling_mode_{}"  # one setting for each kind of pooling, until version 5
+_FLAG = "pooling_mode_{}"  # up to version 5, there is one setting for each kind of pooling
 _FLAGS = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
 _FLAGS |= {name: f"{name}_tokens" for name in ("mean_sqrt_len", "weightedmean")} | {"lasttoken": "lasttoken"}
 _TYPE = "sentence_transformers.models.{}"
@@ -91,7 +91,7 @@ class SentenceFolder:
         return {"features_pooling": pooling, "features_normalized": len(modules) > 2, "features_length": length - 1}
 
     def written(self, family, predictor):
-        """Returns Written for a Predictor's model, or None if the model does not pool its positions.
+        """Returns the `Written` for a Predictor's model, or None if the model does not pool its positions.
 
         Raises:
             UserError: sentence-transformers would pool differently.
@@ -155,7 +155,7 @@ class SentenceFolder:
         check(path, "default_prompt_name", default, default is None, expected)
         if any((config.get("prompts") or {}).values()):
             _LOGGER.warning(
-                f"{path}: prompts are left out, because they are not supported. Write the prompt before each text."
+                f"{path}: prompts are ignored, because they are not supported. Write the prompt before each text."
             )
 
     @staticmethod

@@ -32,7 +32,8 @@ _KINDS = {"INVALID_ARGUMENT": "invalid_request_error", "NOT_FOUND": "invalid_req
 class Completions:
     """Limits how many completions a server generates at the same time.
 
-    When a client disconnects, its slot is free immediately, even while a step of its text is being computed or traced.
+    When a client disconnects, its slot becomes free immediately, even if a step of its text is still being computed or
+    traced.
 
     Args:
         most: int, the maximum number of open completions.
@@ -84,7 +85,7 @@ class Completions:
 
 
 class Completion:
-    """The texts of a request, which are generated one after the other: `count` continuations of each prompt.
+    """The texts of a request: `count` continuations of each prompt, which are generated one after the other.
 
     Args:
         generator: ServedGenerator.
@@ -102,7 +103,7 @@ class Completion:
         self._head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
         self._head["model"] = name
         self._stream, self._is_aborted = None, False
-        self._num_tokens = [0, 0]  # numbers of ids in the prompts and in the continuations
+        self._num_tokens = [0, 0]  # number of ids in the prompts, and in the continuations
 
     def whole(self):
         """Generates all texts; returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
@@ -139,7 +140,7 @@ class Completion:
             self._stream.close()
 
     def _places(self):
-        """Yields (ServedPrompt, SearchOptions, number among the prompt's texts); each sample has its own seed."""
+        """Yields (ServedPrompt, SearchOptions, index among the prompt's texts); each sample has its own seed."""
         for prompt, number in itertools.product(self._prompts, range(self._request.count)):
             options = self._request.options
             seed = (options.seed + number * _NEXT_SEED) % (int(SAMPLING_SEED.most) + 1)
@@ -184,15 +185,15 @@ class Completion:
         return _Continuation(prompt, stream.text, ids, reason, stream.stop, stream.truncated)
 
     def _asks_next_id(self):
-        """Whether the prompts' scores suffice, because each continuation is only the most probable next id."""
+        """Whether scoring the prompts suffices, because each continuation is only the most probable next id."""
         options = self._request.options
         is_plain = not (options.sampling or options.stop or options.banned_texts or options.no_repeat_ngram_size)
         is_plain &= options.repetition_penalty == 1 and self._request.count == 1
         return is_plain and self._request.max_tokens == 1 and self._request.num_logprobs is not None
 
     def _next_ids(self):
-        """Computes `_Continuation`s of one id each, in one pass over the prompts instead of with streams."""
-        # EOS adds the position of the next id; the score of EOS is replaced.
+        """Computes a `_Continuation` of one id for each prompt, with one pass over the prompts instead of streams."""
+        # EOS stands at the position of the next id; its score is replaced with the score of that id.
         rows = [[*prompt.ids, EOS_ID] for prompt in self._prompts]
         found = []
         for prompt, scores in zip(self._prompts, self._scores(rows, max(1, self._request.num_logprobs)), strict=True):
@@ -215,7 +216,7 @@ class Completion:
             return self._generator.scores(rows, count, lambda _: self._check_client())
 
     def _count(self, prompt, prompt_ids, number, ids):
-        """Adds the ids of a text to the usage; the ids of a prompt are added with its first text."""
+        """Adds the number of a text's ids to the usage; a prompt's ids are counted with its first text."""
         self._num_tokens[0] += (len(prompt_ids) + prompt.num_begin) * (number == 0)
         self._num_tokens[1] += len(ids)
 
@@ -304,7 +305,7 @@ class EventStream:
 
 
 def error_of(message, code):
-    """Returns the JSON object of an error in the form of OpenAI's API; `param` is the name at the message's beginning.
+    """Returns the JSON object of an error in the form of OpenAI's API; its `param` is the name that begins the message.
 
     Args:
         message: str.

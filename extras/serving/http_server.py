@@ -21,11 +21,11 @@ with needs("waitress", "web", "a server"):
     from waitress.channel import HTTPChannel
 
 _LOGGER = logging.getLogger("t2t_lite")
-_LONGEST_DRAIN = 60.0  # maximum seconds for which a shutdown waits for clients to read their answers
-IDLE_SECONDS = 60.0  # time limit without a request, or while the client does not read the answer
+_LONGEST_DRAIN = 60.0  # maximum time in seconds that a shutdown waits for clients to read their answers
+IDLE_SECONDS = 60.0  # time limit for a connection without a request, and for a client that does not read its answer
 _REQUEST_SECONDS, _BYTES_PER_SECOND = 20.0, 500  # time limit for a request, plus a second per 500 bytes of body
 _NEW_SECONDS = 1.0  # seconds for which a new connection counts as busy
-_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # seconds for which refused connections stay open, and how many may
+_LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # seconds that refused connections stay open, and their maximum number
 
 
 class Connection(HTTPChannel):
@@ -91,7 +91,7 @@ class Connection(HTTPChannel):
 
     @property
     def is_busy(self):
-        """Whether a request has begun to arrive and is not yet completely answered."""
+        """Whether a request has begun to arrive but has not been fully answered yet."""
         return self.refused_at is None and (self.is_answered or self.request is not None)
 
     def refuse(self, message, code):
@@ -105,7 +105,7 @@ class Connection(HTTPChannel):
             self.socket.shutdown(socket.SHUT_WR)  # closing while data is unread would discard the answer
 
     def check_time(self, now):
-        """Closes the connection if a request arrives too slowly, an answer is not read, or no request arrives."""
+        """Closes the connection if a request arrives too slowly or not at all, or if an answer is not read."""
         if self.request is not None and not self.is_answered:
             body_bytes = self._bytes if self.request.headers_finished else 0
             if now > self._begin + _REQUEST_SECONDS + body_bytes / _BYTES_PER_SECOND:
@@ -122,7 +122,7 @@ class Connection(HTTPChannel):
     def precedence(self, now):
         """Returns a sort key, or None if the connection must stay open.
 
-        To make room, the connection with the lowest key is closed first: the connection that has been idle longest. A
+        To make room, the connection with the lowest key is closed first, that is, the one that has been idle longest. A
         new connection counts as busy for a moment, because its request may not have been read yet.
         """
         if self.requests:
@@ -201,13 +201,13 @@ def serve(
     Args:
         application: WSGI callable. waitress itself answers requests that are not valid HTTP.
         listener: a listening socket; it is closed at the end.
-        longest_body: int, maximum bytes of a body. The application itself refuses longer bodies, so that clients can
-            read the reason; waitress closes the connection if a body is more than four times as long.
-        most_connections: int, the maximum number. An additional connection replaces the connection that has been idle
-            longest, or one whose request arrives slowly. If all connections are waiting for answers, the new connection
-            is refused with 503.
+        longest_body: int, maximum size of a body in bytes. The application itself refuses longer bodies, so that
+            clients can read the reason; waitress closes the connection if a body is more than four times as long.
+        most_connections: int, the maximum number of connections. An additional connection replaces the connection that
+            has been idle longest, or one whose request arrives slowly. If all connections are waiting for answers, the
+            new connection is refused with 503.
         drain_seconds: float, time for load balancers to notice that this server is stopping.
-        on_stop: function called at the signal.
+        on_stop: function called when the signal arrives.
         on_last: function called when requests are no longer accepted.
     """
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # hides its warnings about waiting requests
@@ -219,7 +219,7 @@ def serve(
         threads=most_connections,  # one thread per connection, because most threads only wait for a batch
         connection_limit=2 * most_connections + 100,  # this limit is never reached: see `make_room`
         channel_timeout=2**30,  # this timeout is never reached: see `check_time`
-        channel_request_lookahead=1,  # detects a client that disconnects while it is answered
+        channel_request_lookahead=1,  # detects a client that disconnects while its request is answered
         recv_bytes=2**18,  # large, because each read polls all connections
         max_request_body_size=4 * longest_body,
         asyncore_use_poll=True,

@@ -63,7 +63,7 @@ def tensors_of(request, specs):
 
 
 def rows_of(request, specs):
-    """Estimates the number of rows that `tensors_of` would read; 1 if unknown."""
+    """Estimates the number of rows that `tensors_of` would read; returns 1 if it cannot be determined."""
     values = request.get("instances", request.get("inputs"))
     is_named = "instances" not in request and _is_object(values)
     columns = [values.get(name) for name in specs] if is_named else [values]
@@ -88,7 +88,7 @@ def to_json(value):
 
 
 def _json(value, levels):
-    """Returns `json.dumps(value)`, computed row by row because one call of `json` blocks all other threads."""
+    """Returns `json.dumps(value)`, computed row by row because a call of `json` blocks all other threads."""
     if levels and isinstance(value, dict):
         return f"{{{', '.join(f'{_json(name, 0)}: {_json(item, levels - 1)}' for name, item in value.items())}}}"
     if levels and isinstance(value, list) and value and isinstance(value[0], list | dict):
@@ -204,7 +204,7 @@ def _scalar(value, dtype):
 
 
 def _plain(name, tensor):
-    """Returns an array as a JSON value. A float32 has only as many digits as distinguish it from its neighbors."""
+    """Returns an array as a JSON value. A float32 has only as many digits as identify it."""
     if tensor.dtype == object:
         return _map(_bytes_object if name.endswith("_bytes") else _text, tensor.tolist())
     if tensor.dtype == np.float32:
@@ -250,7 +250,7 @@ def _invalid(value, what):
 
 
 def _beginning(value):
-    """Returns the beginning of a value's JSON, without encoding all of a large value."""
+    """Returns the beginning of a value's JSON. Does not encode all of a large value."""
     text, encoder = "", json.JSONEncoder()  # ASCII, because a value may contain an unpaired surrogate
     for part in encoder.iterencode(value):
         text += part[:_MOST_SHOWN]

@@ -28,14 +28,14 @@ _LONGEST_END = 60.0  # maximum seconds by which the loading of a version may del
 class ModelVersions:
     """Loads the newest version of an export and provides it to requests. Thread-safe, except for `refresh`.
 
-    A replaced version receives no new requests. It is freed when its last request has been answered, because nothing
-    refers to it then.
+    A replaced version receives no new requests. It is freed when its last request has been answered, because then
+    nothing refers to it any more.
 
     Args:
         name: str, the model's name in messages.
         folder: str, the folder of the numbered exports (`export_dir`).
-        load: function of a path that returns a ServedExport, ready for requests, or raises a `UserError`. If None,
-            `load_export` is used.
+        load: function that takes a path, and returns a ServedExport that is ready for requests or raises `UserError`.
+            If None, `load_export` is used.
     """
 
     def __init__(self, name, folder, load=None):
@@ -142,7 +142,7 @@ class ModelVersions:
 
 
 def load_export(path):
-    """Returns the ServedExport of a path, ready for requests."""
+    """Returns the ServedExport of a path; it is ready for requests."""
     from t2t_lite.extras.serving.served_export import ServedExport  # imports TensorFlow
 
     export = ServedExport(path)

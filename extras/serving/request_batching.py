@@ -18,18 +18,18 @@ PATIENCE = 0.5  # seconds between checks of whether the client of a waiting requ
 class Batcher:
     """Calls signatures from a few worker threads.
 
-    A free thread immediately takes the oldest request, and with it all waiting requests of the same signature and
-    shapes. A request with more rows than fit into a call is split: after each call, its remaining rows go to the end of
-    the queue, so that short requests need not wait for long ones. Under load, a thread first waits `wait` seconds for
-    new requests from the callers that have just been answered. Otherwise two groups of callers would alternate with
-    half-full batches.
+    A free thread immediately takes the oldest request, together with all waiting requests that have the same signature
+    and shapes. A request with more rows than fit into a call is split: after each call, its remaining rows go to the
+    end of the queue, so that short requests need not wait for long ones. Under load, a thread first waits `wait`
+    seconds for new requests from the callers that have just been answered. Otherwise two groups of callers would
+    alternate with half-full batches.
 
     Args:
         most_rows: int, maximum number of rows in a call. A larger request is split if its rows are independent.
         num_threads: int.
         wait: float, seconds without a new request after which a partly filled batch is computed.
-        on_batch: None, or a function called after each call with (rows, list of the seconds that each request waited,
-            seconds of the call).
+        on_batch: None, or a function called after each call with (number of rows, list of the seconds that each request
+            waited, duration of the call in seconds).
         most_waiting: int, maximum number of waiting rows; a single request may have more. If None, there is no limit.
     """
 
@@ -59,7 +59,7 @@ class Batcher:
         Raises:
             Refusal: the request is too long and cannot be split, too many rows are waiting, or the client has
                 disconnected.
-            Exception: any error of the call.
+            Exception: the call raised it.
         """
         request = _Request(signature, inputs)
         if request.key is None and request.rows > self._most_rows:
@@ -214,7 +214,7 @@ class SentenceBatcher:
     def run(self, signature, inputs, **options):
         """Returns the outputs of a signature, {name: array}; arguments and errors are those of `Batcher.run`.
 
-        The score of a text is the sum of its sentences' scores, and a text is truncated if one of its sentences is.
+        The score of a text is the sum of its sentences' scores. A text counts as truncated if one of its sentences is.
         Raises `Refusal` for too many sentences.
         """
         texts = inputs.get("inputs")

@@ -1,4 +1,4 @@
-"""A WSGI application that serves an export with TensorFlow Serving's REST API and others (docs/extras/serving.md).
+"""A WSGI application that serves an export with TensorFlow Serving's REST API and other APIs (docs/extras/serving.md).
 
 Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler.cc, so that clients work unchanged.
 """
@@ -28,7 +28,7 @@ _PATHS = {
 }
 _NAMES = {"classify": "Classification", "regress": "Regression"}
 _AUTHORITY = re.compile(r"^https?://[^/?]*", re.IGNORECASE)  # a request's target may be an absolute URL (RFC 9112)
-MODELS_PATH = "/v1/models"  # TensorFlow Serving answers this path with an error, OpenAI's server with a list
+MODELS_PATH = "/v1/models"  # TensorFlow Serving answers this path with an error; OpenAI's server, with a list
 METRICS_PATH = "/monitoring/prometheus/metrics"
 HEALTH_PATH = "/health"
 
@@ -42,7 +42,8 @@ class RestServer:
         metrics: ServerMetrics.
         most_rows: int, maximum number of rows in a request.
         longest_body: int, maximum number of bytes in a request's body, both as sent and after decompression.
-        origins: list of origins such as https://example.org whose pages may read answers in a browser; "*" allows all.
+        origins: list of origins, such as https://example.org, whose pages may read answers in a browser. "*" allows
+            all origins.
         most_streams: int, maximum number of concurrent completions. If 0, completions are not served.
         apis: list of Api, which answer further paths.
     """

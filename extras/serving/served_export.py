@@ -67,9 +67,9 @@ class Signature:
 
     Attributes:
         inputs: {name: tf.TensorSpec}.
-        rows_are_independent: bool, whether requests can be computed together. This is so if the first axis of every
-            output is the batch and the other axes are fixed. Otherwise rows would be padded to the longest row of other
-            requests.
+        rows_are_independent: bool, whether requests can be computed together. This is the case if the first axis of
+            every output is the batch and the other axes are fixed. Otherwise rows would be padded to the longest row of
+            other requests.
         is_of_texts: bool, whether the function maps texts to texts, and the outputs of sentences can be joined.
         wants_sentences: bool, whether `is_of_texts` is true and the model was trained on single sentences.
     """
@@ -92,7 +92,7 @@ class Signature:
 
 @contextlib.contextmanager
 def model_errors():
-    """Context manager for calls of a model that turns errors caused by inputs into `Refusal`."""
+    """Context manager for calls of a model. Turns errors that the inputs caused into `Refusal`."""
     try:
         yield
     except tf.errors.InvalidArgumentError as error:

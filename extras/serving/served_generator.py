@@ -1,7 +1,7 @@
 """Streams texts from the language model of an export.
 
-A SavedModel's signatures return only whole texts. Streams therefore use the Keras model with the same weights, which is
-also part of an export, and run it step by step.
+A SavedModel's signatures return only whole texts. An export also contains the Keras model with the same weights.
+Streams run that model step by step.
 """
 
 import threading
@@ -20,7 +20,7 @@ from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.rows import longest_text
 from t2t_lite.text.vocabulary import EOS_ID
 
-MOST_TOKENS = 512  # limit per request, unless the export's limit is larger (as in `with_options`)
+MOST_TOKENS = 512  # maximum per request, unless the export allows more (as in `with_options`)
 _SHORTEN = "Shorten it, or export the model with a larger --decode_hparams=max_input_size=N."
 _MOST_TRACED = 64  # maximum number of combinations of settings whose traced steps are kept
 
@@ -39,7 +39,7 @@ class ServedPrompt(typing.NamedTuple):
     Attributes:
         source: str, or list of ids, the argument of `ServedGenerator.stream`.
         text: str, the prompt as text.
-        ids: list of int, without the ids that `num_begin` counts; None if they are not needed.
+        ids: list of int, without the id that `num_begin` counts; None if the ids are not needed.
         num_begin: int, 1 if the prompt was given as ids that begin with EOS, which marks the start of a text, else 0.
     """
 
@@ -58,7 +58,7 @@ class ServedGenerator:
     Attributes:
         options: SearchOptions, the export's options, but with one beam.
         most_tokens: int, the maximum number of ids that a request may ask for.
-        longest_prompt: int, the maximum number of ids of a prompt that are read.
+        longest_prompt: int, the maximum number of ids that are read from a prompt.
         token_texts: TokenTexts.
 
     Raises:
@@ -120,7 +120,7 @@ class ServedGenerator:
         if is_text and not needs_ids:
             return ServedPrompt(prompt, prompt)
         if is_text and len(prompt) > longest_text(most):
-            raise Refusal(f"prompt: {len(prompt):,} characters are more than {most:,} pieces. {_SHORTEN}")
+            raise Refusal(f"prompt: {len(prompt):,} characters do not fit into {most:,} pieces. {_SHORTEN}")
         ids = self.ids_of(prompt)
         num_begin = 0 if is_text else int(ids[:1] == [EOS_ID])
         text, ids = prompt if is_text else self.token_texts.joined(ids), ids[num_begin:]

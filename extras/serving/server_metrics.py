@@ -30,7 +30,7 @@ class ServerMetrics:
         )
 
     def add_request(self, name, code):
-        """Counts a request to the model `name` under its resulting gRPC code."""
+        """Counts a request to the model `name`, by the gRPC code of its result."""
         self._requests.labels(name, code).inc()
 
     def add_latency(self, name, call, seconds):

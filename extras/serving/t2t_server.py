@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("export_dir", None, "Folder of the numbered exports from t2t-exporter.")
-    flags.DEFINE_integer("port", 8501, "Port to listen on. 0: any free port.", 0, 2**16 - 1)
+    flags.DEFINE_integer("port", 8501, "Port to listen on; 0 chooses any free port.", 0, 2**16 - 1)
     flags.DEFINE_string(
         "host", "127.0.0.1", "Address to listen on. The server has no password, so 0.0.0.0 opens it to everyone."
     )
@@ -62,18 +62,18 @@ def define_flags(flags):
         "max_streams",
         0,
         "Maximum number of texts that a language model generates at the same time for POST /v1/completions. Further "
-        "requests are refused with 503. 0: no completions. Streaming loads the model a second time into memory.",
+        "requests are refused with 503. 0 disables completions. Streaming loads the model a second time into memory.",
         0,
         256,
     )
-    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, if you stream with your own problem or model.")
+    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, for streaming with your own problem or model.")
     flags.DEFINE_integer(
-        "max_body_bytes", 2**24, "Maximum bytes of a request's body, before and after decompression.", 2**10, 2**30
+        "max_body_bytes", 2**24, "Maximum size of a request's body in bytes, also after decompression.", 2**10, 2**30
     )
     flags.DEFINE_list(
         "allow_origin",
         [],
-        "Origins such as https://example.org whose web pages may call this server from a browser. *: all origins.",
+        "Origins such as https://example.org whose web pages may call this server from a browser; * allows all.",
     )
     flags.DEFINE_float(
         "drain_secs",
@@ -90,7 +90,9 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     require(flags, "export_dir", "servable_name", "host")
     if "/" in flags.servable_name or ":" in flags.servable_name:
-        raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")
+        raise UserError(
+            f"--servable_name={flags.servable_name}: expected a name that contains neither / nor :, such as translate."
+        )
     for part in parts("t2t-server"):
         part.check(flags)
     for origin in flags.allow_origin:

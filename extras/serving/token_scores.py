@@ -95,7 +95,7 @@ class TokenTexts:
 
         Args:
             ids: list of int.
-            continues: bool, whether other text precedes the ids; otherwise decoding may drop their first space.
+            continues: bool, whether other text precedes the ids; if not, decoding may drop their first space.
             start: int, the index of the first id's first character.
         """
         decoder, sizes = codecs.getincrementaldecoder("utf-8")("replace"), []  # counts a character at its last byte
@@ -107,7 +107,7 @@ class TokenTexts:
         return list(itertools.accumulate(sizes, initial=start))[: len(ids)]
 
     def joined(self, ids):
-        """Decodes ids, and in contrast to `TextEncoder.decode` keeps the EOS tokens, such as </s>."""
+        """Decodes ids. Unlike `TextEncoder.decode`, keeps the EOS tokens, such as </s>."""
         groups = itertools.groupby(ids, key=lambda i: i == EOS_ID)
         return "".join(
             self.end * len([*group]) if is_end else self._encoder.decode([*group]) for is_end, group in groups
@@ -142,7 +142,7 @@ class TokenTexts:
         found = {}
         best = zip(scores.top_ids[at, :count].tolist(), _floats(scores.top_log_probs[at, :count]), strict=True)
         for i, value in [*best, (row[at], values[at])]:
-            found.setdefault(self.text(i), value)  # if ids have the same text, the most probable id counts
+            found.setdefault(self.text(i), value)  # if several ids have the same text, the most probable one counts
         return found
 
     def _bytes_of(self, i):
@@ -152,5 +152,5 @@ class TokenTexts:
 
 
 def _floats(values):
-    """Returns float32 values with only as many digits as distinguish them from their neighbors."""
+    """Returns float32 values with only as many digits as identify them."""
     return np.asarray(values).astype(str).astype(float).tolist()

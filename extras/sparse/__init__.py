@@ -1,5 +1,5 @@
 """The attention patterns of the Sparse Transformer, strided and fixed (Child et al. 2019, arXiv 1904.10509).
 
-For long sequences: each position sees about twice the square root of the length. Both patterns are values of
+For long sequences: each position sees only about 2√n of the n positions. Both patterns are values of
 `self_attention_type`. There are two hparams sets: the paper's byte-level model and a tiny one.
 """

@@ -17,7 +17,7 @@ from t2t_lite.settings.ranges import setting
 
 _STRIDE = setting(
     128, 1, 2**20, argument="self_attention.stride", fixed=True,
-    meaning="The stride l of the patterns strided and fixed, in positions; √n is the cheapest for n positions.",
+    meaning="The stride l, in positions, of the patterns strided and fixed; for n positions, √n is the cheapest.",
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ class Strided(Pattern):
         return (j <= i) & ((j > i - self.stride) | ((i - j) % self.stride == 0))
 
     def parts(self, length, causal):
-        """Returns two parts: the window, and the columns of the sequence when written in rows of `stride` positions."""
+        """Returns two parts: the window, and the columns of the sequence, written in rows of `stride` positions."""
         if is_short(self.stride, length):
             return None
         size, _ = blocks_of(smallest_block(self.stride), length)
@@ -53,22 +53,23 @@ class Strided(Pattern):
         return ops.concatenate([last_positions(self.stride, at, count), far], axis=1)
 
     def seen(self, keys):
-        """Returns the number of scores per query: two blocks and a column."""
+        """Returns the number of scores per query, which cover two blocks and a column."""
         return min(2 * smallest_block(self.stride) + keys // self.stride, keys)
 
 
 @register_pattern("fixed")
 class Fixed(Pattern):
-    """Each position sees the earlier ones in its block of `stride`, and the last `summary` ones in each earlier block.
+    """Each position sees itself, the earlier positions in its block, and the last `summary` ones of each earlier block.
 
-    The pattern merges both index sets of the paper's section 4.3, where `summary` is called c.
+    A block has `stride` positions. The pattern merges both index sets of the paper's section 4.3, where `summary` is
+    called c.
     """
 
     HPARAMS: ClassVar = {
         "attention_stride": _STRIDE,
         "attention_summary": setting(
             1, 1, 2**20, argument="self_attention.summary", fixed=True,
-            meaning="The summary size c of the pattern fixed: later positions see the last c positions of each block.",
+            meaning="The summary size c of the pattern fixed: later blocks see the last c positions of each block.",
         ),
     }  # fmt: skip
     needs_order = True
@@ -104,7 +105,7 @@ class Fixed(Pattern):
         return [blocks, _column_part(self.stride, length, cells_of, distances, self.summary)]
 
     def positions(self, at, count):
-        """Returns the positions in the block, followed by the summary cells of earlier blocks; -1 for other blocks."""
+        """Returns the positions in the block, followed by the summary cells of all blocks; -1 where not earlier."""
         block, size = at // self.stride, min(self.stride, count) if isinstance(count, int) else self.stride
         near = block * self.stride + ops.arange(size, dtype="int32")
         blocks = ops.arange((count + self.stride - 1) // self.stride, dtype="int32")
@@ -114,7 +115,7 @@ class Fixed(Pattern):
         return ops.concatenate([near, far], axis=1)
 
     def seen(self, keys):
-        """Returns the number of scores per query: a block and the summaries."""
+        """Returns the number of scores per query, which cover a block and the summaries."""
         return min(self.stride + self.summary * keys // self.stride, keys)
 
 

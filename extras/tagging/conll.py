@@ -35,7 +35,7 @@ class TaggedSentence(NamedTuple):
 
 
 def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
-    """Yields the sentences of a CoNLL file, as `TaggedSentence`.
+    """Yields the sentences of a CoNLL file as `TaggedSentence` objects.
 
     Args:
         path: path of the file, which may be compressed.
@@ -94,7 +94,7 @@ class _Form(NamedTuple):
     Attributes:
         path: str.
         is_conll_u: bool.
-        is_tabbed: bool, whether tabs instead of spaces separate the columns.
+        is_tabbed: bool, whether the columns are separated by tabs (rather than spaces).
         width: int, the number of columns.
         word, tag: ints, the columns' indices.
         header: int, the number of the line that names the columns; 0 if there is no header.
@@ -127,7 +127,7 @@ class _Form(NamedTuple):
         return TaggedSentence(words, tags, place)
 
     def _is_comment(self, line):
-        """Returns whether a line that begins with #, before a sentence, is a comment and not a word such as #tag."""
+        """Returns whether a line that precedes a sentence and begins with # is a comment, not a word such as #tag."""
         cells = _cells(line, self.is_tabbed)
         if self.is_conll_u or len(cells) != self.width or _METADATA.match(line):
             return True

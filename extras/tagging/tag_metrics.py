@@ -14,7 +14,7 @@ EXPECTED = "O, B-…, I-…, and E-…, S-… (IOBES) or L-…, U-… (BILOU); o
 
 
 def _word_counts(predicted, expected):
-    """Returns the numbers of correctly tagged words and of all words in each sentence, int [sentences, 2]."""
+    """Returns int [sentences, 2]: for each sentence, the number of correctly tagged words and of all words."""
     pairs = zip(predicted, expected, strict=True)
     return np.array([(sum(a == b for a, b in zip(*tags, strict=True)), len(tags[1])) for tags in pairs])
 
@@ -31,7 +31,7 @@ def _entity_counts(predicted, expected):
 
 
 def _share(part, *wholes):
-    """Returns a function of counts [rows, columns]: the sum of column `part` / the mean of the sums of `wholes`."""
+    """Returns a function of counts [rows, columns]: the sum of column `part`, divided by the mean sum of `wholes`."""
 
     def score(rows):
         sums = rows.sum(axis=0)

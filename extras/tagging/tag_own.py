@@ -2,9 +2,9 @@
 
     t2t-datagen --problem=tag_own --train_files=train.conll --dev_files=dev.conll --vocab_size=8000 --data_dir=D
 
-Files are in CoNLL format, with one line per word, the word first and its tag last, and a blank line after each
-sentence; or in CoNLL-U, where FORM and UPOS are read. --columns selects other columns. The training files determine the
-tags. `D/tag_own.json` stores all settings, so that later commands need only `--data_dir=D`.
+Files are in CoNLL format: one line per word, with the word first and its tag last, and a blank line after each
+sentence. CoNLL-U is also supported; its columns FORM and UPOS are read. --columns selects other columns. The training
+files determine the tags. `D/tag_own.json` stores all settings, so that later commands need only `--data_dir=D`.
 """
 
 import functools
@@ -110,7 +110,7 @@ def cut_words(inputs, targets, longest):
 
 @registry.register_problem
 class TagOwn(OwnCorpus, Text2TagProblem):
-    """Tags words, for the user's own files."""
+    """Tags the words in the user's own files."""
 
     columns = LAYOUT.names
     example_flags = "--train_files=train.conll --dev_files=dev.conll"
@@ -123,7 +123,7 @@ class TagOwn(OwnCorpus, Text2TagProblem):
         return self.determined("tags", data_dir)
 
     def eval_metrics(self):
-        """Returns the metrics for tags, and also entity_f1 if the tags mark entities."""
+        """Returns the metrics for tags; entity_f1 is one of them if the tags mark entities."""
         tags = (self._config or {}).get("tags")
         return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 

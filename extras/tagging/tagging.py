@@ -126,7 +126,7 @@ class TaggingTask(LabelTask):
 
     @classmethod
     def predictions(cls, path, reference):
-        """Reads predicted tags, whose words must match the reference: see `EncoderTask`."""
+        """Reads predicted tags; their words must be the same as in the reference: see `EncoderTask`."""
         sentences = list(conll.read_conll(path))
         answer_scores.check_count(path, len(sentences), reference, "sentence")
         for sentence, words in zip(sentences, reference.keys, strict=True):
@@ -146,7 +146,7 @@ class TaggingTask(LabelTask):
         """
         words, pieces, is_cut = self._words(texts, _MOST)
         pieces = pieces[:, : longest - 1]
-        ends = tf.concat([[0], tf.cumsum(pieces.row_lengths())], 0)  # number of ids before each word, and of all ids
+        ends = tf.concat([[0], tf.cumsum(pieces.row_lengths())], 0)  # number of ids before each word, and in total
         splits = _row_splits(ends, words.row_starts(), words.row_limits(), longest - 1)
         rows = tf.RaggedTensor.from_row_splits(pieces, splits)
         end = tf.fill([rows.nrows(), 1], EOS_ID)
@@ -173,11 +173,11 @@ class TaggingTask(LabelTask):
 
         Args:
             texts: list with one string tensor [batch].
-            longest: int; from each text, a beginning with at least this number of ids is read.
+            longest: int; at least this number of ids is read from the beginning of each text.
 
         Returns:
-            (words, pieces, truncated): words is string [batch, (words)]; pieces of each word, int32 [all words,
-            (pieces)]; truncated, bool [batch], is whether a text was truncated.
+            (words, pieces, truncated): words is string [batch, (words)]; pieces is int32 [all words, (pieces)];
+            truncated, bool [batch], is whether each text was truncated.
         """
         texts, is_cut = beginnings(valid(texts[0]), longest)
         words = split_words(texts)

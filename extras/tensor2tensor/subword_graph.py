@@ -1,8 +1,8 @@
 """Encodes and decodes tensor2tensor's subwords inside a TensorFlow graph, for exports.
 
 The graph computes the same ids and texts as `SubwordTextEncoder`. It uses only operations of TensorFlow and
-tensorflow-text, both of which TensorFlow Serving includes. The greedy longest-match search is WordPiece, with one
-vocabulary for both the beginnings and the continuations of words.
+tensorflow-text, both of which TensorFlow Serving includes. The greedy longest-match search is done by WordPiece,
+which uses the same vocabulary here for the beginnings and the continuations of words.
 """
 
 import functools
@@ -139,6 +139,6 @@ def _in_ranges(codes):
 
 @functools.cache
 def _ranges():
-    """Returns the code points where ranges of letters and numbers begin and end, from Python's table, not ICU's."""
+    """Returns the code points where ranges of letters and numbers begin and end, as in Python's table, not ICU's."""
     is_word = np.array([unicodedata.category(chr(i))[0] in "LN" for i in range(0x110000)], np.int8)
     return np.flatnonzero(np.diff(is_word, prepend=0)).astype("int32")

@@ -121,8 +121,8 @@ def read_pieces(content, path):
     lacking = sorted(_ESCAPES - set(pieces))
     if lacking:
         raise UserError(
-            f"{path}: not a .subwords file of tensor2tensor: has no piece {lacking[0]!r}, which escapes are "
-            "spelled with. Expected a file that tensor2tensor's t2t-datagen wrote."
+            f"{path}: not a .subwords file of tensor2tensor: has no piece {lacking[0]!r}, which is needed "
+            "to spell escapes. Expected a file that tensor2tensor's t2t-datagen wrote."
         )
     return pieces
 
@@ -144,7 +144,7 @@ def tokenize(text):
 
 
 def detokenize(tokens):
-    """Joins tokens from `tokenize`, with a space between two adjacent tokens of letters or numbers."""
+    """Joins tokens from `tokenize`; puts a space between adjacent tokens if both consist of letters or numbers."""
     joined, was_alphanumeric = [], False
     for token in tokens:
         alphanumeric = is_alphanumeric(token[0])
@@ -160,7 +160,7 @@ def is_alphanumeric(character):
 
 
 def escape(token, alphabet):
-    r"""Escapes a token so that it has only characters of the alphabet, and `_` only at its end."""
+    r"""Escapes a token so that it contains only characters of the alphabet, and `_` only at its end."""
     token = token.replace("\\", "\\\\").replace("_", "\\u")
     return "".join(c if c in alphabet and c != "\n" else f"\\{ord(c)};" for c in token) + "_"
 

@@ -15,7 +15,7 @@ _EMBEDDING = re.compile(r"(?:.*/)?symbol_modality_(\d+)_\d+/(shared|input_emb|ta
 
 
 class Tensor2TensorCheckpoint:
-    """Reads a checkpoint's variables by their names in tensor2tensor's source, under any outer scope.
+    """Reads a checkpoint's variables by their names in tensor2tensor's source code; the outer scope may have any name.
 
     Other variables, such as the optimizer's moments, are ignored.
 
@@ -24,7 +24,7 @@ class Tensor2TensorCheckpoint:
 
     Attributes:
         path: str, path of the checkpoint.
-        step: int, the number of training steps, from the checkpoint's name; 0 if the name has none.
+        step: int, the number of training steps, which is read from the checkpoint's name; 0 if the name has no number.
 
     Raises:
         UserError: the checkpoint is missing or does not contain a Transformer of tensor2tensor.
@@ -108,7 +108,7 @@ class Tensor2TensorCheckpoint:
         names = self._norms(scope, part)
         if len(names) != 1:
             raise UserError(
-                f"{self.path}: {len(names)} normalizations under {self._scope}{scope}. Expected one, as in "
+                f"{self.path}: found {len(names)} normalizations under {self._scope}{scope}. Expected one, as in "
                 "models whose pre- and postprocess sequences are none and dan, or n and da."
             )
         return self._tensor(names[0])
@@ -127,7 +127,7 @@ class Tensor2TensorCheckpoint:
         numbers = {int(match[1]) for match in map(pattern.match, self._shapes) if match}
         if numbers != set(range(len(numbers))) or not numbers:
             raise UserError(
-                f"{self.path}: layers {sorted(numbers)} under {self._scope}{stack}, expected 0, 1, 2 and so on."
+                f"{self.path}: found layers {sorted(numbers)} under {self._scope}{stack}, expected 0, 1, 2 and so on."
             )
         return len(numbers)
 
@@ -141,8 +141,8 @@ class Tensor2TensorCheckpoint:
                 names.setdefault(int(rows), {}).setdefault(role, {})[int(shard)] = name
         if not 1 <= len(names) <= 2:
             raise UserError(
-                f"{self.path}: embeddings for {len(names)} vocabularies (symbol_modality_…/weights_0). Expected one or "
-                "two."
+                f"{self.path}: has embeddings for {len(names)} vocabularies (symbol_modality_…/weights_0). Expected one "
+                "or two."
             )
         return names
 
@@ -183,8 +183,8 @@ class Tensor2TensorCheckpoint:
         shards = by_role.get(role, {})
         if not shards or set(shards) != set(range(len(shards))):
             raise UserError(
-                f"{self.path}: symbol_modality_{rows}_…/{role or roles[-1]}: shards {sorted(shards)}, expected 0, 1 "
-                "and so on."
+                f"{self.path}: symbol_modality_{rows}_…/{role or roles[-1]}: found shards {sorted(shards)}, expected 0, "
+                "1 and so on."
             )
         matrix = np.concatenate([self._tensor(shards[i]) for i in range(len(shards))])
         if matrix.ndim != 2 or len(matrix) != rows:

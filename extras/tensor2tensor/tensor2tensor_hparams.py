@@ -1,4 +1,4 @@
-"""Imports models that tensor2tensor trained; their hyperparameters come from its files, a named set and the shapes."""
+"""Imports models trained by tensor2tensor; hyperparameters come from its files, a named set and the weights' shapes."""
 
 import os
 
@@ -23,7 +23,7 @@ _TRAINING = (
     "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing", "batch_size", "max_length",
     "min_length",
 )  # fmt: skip
-# Other settings of tensor2tensor, with the values for which its Transformer computes the same as ours.
+# Other settings of tensor2tensor, with the values for which its Transformer computes the same results as ours.
 _SUPPORTED = {
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),
     "self_attention_type": ("dot_product",),
@@ -39,7 +39,7 @@ _SUPPORTED = {
 
 
 def choose_hparams(checkpoint, hparams_set, overrides):
-    """Returns the HParams with which our Transformer computes the same as the model in tensor2tensor's checkpoint.
+    """Returns the HParams with which our Transformer computes the same results as the model in the checkpoint.
 
     Settings that the weights' shapes do not determine (heads, positions, epsilon, rates) come from `hparams.json` in
     the checkpoint's folder, or else from the named set. The optimizer and its schedule always come from the set, which
@@ -137,13 +137,13 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
     """Converts a Transformer trained by tensor2tensor to a run of this package.
 
     The run's model computes the same logits as tensor2tensor's. The vector that tensor2tensor adds for its target space
-    is kept (`use_target_space_embedding`). Embedding rows beyond the vocabulary (`vocab_divisor`) are also kept, as ids
-    without text.
+    is kept (`use_target_space_embedding`). Embedding rows beyond the vocabulary (`vocab_divisor`) are also kept; their
+    ids have no text.
 
     Args:
         path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or a run's folder, whose newest checkpoint is
             used.
-        vocabularies: list of one `.subwords` file, or of two: for the inputs and for the targets.
+        vocabularies: list of one `.subwords` file, or of two: one for the inputs and one for the targets.
         output_dir: str, the new run's folder, which is empty or does not exist yet.
         languages: the languages of the inputs and the targets, such as ("en", "de").
         hparams_set: str, the set that the model was trained with, such as "transformer_base". `hparams.json` in the

@@ -102,7 +102,7 @@ class CheckpointTranslations:
         return path
 
     def note(self, checkpoint, bleu):
-        """Adds BLEU, a `Score`, to the run's eval.log once; an export's model card reads BLEU from the log."""
+        """Adds BLEU, a `Score`, to the run's eval.log unless it is there. An export's model card reads this log."""
         try:
             same = {
                 "event": "translation",
@@ -166,7 +166,7 @@ class CheckpointTranslations:
             _LOGGER.warning(f"{path}: older than its checkpoint. Delete the file to translate again.")
 
     def _load(self, checkpoint):
-        """Loads a checkpoint's weights into the translator; returns False if they cannot be read."""
+        """Loads a checkpoint's weights into the translator. Returns whether they could be read."""
         from t2t_lite.decoding.translator import Translator
         from t2t_lite.runs.opening import restore_weights
 
@@ -187,7 +187,7 @@ class CheckpointTranslations:
         progress.done()
         if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:
             shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
-            _LOGGER.warning(f"{self.source_path}: truncated because too long: line {shown}")
+            _LOGGER.warning(f"{self.source_path}: lines that were too long and were truncated: {shown}")
         lines = [as_field(translation.text) + "\n" for translation in found]
         files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
         _LOGGER.info(f"written: {path}")

@@ -29,7 +29,7 @@ def translate(template, checkpoint, source, path, options, folders):
         checkpoint: path without suffix.
         source, path: paths of the source text and of the translation.
         options: dict with beam_size and alpha; an option that is None is omitted.
-        folders: {flag: path}, further flags; a flag whose path is None is omitted.
+        folders: {flag: path}, other flags with paths; a flag whose path is None is omitted.
 
     Raises:
         Failure: the exit status is not 0.
@@ -47,4 +47,4 @@ def translate(template, checkpoint, source, path, options, folders):
     _LOGGER.info(command)
     status = subprocess.run(command, shell=True).returncode  # the template is a shell command by design
     if status:
-        raise Failure(f"--decoder_command: exit status {status} of: {command}")
+        raise Failure(f"--decoder_command failed with exit status {status}: {command}")

@@ -17,14 +17,14 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "min_steps",
         -1,
-        "Skip translations before this step; -1: resume after the step in --event_dir/last_evaluated_step.txt.",
+        "Skip translations before this step; -1 resumes after the step in --event_dir/last_evaluated_step.txt.",
         limits=Range(0, COUNT.most, also=(-1,)),
     )
     flags.DEFINE_integer("wait_minutes", 0, "Number of minutes to wait for another translation.", limits=MINUTES)
     flags.DEFINE_bool(
         "report_zero",
         None,
-        "Begin the curve with 0 at step 0, at the time of the oldest file; default: only if nothing was scored yet.",
+        "Begin the curve with 0 at step 0, at the time of the oldest file. Default: only if scoring starts at step 0.",
     )
 
 

@@ -46,7 +46,7 @@ def score_folder(
         tag_suffix: str, appended to the tags of the curves.
         min_steps: int, the first step to score; -1 skips the translations that have already been scored.
         wait_minutes: int.
-        report_zero: whether the curve begins with 0 at step 0; if None, only if nothing has been scored before.
+        report_zero: whether the curve begins with 0 at step 0. None means: only if scoring starts at step 0.
         as_json: whether to yield JSON.
 
     Yields:
@@ -88,7 +88,7 @@ def score_folder(
             yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first)
     if not count:
         _LOGGER.info(
-            f"{folder}: no translation from step {min_steps} on; the last one is of step {_last_file(folder).step}."
+            f"{folder}: no translation from step {min_steps} on; the last one is for step {_last_file(folder).step}."
         )
 
 
@@ -155,7 +155,7 @@ def _last_step_path(event_dir):
 
 
 class EventWriter:
-    """Adds points with a given wall time, which `tf.summary` does not support, to a folder of event files.
+    """Adds points to a folder of event files; unlike `tf.summary`, takes the wall time of each point.
 
     The event file is created with the first point.
 
@@ -184,7 +184,7 @@ class EventWriter:
         v1 = tf.compat.v1
         points = [v1.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         event = v1.Event(wall_time=seconds, step=step, summary=v1.Summary(value=points))
-        if not self._file:  # created only after everything that can fail
+        if not self._file:  # created last, after everything that can fail
             now = time.time()
             # TensorBoard reads the files of a folder in order of their names.
             name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}"

@@ -21,7 +21,8 @@ class Ponder(NamedTuple):
 
     Attributes:
         probability: float32 [B, T], the sum of the halting probabilities; 1 once the position has halted.
-        remainder: float32 [B, T], the difference from 1 when the position halted; 0 if it has not halted.
+        remainder: float32 [B, T], 1 minus the sum of the halting probabilities before the step in which the position
+            halted; 0 if it has not halted.
         steps: float32 [B, T], the number of steps in which the position was running.
     """
 
@@ -76,8 +77,8 @@ class AdaptiveComputation(Layer):
     """Computes the halting probabilities σ(w·s + b) of states [B, T, hidden], and combines states into the output.
 
     With "basic", the output is a running average, w_n s_n + (1 - w_n) out_{n-1}, in which the weights of the states do
-    not sum to 1. With "accumulated", the output is Graves' sum of w_n s_n; its weights sum to 1 unless a position is
-    stopped by the last step. With "global", the output is the same as with "basic", but all positions of a row halt
+    not sum to 1. With "accumulated", the output is Graves' sum of w_n s_n; its weights sum to 1 unless a position has
+    not halted by the last step. With "global", the output is the same as with "basic", but all positions of a row halt
     together: see `average`.
 
     Args:
@@ -151,7 +152,7 @@ class AdaptiveComputation(Layer):
         """Returns the mean probability over the positions that each position sees, for "global".
 
         tensor2tensor averages the probabilities over the whole width of the batch. Here the average leaves out padding
-        and positions that attention does not see. A row therefore does not depend on its neighbours, and a prediction
+        and positions that attention does not see. A row therefore does not depend on other rows, and a prediction
         does not depend on later targets.
 
         Args:
@@ -165,6 +166,6 @@ class AdaptiveComputation(Layer):
         return ops.sum(seen * ops.expand_dims(p, 1), axis=-1) / ops.maximum(ops.sum(seen, axis=-1), 1.0)
 
     def mixed(self, output, state, weights):
-        """Mixes a step's state into the previous output, both [B, T, hidden], with the state's weights [B, T]."""
+        """Mixes a step's state into the previous output, both [B, T, hidden], using the state's weights [B, T]."""
         weights = ops.cast(ops.expand_dims(weights, -1), state.dtype)
         return state * weights + (output if self.act_type == "accumulated" else output * (1.0 - weights))

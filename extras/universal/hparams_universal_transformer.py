@@ -1,8 +1,8 @@
 """Hparams sets for `--model=universal_transformer`, with tensor2tensor's names and values.
 
 These are the sets in models/research/universal_transformer.py that need only position and step signals and adaptive
-computation time. As in tensor2tensor, `num_hidden_layers` only determines the default numbers of steps; the model does
-not use it.
+computation time. As in tensor2tensor, `num_hidden_layers` only determines the default step counts; the model does not
+use it.
 """
 
 from t2t_lite.hparams.transformer import transformer_base, transformer_tiny
@@ -10,7 +10,7 @@ from t2t_lite.registry import register_hparams
 
 
 def _universal(hparams, changes=(), **own):
-    """Returns `hparams` with `changes`, and with tensor2tensor's numbers of steps unless `own` overrides them."""
+    """Returns `hparams` with `changes` applied. Step counts are tensor2tensor's unless `own` overrides them."""
     made = hparams.override_from_dict({"pos": "none", **dict(changes)})
     layers = hparams.num_hidden_layers
     for name, value in {"num_rec_steps": layers, "act_max_steps": 2 * layers, **own}.items():

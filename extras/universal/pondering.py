@@ -11,7 +11,7 @@ _ROW, _STEP, _MARGIN, _PAD = 20, 24, 14, 6
 
 @register_teller("ponder_steps")
 class PonderSteps(Teller):
-    """Computes the number of steps per piece for pairs of a source and its output, with the model's `ponder_steps`.
+    """Computes the number of steps per piece for sources and their outputs, using the model's `ponder_steps`.
 
     Args:
         model: a model, such as `t2t_lite.models.UniversalTransformer`, whose method `ponder_steps(features)` returns
@@ -24,7 +24,7 @@ class PonderSteps(Teller):
 
     flag = "ponder_file"
     help = (
-        "Where to write the number of steps of each piece, 3 2 …<TAB>4 4 …, one line per input line. Only for a "
+        "Where to write the number of steps for each piece, one line per input line: 3 2 …<TAB>4 4 …. Only for a "
         "universal_transformer."
     )
     own = "its own number of steps"

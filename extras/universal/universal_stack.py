@@ -85,9 +85,9 @@ class UniversalStack(TransformerStack):
     ):
         """Runs all steps: see `TransformerStack.call`.
 
-        Scores and hidden states are returned for each layer in each step. With `halting`, two entries are added to the
-        results of the `Context` (the last layer's, if each layer has a separate context): "ponder_steps", float32 [B,
-        T], the number of steps in which each position was running; and the ponder "cost", unless its weight is 0.
+        Attention scores and hidden states are returned for each layer in each step. With `halting`, the results of the
+        `Context` (the last layer's, if each layer has a separate context) get two more entries: "ponder_steps", float32
+        [B, T], the number of steps in which each position was running; and the ponder "cost", unless its weight is 0.
         """
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
@@ -120,7 +120,7 @@ class UniversalStack(TransformerStack):
         return results if len(results) > 1 else x
 
     def _row_lengths(self, memory, memory_mask, mask, context):
-        """Returns the row lengths for the step signals; a decoder uses the encoder's, known during decoding."""
+        """Returns the row lengths for the step signals; a decoder uses the encoder's, which decoding knows."""
         if memory is None:
             return _lengths(mask)
         is_random = self.signals is not None and self.signals.position_start == "random"

@@ -67,8 +67,8 @@ class UniversalTransformer(Transformer):
         ),
         "position_start_index": setting(
             "none", choices=POSITION_STARTS, argument="position_start_index", fixed=True,
-            meaning="The first position. none: 0; random: in training, a random number in each step, below the row's "
-            "length; step: the length of the inputs · step / T.",
+            meaning="The first position. none: 0; random: in training, a random number below the row's length, drawn "
+            "in each step; step: the length of the inputs · step / T.",
         ),
         "add_step_timing_signal": setting(
             True, argument="add_step_timing_signal", fixed=True,
@@ -96,7 +96,7 @@ class UniversalTransformer(Transformer):
         ),
         "act_loss_weight": setting(
             0.01, 0, 10**6, argument="act_loss_weight",
-            meaning="Weight of the ponder cost (steps plus remainder per position) in the loss; 0: none (act only).",
+            meaning="Weight of the ponder cost (steps plus remainder per position) in the loss, or 0 (act only).",
         ),
     }  # fmt: skip
 
@@ -126,7 +126,7 @@ class UniversalTransformer(Transformer):
         super().check_has(names, hparams)
         kind = hparams and hparams.get("recurrence_type", "basic")
         if found := [name for name in names if kind and name in _OF_THE_OTHER[kind]]:
-            raise UserError(f"{found[0]}: has no effect with recurrence_type={kind}. Remove it.")
+            raise UserError(f"{found[0]}: no effect with recurrence_type={kind}. Remove it.")
 
     def ponder_steps(self, inputs):
         """Returns how many steps each position took, in a teacher-forced pass without dropout.
@@ -135,8 +135,9 @@ class UniversalTransformer(Transformer):
             inputs: as for `call`.
 
         Returns:
-            {"inputs": float32 [B, S], "targets": float32 [B, T]}, whole numbers, 0 at padding. Entry t of "targets"
-            belongs to the prediction of target t. With recurrence_type "basic", all numbers are num_rec_steps.
+            {"inputs": float32 [B, S], "targets": float32 [B, T]}; the values are integers, and 0 at padding. Entry t
+            of "targets" belongs to the prediction of target t. With recurrence_type "basic", all other values are
+            num_rec_steps.
         """
         results = {feature: Results() for feature in ("inputs", "targets")}
         memory = self.encode(inputs["inputs"], results=results["inputs"])

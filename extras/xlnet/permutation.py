@@ -12,16 +12,17 @@ from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError
 
 LONGEST_SPAN = 5  # maximum number of ids; section 3.1
-CONTEXT = 6  # K: a span of L ids has a context of K L ids (section 2.3, "partial prediction"; section 3.1)
+CONTEXT = 6  # K: a span of L ids has a context of K · L ids (section 2.3, "partial prediction"; section 3.1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Permutation:
     """Samples spans of ids to predict, about one id in six, and the ids' factorization order.
 
-    A row is divided into contexts of 6 L ids, each with one span of L ids at a random place. L is 1 to 5, with a
-    probability proportional to 1/L, as in the authors' data_utils.py. In the factorization order, all other ids precede
-    the predicted ids. All rows are read forwards, whereas the authors read half of each batch backwards.
+    A row is divided into contexts of 6 · L ids, each of which contains one span of L ids at a random place. L is from 1
+    to 5, with a probability proportional to 1/L, as in the authors' data_utils.py. In the factorization order, all
+    other ids precede the predicted ids. All rows are read forwards, whereas the authors read half of each batch
+    backwards.
 
     Attributes:
         ordinary: bool [V], False for padding, EOS and other special ids, which are never predicted.
@@ -46,8 +47,8 @@ class Permutation:
 
         Returns:
             (targets, order), both int32 [B, T] and 0 where nothing is predicted: the ids to predict, and their ranks in
-            the order, from 1 on. A row's results depend only on its seed and its ids. A row with at least one ordinary
-            id has at least one target.
+            the order, counted from 1. A row's results depend only on its seed and its ids. A row with at least one
+            ordinary id has at least one target.
         """
         ordinary = tf.gather(tf.constant(self.ordinary), ids)
         context, place = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each

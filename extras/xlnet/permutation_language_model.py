@@ -8,7 +8,9 @@ from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
 
 @registry.register_task("permutation_language_model")
 class PermutationLanguageModelTask(MaskedLanguageModelTask):
-    """Trains on words in random order, and answers like the masked language model; masks do not see each other."""
+    """Predicts words in random order in training, and answers like the masked language model.
+
+    Masks do not see each other."""
 
     model = "xlnet"
     needed_features = ("order",)

@@ -16,9 +16,9 @@ from t2t_lite.problems.own_settings import own_settings
 
 @registry.register_problem
 class PermutationLmOwn(MaskedLmOwn):
-    """Predicts some words of a text one by one from the other words, for the user's own text files.
+    """Predicts some words of a text, one by one, from the other words. The texts are the user's own files.
 
-    The vocabulary's mask does not occur in training texts; `fill_mask` predicts the words at masks.
+    The vocabulary's mask token does not occur in training texts; `fill_mask` predicts the words at mask tokens.
     """
 
     task = "permutation_language_model"

@@ -29,7 +29,7 @@ class SegmentContext(Context):
     places: Any = ()
 
     lack = (
-        "distinguishes segments, but this model has no segments. Expected the model xlnet, or another kind, such as "
+        "distinguishes segments, but this model has no segments. Expected the model xlnet, or a type such as "
         "dot_product_relative_memory, which depends only on distances."
     )
 
@@ -76,7 +76,7 @@ class SegmentAttention(MultiHeadAttention):
 
         self.segment_bias = weight("segment_bias", self.num_heads)
         self.segment_table = weight("segment_table", 2, self.num_heads)
-        # The second stream needs a separate layer; a shared layer would drop the same weights in both streams.
+        # The second stream needs a separate dropout layer; a shared one would drop the same weights in both streams.
         self.query_dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="query_dropout")
 
     def call(
@@ -97,7 +97,7 @@ class SegmentAttention(MultiHeadAttention):
         """Attends from one or two streams of states.
 
         Args:
-            query: [B, T, hidden]; with two streams [B, S + N, hidden], the S states followed by the N queries.
+            query: [B, T, hidden]; with two streams, [B, S + N, hidden]: the S states followed by the N queries.
             context: None, or `SegmentContext`.
             attention_mask: bool, [B, T, S] or [B, 1, S], or with two streams [B, S + N, S]; True where visible.
             value, key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as

@@ -43,8 +43,8 @@ class XLNet(EncoderModel):
         {options}
 
     Raises:
-        ValueError: an argument is out of its range, or the kind of attention is not relative_segments; the message has
-            the argument's name and value.
+        ValueError: an argument is out of its range, or the attention type is not relative_segments; the message has the
+            argument's name and value.
 
     Example:
         >>> model = XLNet(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16, num_heads=2,
@@ -57,7 +57,7 @@ class XLNet(EncoderModel):
         **EncoderModel.HPARAMS,
         "last_id": setting(
             0, 0, 2**24, argument="last_id", fixed=True,
-            meaning="The id of the position that is appended to each row, XLNet's <cls>; 0: a zero vector.",
+            meaning="The id of the position that is appended to each row, XLNet's <cls>; 0 stands for a zero vector.",
         ),
         **MemoryScore.HPARAMS,
     }  # fmt: skip
@@ -178,8 +178,8 @@ class XLNet(EncoderModel):
 
         Returns:
             {"hidden": [B, S + 1, hidden], in each row the states of its ids, then the state of the appended position;
-            "mask": bool [B, S + 1]}. On request also "states", a list of the embeddings and each layer's output, [B, S
-            + 1, hidden], and "attention", a list with one [B, heads, S + 1, S + 1] per layer.
+            "mask": bool [B, S + 1]}. If requested, also "states", a list of the embeddings and each layer's output,
+            [B, S + 1, hidden], and "attention", a list with one [B, heads, S + 1, S + 1] per layer.
         """
         self.build_if_needed()
         row, mask, segments = self._rows(inputs)
@@ -236,7 +236,7 @@ class XLNet(EncoderModel):
         return self.chosen(self.output_dropout(x, training=training), is_asked)
 
     def of_ids(self, states):
-        """Drops the last position (the end of the longest row, padding in other rows): see `EncoderModel`."""
+        """Drops the last position, which is padding except in the longest row: see `EncoderModel`."""
         return states[:, :-1]
 
     def of_row(self, states, inputs):

@@ -1,4 +1,4 @@
-"""Hugging Face's format of XLNet, a post-norm encoder whose attention kernels are [hidden, heads, size]."""
+"""Hugging Face's format of XLNet, a post-norm encoder whose attention kernels have the shape [hidden, heads, size]."""
 
 import numpy as np
 

@@ -95,7 +95,7 @@ def define_all(command, define, flags):
 
 
 def description(command, docstring):
-    """Returns the description of a command for --help: the docstrings of the command and of its extras, joined."""
+    """Returns the description of a command for --help, which joins the docstrings of the command and of its extras."""
     return "\n\n".join(text.strip() for text in (docstring or "", *(part.__doc__ or "" for part in parts(command))))
 
 
@@ -105,12 +105,12 @@ class Mode(typing.NamedTuple):
     Attributes:
         name: str, what a user types to select the mode, for messages.
         reads: names of the flags that this mode reads and at least one other mode does not.
-        needs: names of required flags.
+        needs: names of the flags that this mode requires.
         run: function that performs the task; the command passes the same arguments to all of its modes.
         instead: {name of a flag that the mode does not read: str, advice on what to do instead}.
         asked: function of the flags that returns whether the flags select this mode.
         check: function of the flags that raises `UserError` for mistakes that can be found without heavy imports.
-        others: None, or a function that checks the flags if another mode is selected.
+        others: None, or a function that checks the flags when a different mode is selected.
         keeps: for a format of t2t-exporter, {name of an answerer class: names of the search settings kept in the
             export}.
     """
@@ -148,12 +148,12 @@ def check_mode(flags, mode, modes):
         instead = [f" {mode.instead[name]}" for name in unread if name in mode.instead]
         names = ", ".join(f"--{name}" for name in unread)
         it = "it" if len(unread) == 1 else "them"
-        raise UserError(f"{names}: cannot be used with {mode.name}{only}. Remove {it}.{''.join(instead)}")
+        raise UserError(f"{names} cannot be used with {mode.name}{only}. Remove {it}.{''.join(instead)}")
     require(flags, *mode.needs)
 
 
 def require(flags, *names):
-    """Raises `UserError`, which explains the missing flags, if any of the named flags has no value."""
+    """Raises `UserError` if any of the named flags has no value; the message explains the missing flags."""
     missing = [f"--{name} ({flags[name].help.rstrip('.')})" for name in names if flags[name].value in (None, "", [])]
     if missing:
         *others, last = missing
@@ -161,5 +161,5 @@ def require(flags, *names):
 
 
 def _asks(flag):
-    """Returns whether a flag is given with a value that has an effect, unlike --flag= and --noflag."""
+    """Returns whether a flag is given with a value that has an effect; --flag= and --noflag have none."""
     return flag.present and flag.value not in ("", [], None) and bool(flag.value or flag.value != flag.default)

@@ -13,8 +13,8 @@ import time
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
-_COLUMNS = 80  # line width if neither the terminal nor COLUMNS gives one
-SECONDS = 10  # seconds between two plain progress lines
+_COLUMNS = 80  # line width if neither the terminal nor the variable COLUMNS defines it
+SECONDS = 10  # seconds between two progress lines if stderr is not a terminal
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 # SIGHUP is sent when a terminal is closed, often by both the shell and the system; SIGUSR1 is sent by batch systems
 # before a job's time is over. These two signals request a clean stop and never force the process to end. If the parent
@@ -31,7 +31,7 @@ def columns():
 
 
 def fit(fields, width, between="  "):
-    """Joins fields, a list of str, but omits every further field with which the line would be wider than `width`."""
+    """Joins fields, a list of str, but skips every field that would make the line wider than `width`."""
     line = fields[0][:width]
     for field in fields[1:]:
         if len(line) + len(between) + len(field) <= width:
@@ -47,7 +47,7 @@ def move(text=""):
 
 @contextlib.contextmanager
 def waiting(text):
-    """Context manager that announces slow work: immediately on a terminal, or in the log after 10 seconds."""
+    """Context manager that announces slow work: on a terminal immediately, otherwise in the log after 10 seconds."""
     moves, timer = has_moving_line(), threading.Timer(SECONDS, _LOGGER.info, [text])
     timer.daemon = True
     if moves:
@@ -132,13 +132,13 @@ class Progress:
 
 
 def table(rows):
-    """Formats rows of str as a table with right-aligned columns, two spaces apart; returns its lines."""
+    """Formats rows of str as a table whose columns are right-aligned and two spaces apart; returns its lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def clock(seconds):
-    """Formats seconds as minutes and seconds, 3:20, or with hours, 2:05:00."""
+    """Formats seconds as minutes and seconds, such as 3:20, or as hours, minutes and seconds, such as 2:05:00."""
     seconds = int(seconds)
     hours, minutes = seconds // 3600, seconds // 60 % 60
     return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
@@ -163,8 +163,8 @@ def stop_on_signal(then=lambda: None, at_second=lambda: None):
         if number in _ASKING:
             return
         at_second()
-        # The handlers are reset only now: of two signals that arrive while C++ code runs, Python drops the second if it
-        # has no handler.
+        # The handlers are reset only now. If two signals arrive while C++ code runs, Python drops the second signal
+        # unless it still has a handler.
         signal.signal(number, before[number])
         signal.raise_signal(number)
 
@@ -268,7 +268,7 @@ def standard_streams():
     lacking = [name for name, stream in before.items() if stream is None or getattr(stream, "closed", False)]
     for name in lacking:
         setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
-    if hasattr(sys.stdout, "reconfigure"):  # translations are UTF-8 in every locale; names of files may be any bytes
+    if hasattr(sys.stdout, "reconfigure"):  # translations are UTF-8 in every locale; file names may contain any bytes
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         yield lacking
@@ -280,11 +280,11 @@ def standard_streams():
 
 @contextlib.contextmanager
 def log_to_stderr(command):
-    """Context manager that shows the log messages of `t2t_lite`, from level INFO on, on stderr."""
+    """Context manager that shows the log messages of `t2t_lite` of level INFO and higher on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
     level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers
-    # If a command calls another one, each line is logged once, under the name of the inner command.
+    # If one command calls another, each line is logged only once, under the name of the inner command.
     _LOGGER.handlers = [other for other in outer if not isinstance(other.formatter, _Formatter)]
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.INFO)

@@ -43,7 +43,7 @@ class Flags:
         self._define(name, default, help, "PATH", _path)
 
     def DEFINE_list(self, name, default, help):
-        """Declares a comma-separated list, in which an item that contains a comma is put in double quotes."""
+        """Declares a comma-separated list. An item that contains a comma must be put in double quotes."""
         self._define(name, default, help, "A,B,...", _parts)
 
     def DEFINE_paths(self, name, default, help):
@@ -63,7 +63,7 @@ class Flags:
         self._define_number(int, name, default, help, limits or Range(least, most))
 
     def DEFINE_integers(self, name, default, help, limits):
-        """Declares a comma-separated list of integers within a `Range`."""
+        """Declares a comma-separated list of integers, which must lie within a `Range`."""
         self._define(
             name, default, help, "A,B,...",
             lambda flag, text: [typed_value(flag, n, int, limits) for n in _parts(flag, text)],
@@ -90,16 +90,16 @@ class Flags:
         self._no_effect[name] = reason
 
     def has_effect(self, name):
-        """Returns whether the flag is declared by a method other than `no_effect`."""
+        """Returns whether the flag has an effect, that is, was not declared with `no_effect`."""
         return name in self.values and name not in self._no_effect
 
     def not_yet(self, name, default, instead=""):
-        """Declares a planned flag, hidden from --help; any value but the default is an error.
+        """Declares a flag that is only planned. It is hidden from --help, and any value but the default is an error.
 
         Args:
             name: name of the flag.
             default: tensor2tensor's default.
-            instead: advice on what to do until the flag exists, a full sentence.
+            instead: a full sentence of advice on what to do until the flag exists.
         """
         if isinstance(default, bool):
             self.DEFINE_bool(name, default, instead)
@@ -137,7 +137,7 @@ class Flags:
             if not (name in self.values or is_off or prefix or name == "flagfile"):
                 raise UserError(f"--{typed_text(typed)}: unknown flag. {self._explain(name, self)}")
             if equals and is_off:
-                raise UserError(f"--{name}={typed_text(value)}: takes no value. Expected --{name} or --{name[2:]}.")
+                raise UserError(f"--{name}={typed_text(value)}: unexpected value. Expected --{name} or --{name[2:]}.")
             if not equals and not is_off and not self._is_switch(name):
                 if not words or words[0].startswith("--"):
                     raise UserError(f"--{name}: its value is missing. Expected --{name}=value.")
@@ -157,7 +157,7 @@ class Flags:
         self.values.mark_as_parsed()
         if stray:
             raise UserError(
-                f"{typed_text(stray[0])!r}: does not belong to a flag. Expected --name=value, or --name and --noname "
+                f"{typed_text(stray[0])!r}: unexpected argument. Expected --name=value, or --name and --noname "
                 f"for switches. {self._explain(re.split('[= ]', stray[0])[0], self)}"
             )
 
@@ -216,7 +216,7 @@ class _Flag(absl_flags.Flag):
         value = self._parse(argument)
         if self.present and value != self.value:
             raise UserError(
-                f"--{self.name}: given twice, as {typed_text(self._argument)} and as {typed_text(argument)}. Remove "
+                f"--{self.name} is given twice, as {typed_text(self._argument)} and as {typed_text(argument)}. Remove "
                 "one of them."
             )
         self.value, self._argument = value, argument
@@ -266,22 +266,22 @@ def _words_of_file(path, before):
         key = os.path.realpath(path)
         if key in before:
             raise UserError(
-                f"{where}: has been read already. A file of flags may be given only once and must not include itself."
+                f"{where} has already been read. A file of flags may be given only once and must not include itself."
             )
         before.add(key)
         is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)
         if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # <(…) is allowed: that pipe has a writer
-            raise UserError(f"{where}: is a pipe. Expected a file.")
+            raise UserError(f"{where} is a pipe. Expected a file.")
         with open(path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES or b"\0" in content:
-            raise UserError(f"{where}: is not a file of flags. Expected one --name=value per line, at most 1 MiB.")
+            raise UserError(f"{where} is not a file of flags. Expected one --name=value per line, at most 1 MiB.")
         lines = content.decode().splitlines()
     except UserError:
         raise
     except UnicodeDecodeError:
-        raise UserError(f"{where}: is not UTF-8. Expected one --name=value per line.") from None
+        raise UserError(f"{where} is not UTF-8. Expected one --name=value per line.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise UserError(f"{where}: cannot be read: {reason}. Expected a file with one --name=value per line.") from None
+        raise UserError(f"{where} cannot be read: {reason}. Expected a file with one --name=value per line.") from None
     return [line.strip() for line in lines if line.strip() and not line.strip().startswith(("#", "//"))]

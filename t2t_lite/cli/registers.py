@@ -32,7 +32,7 @@ class Registry:
             when needed.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
         one_per_module: bool, whether the names that a module registers are known from its file name or source (see
-            `modules_by_name`). If True, only the modules of the names that are looked up are imported.
+            `modules_by_name`). If True, looking up a name imports only the module that registers it.
     """
 
     def __init__(self, kind, check=None, one_per_module=False):
@@ -44,7 +44,7 @@ class Registry:
 
     @functools.cached_property
     def _modules(self):
-        """{name: list of the modules that register it and are not yet imported}; more than one module is an error."""
+        """{name: list of the modules that register it and are not yet imported}; only one is allowed per name."""
         return modules_by_name(self.kind) if self._one_per_module else {}
 
     @overload
@@ -52,7 +52,7 @@ class Registry:
     @overload
     def register(self, name_or_obj: str | None = None) -> Callable[[_Registered], _Registered]: ...
     def register(self, name_or_obj=None):
-        """Decorator, usable bare (`@register_model`), empty (`@register_model()`) or with a name."""
+        """Decorator that can be used bare (`@register_model`), empty (`@register_model()`) or with a name."""
         if callable(name_or_obj):
             return self._add(default_name(name_or_obj), name_or_obj)
         return lambda obj: self._add(name_or_obj or default_name(obj), obj)
@@ -86,7 +86,7 @@ class Registry:
         """Returns the object registered under a name.
 
         Raises:
-            UnknownName: the name is not registered; the message has the nearest names.
+            UnknownName: the name is not registered; the message lists the nearest names.
             UserError: the module of an extra that registers it cannot be imported.
         """
         self.check(name)
@@ -94,7 +94,7 @@ class Registry:
             module, *others = self._modules[name]
             if others:
                 places = " and in ".join(importlib.util.find_spec(place).origin for place in (module, *others))
-                raise UserError(f"{self.kind}: {name!r} is in {places}. Rename one of them.")
+                raise UserError(f"{self.kind}: {name!r} is registered in {places}. Rename one of them.")
             self._import(module)
             if module in self._broken:
                 raise UserError(f"{self.kind}: {name}: {self._broken[module]}")
@@ -102,7 +102,7 @@ class Registry:
         return self._entries[name]
 
     def check(self, name):
-        """Raises `UnknownName` with the nearest names unless the name is registered."""
+        """Raises `UnknownName`, whose message lists the nearest names, unless the name is registered."""
         if name not in self:
             names = self.names()
             near = " ".join([f"{why[0].upper()}{why[1:]}" for why in self._broken.values()]) or nearest(name, names)

@@ -27,7 +27,7 @@ def import_usr_dir(path: str | None) -> str | None:
 
     Args:
         path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems". "" and None
-            have no effect, nor has a folder that has already been imported under any name.
+            have no effect. Neither does a folder that has already been imported, even under a different name.
 
     Returns:
         The name of the imported package, or None.
@@ -93,7 +93,7 @@ def _package_folder(name):
 
 
 def import_of_extra(module):
-    """Imports a module and returns (module, ""), or (None, reason as a sentence) if it belongs to a broken extra."""
+    """Imports a module and returns (module, ""). If it belongs to a broken extra, returns (None, a sentence why)."""
     try:
         return importlib.import_module(module), ""
     except Exception as error:
@@ -107,7 +107,7 @@ def _frames_in(folder, error):
 
 
 def explain_import_error(error, folder):
-    """Returns the place and the message of an error raised while a user's or an extra's folder was imported."""
+    """Returns where an error occurred while a user's or an extra's folder was imported, and the error's message."""
     frames = _frames_in(folder, error)
     where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
     if isinstance(error, SyntaxError) and error.filename:

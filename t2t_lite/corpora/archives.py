@@ -1,7 +1,7 @@
 """Streams files from `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz`, `.tar.zst` and `.zip` archives.
 
-Nothing is written to disk, and no archive is held in memory. A tar must be read from its beginning up to the member, so
-reading two members in parallel takes two streams.
+Nothing is written to disk, and no archive is held in memory. A tar must be read from its beginning up to the wanted
+member, so each of two members that are read in parallel needs its own stream.
 """
 
 import bz2
@@ -25,7 +25,7 @@ from t2t_lite.corpora import encodings
 from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
-_DECOMPRESSORS = {  # 31 is zlib's code for its largest window and for data with gzip's header and checksum
+_DECOMPRESSORS = {  # 31 tells zlib to use its largest window and to expect gzip's header and checksum
     ".gz": lambda: zlib.decompressobj(31),
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
@@ -43,7 +43,7 @@ def is_archive(path):
 
 
 class Member:
-    """A file inside an archive, which can be opened several times; `plain_text.read_lines` and others read it.
+    """A file inside an archive. It can be opened several times and is read by functions like `plain_text.read_lines`.
 
     Args:
         archive: path of the archive, on any file system that `tf.io.gfile` supports.
@@ -103,13 +103,13 @@ def member_names(archive, url=""):
 
 
 def unpacked_if_packed(file, name):
-    """Returns a buffered file, decompressed if its first bytes or its extension show that it is compressed."""
+    """Returns a buffered file, which is decompressed if its first bytes or its extension show that this is needed."""
     ending = encodings.packing(file.peek(16)) or os.path.splitext(name)[1].lower()
     return unpacked(file, ending, name) if ending in files.PACKERS else file
 
 
 def unpacked(file, ending, name="data"):
-    """Returns a buffered file that decompresses a file compressed as `ending`, a key of `files.PACKERS`.
+    """Returns a buffered file that decompresses the given file; `ending`, a key of `files.PACKERS`, says how.
 
     Reading raises `EOFError` if the compressed data are truncated, and `zlib.error`, `lzma.LZMAError` or `OSError` if
     they are damaged.
@@ -128,7 +128,7 @@ class _Reader(io.BufferedReader):
 
 
 class _Unpacker(io.RawIOBase):
-    """Decompresses in a thread, one large block ahead, so that the two sides of a corpus use two cores."""
+    """Decompresses one large block ahead in its own thread, so that the two sides of a corpus use two cores."""
 
     def __init__(self, file, make_decompressor):
         self._file, self._make_decompressor = file, make_decompressor

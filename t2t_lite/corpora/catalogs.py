@@ -1,4 +1,4 @@
-"""Files of texts and their translations, some of which are missing. Extras register kinds of such files."""
+"""Reads and fills in files of texts and their translations, some of which are missing. Extras register file formats."""
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.registry import Registries
@@ -17,7 +17,7 @@ class Catalog:
         lines: list of str, the texts to translate, each as one line.
 
     Raises:
-        UserError: the file is missing, damaged or of another kind.
+        UserError: the file is missing, damaged or in a different format.
     """
 
     lines: list
@@ -26,7 +26,7 @@ class Catalog:
         raise NotImplementedError
 
     def translated(self, lines):
-        """Returns (bytes of the file with translations filled in, number filled in, number still missing).
+        """Returns (contents of the filled-in file, number of translations filled in, number still missing).
 
         Args:
             lines: list of str, a translation for each entry of the attribute `lines`; "" leaves it untranslated.
@@ -35,7 +35,7 @@ class Catalog:
 
     @classmethod
     def pairs(cls, source, removed):
-        """Yields {"inputs": str, "targets": str} for every finished translation; counts the rest in `removed`."""
+        """Yields {"inputs": str, "targets": str} for every finished translation; counts all others in `removed`."""
         raise NotImplementedError
 
 
@@ -46,7 +46,7 @@ def catalog_of(path):
 
 
 def is_catalog(path):
-    """Returns whether a kind is registered for a path's extension, without importing the kind."""
+    """Returns whether a file format is registered for a path's extension; does not import the format's module."""
     return plain_text.kind(path).removeprefix(".") in Registries.catalogs
 
 

@@ -1,7 +1,7 @@
 """Reads cells of CSV files (RFC 4180) and fields of JSON lines such as {"en": "the house", "de": "das Haus"}.
 
 The cells of CSV may be separated by commas or, as some spreadsheets write them, by semicolons or tabs. The separator is
-detected in the first lines.
+detected from the first lines.
 """
 
 import csv
@@ -15,8 +15,8 @@ from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import SEPARATORS
 
 CSV, JSON_LINES = ".csv", (".jsonl", ".ndjson")
-FIRST_LINES = 100  # number of lines in which the separator is detected
-_FIRST_CHARACTERS = 2**20  # largest total size of the lines in which the separator is detected
+FIRST_LINES = 100  # number of lines from which the separator is detected
+_FIRST_CHARACTERS = 2**20  # maximum total length of these lines
 _DECLARATION = re.compile(r'"?sep=(\t|[^\w\s"])"?', re.IGNORECASE)
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -25,7 +25,7 @@ def read_cells(path, layout, on_bad_line=None):
     """Yields (number of the row's last line, separator, list of the cells) for every nonblank row of a CSV file.
 
     The separator comes from the layout or from a first line such as `sep=;` (which Excel reads, too). Otherwise
-    it is detected in the first lines, see `_find_separator`. A quoted cell may contain separators, line ends and
+    it is detected from the first lines, see `_find_separator`. A quoted cell may contain separators, line ends and
     doubled quotes. If tabs separate the cells, quotation marks are ordinary characters.
 
     Args:

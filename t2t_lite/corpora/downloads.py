@@ -1,6 +1,6 @@
 """Finds a problem's corpora in `tmp_dir` or in a prepared tensorflow-datasets set, or downloads them.
 
-Downloads are made by tensorflow-datasets. An archive is stored in `tmp_dir` under its published name. If the user has
+tensorflow-datasets downloads the files. An archive is stored in `tmp_dir` under its published name. If the user has
 already put a copy of the archive there, this copy is used: existing files are never downloaded again.
 """
 
@@ -39,7 +39,7 @@ def provide(sources, tmp_dir, checksums=None):
     Args:
         sources: [[url, members], …].
         tmp_dir: the folder.
-        checksums: {url: (bytes, SHA-256 in hex)} of published archives.
+        checksums: {url: (size in bytes, SHA-256 in hex)} for published archives.
 
     Raises:
         UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or the
@@ -58,8 +58,8 @@ def provide(sources, tmp_dir, checksums=None):
 def find_prepared(name, splits, tmp_dir):
     """Returns the folder of a prepared tensorflow-datasets set, or None; never downloads or prepares a set.
 
-    The set is searched in the data folder of tensorflow-datasets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then in
-    `tmp_dir`. The newest version is preferred.
+    The set is looked up first in the data folder of tensorflow-datasets, which is $TFDS_DATA_DIR or else
+    ~/tensorflow_datasets, and then in `tmp_dir`. The newest version is preferred.
 
     Args:
         name: name of the set, such as "wmt14_translate/de-en".
@@ -106,7 +106,7 @@ def read_prepared(folder, split, languages):
     Args:
         folder: the result of `find_prepared`.
         split: str, name of the split in the set.
-        languages: (feature with the inputs, feature with the targets).
+        languages: (name of the feature with the inputs, name of the feature with the targets).
 
     Raises:
         UserError: a language is missing, or a file is damaged.
@@ -213,7 +213,7 @@ def _fetch(url, folder):
 
 @contextlib.contextmanager
 def _showing_growth(name, folder, expected):
-    """Reports the progress of a download by the sizes of the files in its folder."""
+    """Reports the progress of a download, which is measured by the sizes of the files in its folder."""
     progress = Progress(f"downloading {name}", "MB", expected and round(expected[0] / _MEGABYTE))
     is_over = threading.Event()
 

@@ -10,7 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files import PACKERS
 
 HEAD = 2**16  # number of bytes at the beginning of a file that are examined
-_PACKED = {  # first bytes by extension (`files.PACKERS`); no UTF-8 text begins with these bytes
+_PACKED = {  # {extension, see `files.PACKERS`: first bytes}; no UTF-8 text begins with these bytes
     ".gz": re.compile(rb"\x1f\x8b\x08"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
     ".xz": re.compile(rb"\xfd7zXZ\0"),
@@ -39,8 +39,8 @@ _LINES_COUNTED = 10_000
 _BAD_PER_VALID = 20  # at a higher ratio, the valid non-ASCII lines are probably valid by chance
 _REPLACEMENT = "\ufffd"  # U+FFFD, which programs write in place of bytes that they cannot decode
 # Encodings in which a whole UTF-8 text may have been misread, each with the number of non-ASCII characters required as
-# evidence. The number is 2 if correct text may contain one misread character by chance, as in `—École`. It is 1 for
-# cp437 and cp850, in which misread characters contain box-drawing characters.
+# evidence. The number is 2 if correct text may by chance look as if it had one misread character, as in `—École`. It is
+# 1 for cp437 and cp850, in which misread characters contain box-drawing characters.
 _OTHERS = {"cp1250": 2, "cp1251": 2, "cp1253": 2, "cp1254": 2, "mac_roman": 2, "cp437": 1, "cp850": 1, "cp866": 2}
 _PAIR = re.compile(r"[^\x00-\x7f]{2}")
 _ALONE = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f](?![^\x00-\x7f])")
@@ -50,7 +50,7 @@ _BYTES = {ord(character): byte for byte, character in _CHARACTERS.items()} | {by
 
 
 def packing(head):
-    """Returns the compression, ".gz", ".bz2", ".xz" or ".zst", of data with these first bytes, or ""."""
+    """Returns how data with these first bytes are compressed: ".gz", ".bz2", ".xz" or ".zst", or "" if they are not."""
     return next((ending for ending, magic in _PACKED.items() if magic.match(head)), "")
 
 
@@ -87,7 +87,7 @@ def check_head(name, head, has_lines=True):
 
 
 def not_utf8(name, number, error, begin=0):
-    """Returns the message about a line that is not UTF-8; `error` concerns the line's bytes from offset `begin` on."""
+    """Returns the message about a line that is not UTF-8; `error` is from decoding its bytes from offset `begin` on."""
     at = error.start
     return f"{name}, line {number}: byte 0x{error.object[at]:02x} at position {begin + at} is not UTF-8."
 
@@ -100,7 +100,7 @@ def advice(valid, following):
 
     Args:
         valid: int, number of preceding lines that are UTF-8 but not ASCII.
-        following: iterable of bytes, the lines that follow, of which at most the first 10,000 are read.
+        following: iterable of bytes, the lines that follow. At most the first 10,000 of them are read.
     """
     bad = 1
     for raw in itertools.islice(following, _LINES_COUNTED):
@@ -191,7 +191,7 @@ def _has_sequences(text):
 
 
 def _is_read_as(text, encoding, fewest):
-    """Returns whether a text is wholly UTF-8 misread in `encoding`, and `fewest` characters or more are not ASCII."""
+    """Returns whether a whole text is UTF-8 misread in `encoding` and has at least `fewest` non-ASCII characters."""
     try:
         original = text.encode(encoding).decode("utf-8")
     except UnicodeError:

@@ -20,7 +20,7 @@ _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
 ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibake", "duplicate")  # cheapest first
 # Number of characters by which a pair may exceed the length ratio, because correct translations of short sentences can
 # differ in length: "Hi." is "Grüß Gott!". Among the 156,611 English-German pairs of Tatoeba, 19 exceed a ratio of 3,
-# and nearly all of these are correct. An excess of this size allows 17 of these pairs.
+# and nearly all of these are correct. With this allowance, 17 of the 19 pairs pass.
 _ALLOWANCE = 10
 _IGNORED, _ALL_HASHES = re.compile(r"[\W_]+"), 2**64
 _BLOCK = 2**14  # number of pairs whose hashes are looked up in one call
@@ -68,18 +68,18 @@ class PairFilter:
 
     * empty: a side is empty or contains only spaces. Always on.
     * too_long: either side has more characters than the threshold (default 1000).
-    * length_ratio: the longer side has more than threshold (default 3) · n + 10 characters, where n is the length of
-      the shorter side.
+    * length_ratio: the longer side has more than t · n + 10 characters, where t is the threshold (default 3) and n is
+      the length of the shorter side.
     * copied: both sides are equal, ignoring case and surrounding spaces.
     * wrong_script: on either side, fewer than half of the letters belong to a script of its language.
     * mojibake: either side is UTF-8 that was read in another encoding (`encodings.is_mojibake`).
-    * duplicate: the same pair has passed all filters before. Only 64-bit hashes are compared, which takes 8 bytes per
-      pair. Among 40 million different pairs, the probability of any mistake is 1 in 20,000.
+    * duplicate: the same pair has already passed all filters. Only 64-bit hashes are compared, so a pair takes 8 bytes
+      of memory. Among 40 million different pairs, the probability of any mistake is 1 in 20,000.
 
     Args:
         wanted: the result of `parse_filters`.
-        languages: codes of (inputs, targets); used only by wrong_script.
-        removed: Counter of the removed pairs, by filter.
+        languages: the language codes of (inputs, targets), which only wrong_script uses.
+        removed: Counter in which the removed pairs are counted by filter.
 
     Raises:
         UserError: the scripts of a language are unknown.
@@ -122,9 +122,9 @@ def pair_hash(pair, purpose=""):
 
 
 def _tests(thresholds, languages):
-    """Yields (name of a filter, function of (inputs, targets) or, if the filter is off, None).
+    """Yields (name of a filter, function) for every filter; the function is None if the filter is off.
 
-    The function returns whether to remove the pair.
+    The function takes (inputs, targets) and returns whether to remove the pair.
     """
     longest, ratio = thresholds.get("too_long"), thresholds.get("length_ratio")
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
@@ -168,10 +168,10 @@ class _Votes(dict):
 
 
 def is_held_out(pair, bound, seed):
-    """Returns whether a pair {"inputs", "targets"} is held out from training: the hash of its inputs is below a bound.
+    """Returns whether a pair {"inputs", "targets"} is held out from training.
 
-    So all translations of a sentence are held out together, and neither repeated pairs nor the order of the files
-    affects the selection.
+    It is held out if the hash of its inputs is below a bound. So all translations of a sentence are held out together,
+    and neither repeated pairs nor the order of the files affects the selection.
     """
     return _group(pair, seed) < bound
 
@@ -211,6 +211,6 @@ def find_bound(pairs, count, seed):
 
 
 def _group(pair, seed):
-    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces (unless nothing else is left)."""
+    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces unless that leaves nothing."""
     inputs = pair["inputs"]
     return hash64(_IGNORED.sub("", inputs.casefold()) or inputs, f"held out {seed}")

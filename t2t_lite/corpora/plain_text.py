@@ -71,7 +71,7 @@ def read_text(path, on_bad_line=None, errors="strict"):
     Args:
         path: see `read_lines`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8. Such a line is
-            skipped. Of a very long line, the parts before the part with the first invalid byte are still yielded.
+            skipped. If the line is very long, the parts before the one with the first invalid byte are still yielded.
         errors: see `read_lines`.
 
     Raises:
@@ -191,7 +191,7 @@ def naming_errors(path):
 
 
 def as_field(text):
-    """Makes a model's output safe as one field of a line: control characters and line separators become spaces.
+    """Makes a model's output fit one field of a line: control characters and line separators become spaces.
 
     A byte piece of the vocabulary may be a tab or a line end, and some programs treat characters such as U+2028 as line
     ends.

@@ -1,4 +1,4 @@
-"""A random sample of a stream of texts or pairs of texts, kept on disk."""
+"""Draws a random sample from a stream of texts or pairs of texts, and keeps the sample on disk."""
 
 import array
 import hashlib
@@ -8,18 +8,18 @@ import tempfile
 
 import numpy as np
 
-_BLOCK = 2**13  # number of pairs for which random numbers are sampled together
+_BLOCK = 2**13  # number of pairs for which random numbers are drawn in one call
 
 
 class Reservoir:
-    """A uniform sample of a stream of unknown length (Vitter 1985, algorithm R), without holding text in memory.
+    """Samples uniformly from a stream of unknown length (Vitter 1985, algorithm R); holds no text in memory.
 
     Sampled pairs are appended to a temporary file in the system's folder (`TMPDIR`); only their offsets are kept in
-    memory, 8 bytes per pair. Pairs that are replaced later remain in the file: to sample k of n pairs,
-    k (1 + ln(n / k)) are written.
+    memory, 8 bytes per pair. Pairs that are replaced later remain in the file, so about k (1 + ln(n / k)) pairs are
+    written in order to sample k of n pairs.
 
     Args:
-        most: number of pairs to sample; None or 0: all pairs.
+        most: number of pairs to sample. None or 0 means all pairs.
         seed: any int or str; the same stream and seed give the same sample.
 
     Attributes:
@@ -49,7 +49,7 @@ class Reservoir:
         return len(self._offsets)
 
     def fill(self, pairs):
-        """Samples from tuples that all have the same number of str. Raises `OSError` if the folder's disk is full."""
+        """Samples from an iterable of tuples of str, all of the same size. Raises `OSError` if the disk is full."""
         end, pairs = self._file.seek(0, 2), iter(pairs)
         while block := list(itertools.islice(pairs, _BLOCK)):
             for pair, place in zip(block, self._places(len(block)), strict=True):

@@ -1,4 +1,4 @@
-"""Finds the script of a letter and the scripts of a language, and which scripts have no spaces between words.
+"""Finds the script of a letter and the scripts of a language, and tells which scripts put no spaces between words.
 
 A script is named by the first word of its letters' Unicode names: LATIN, CYRILLIC, CJK (Han), DEVANAGARI …
 """
@@ -9,9 +9,9 @@ import unicodedata
 
 from t2t_lite.errors import UserError
 
-# {script: ISO 639 codes of the languages written in it}: all two-letter codes, and frequent three-letter codes, even if
-# a two-letter code exists (jpn, zho, chi). The codes cn, jp and jap are not in ISO 639, but files and models use them.
-# If a language has several scripts, text in any of these scripts is accepted.
+# {script: ISO 639 codes of the languages written in it}. The table has all two-letter codes and common three-letter
+# codes, even if a two-letter code exists (jpn, zho, chi). The codes cn, jp and jap are not in ISO 639, but files and
+# models use them. If a language has several scripts, text in any of these scripts is accepted.
 _LANGUAGES = {
     "LATIN": """
         aa af ak an ast ay bar bi bm br ca ceb ch co cs csb cy da de dsb ee en eo es et eu ff fi fil fj fo fr fur fy ga

@@ -7,15 +7,15 @@ from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
 from t2t_lite.errors import UserError, shown
 from t2t_lite.settings.ranges import SPLIT_SENTENCES
 
-# The end of a sentence: end punctuation, then quotes or brackets, then spaces. In scripts without spaces, a full stop
-# is enough. The pattern matches possessively and only at the start of a run of full stops, so that each character is
-# read once.
+# Matches the end of a sentence: end punctuation, then quotes or brackets, then spaces. In scripts without spaces, a
+# full stop is enough. The pattern matches possessively and only at the start of a run of full stops, so that each
+# character is read once.
 _SENTENCE = re.compile(
     r"""(?<![.?!…؟۔])[.?!…؟۔]++["'”“’‘»«›‹)\]}]*+\s+|"""
     r"""(?<![。？！।॥።။។])(?P<without_space>[。？！।॥።။។]++["'”’」』）】〉》〕］｝｣)\]]*+\s*)"""
 )
-# A quotation, within which no sentence ends in scripts without spaces. Longer text after an opening quotation mark is
-# ignored, because the closing mark is probably missing.
+# Matches a quotation. In scripts without spaces, no sentence ends within it. Longer text after an opening quotation
+# mark is ignored, because the closing mark is probably missing.
 _QUOTATION = re.compile(
     "「[^「」]{0,200}」|『[^『』]{0,200}』|“[^“”]{0,200}”|（[^（）]{0,200}）|《[^《》]{0,200}》|【[^【】]{0,200}】"
 )
@@ -62,14 +62,14 @@ SENTENCES = "sentences"  # name of the signature that an exported model has if i
 
 
 def sentences(text):
-    """Splits a text into a list of sentences, nonblank str without leading or trailing spaces.
+    """Splits a text into sentences; returns a list of nonblank str without leading or trailing spaces.
 
     Every sentence contains a letter or digit. No sentence ends before a lower-case letter, unless the text has no
     capitals. A full stop after an initial, after a number of one or two digits (which may be an ordinal) or after a
     common abbreviation usually does not end a sentence. It does if the next word is known to begin sentences (`D.C.
-    The`) or if the number belongs to a word (`Eq. 2. Then`), but never after `Dr.` or `e.g.`. In scripts without
-    spaces, no sentence ends within a quotation, or between a quotation and a particle. The time is linear in the length
-    of the text.
+    The`) or if the number belongs to a word (`Eq. 2. Then`). A full stop after `Dr.` or `e.g.` never ends a sentence.
+    In scripts without spaces, no sentence ends within a quotation, or between a quotation and a particle. The running
+    time is linear in the length of the text.
     """
     parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     quotations = _QUOTATION.finditer(text)
@@ -91,7 +91,7 @@ def sentences(text):
 
 
 def sentence_parts(text):
-    """Returns the list of a text's sentences, or a list with the unchanged text if it is blank or one sentence."""
+    """Returns the list of a text's sentences, or a list with the unchanged text if it is blank or a single one."""
     parts = sentences(text)
     return parts if len(parts) > 1 else [text]
 
@@ -132,13 +132,13 @@ def checked_choice(choice):
 def split_text(text, length_of, limit):
     """Splits a text into sentences, and long sentences into parts of at most `limit` ids.
 
-    A sentence within the limit is one part. A longer sentence is split after semicolons, colons and commas, or else at
-    spaces, or else anywhere, into parts as large as the limit allows.
+    A sentence within the limit is one part. A longer sentence is split into parts as large as the limit allows: if
+    possible after semicolons, colons and commas, otherwise at spaces, otherwise anywhere.
 
     Args:
         text: str.
         length_of: function that returns the length of a str in ids.
-        limit: int, length of the longest part in ids.
+        limit: int, maximum length of a part in ids.
 
     Returns:
         list of nonblank str without leading or trailing spaces.
@@ -183,10 +183,10 @@ def join_texts(texts, language=None):
 
 
 def answers_to_parts(answer, parts, on_progress=None):
-    """Passes the parts of several texts to a model in one call; returns, for each text, the list of its parts' answers.
+    """Passes the parts of several texts to a model in one call; returns a list of the parts' answers for each text.
 
     Args:
-        answer: function of a list of parts and `on_progress` that returns one answer per part.
+        answer: function that takes a list of parts and `on_progress`, and returns one answer per part.
         parts: list of lists, the parts of each text.
         on_progress: None, or a function that is called with the number of newly finished texts.
     """
@@ -198,7 +198,7 @@ def answers_to_parts(answer, parts, on_progress=None):
 
 
 def ranks(lists):
-    """Returns, for each k, the k-th items of nonempty lists; a shorter list repeats its last item."""
+    """Returns, for each k, a list of the k-th items of nonempty lists. The last item of a shorter list is repeated."""
     return [[items[min(rank, len(items) - 1)] for items in lists] for rank in range(max(map(len, lists)))]
 
 
@@ -220,7 +220,7 @@ def _is_without_spaces(joint, language):
 
 
 def _within(text, length_of, limit, boundaries):
-    """Splits a text into parts within the limit, at matches of `boundaries[0]`; splits longer parts at the others."""
+    """Splits a text at matches of `boundaries[0]`, and parts above the limit at matches of the next boundaries."""
     if len(text) <= limit * _CHARACTERS_OF_AN_ID and length_of(text) <= limit:
         return [text]
     if not boundaries:

@@ -13,7 +13,7 @@ from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
 
 TABLES = (".tsv", CSV, *JSON_LINES)
-_WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold inputs and targets, in addition to archives
+_WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # file types, besides archives, that hold both inputs and targets
 _SHOWN = 5  # number of members of an archive that an error message lists
 
 
@@ -54,7 +54,7 @@ def read_members(folder, members, url="", languages=None, removed=None, on_bad_l
 
     Args:
         folder: folder with the files, either the extracted members under their own names, or the archive under the last
-            part of the URL. The folder is only read.
+            part of the URL. Nothing is written there.
         members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
             If the names of both files end in `.sgm`, they contain segments (`wmt_files.read_segments`).
         url: URL of the archive.
@@ -83,7 +83,7 @@ def find_texts(folder, pattern, url=""):
 
     Args:
         folder, url: see `read_members`.
-        pattern: str, a pattern for names below the folder or in the archive.
+        pattern: str, a pattern for the names of files inside the folder or the archive.
 
     Raises:
         UserError: no file matches.

@@ -1,8 +1,8 @@
 """Reads tables: tab-separated lines, CSV or JSON lines (`cells`), depending on the extension of the file.
 
 Columns are chosen by number or by their names in a header, and fields of JSON lines by name. If a header were mistaken
-for data, it would become a class or a sentence pair. So a first line that looks like a header is an error unless the
-user has specified whether the file has a header.
+for data, it would become a class or a sentence pair. So a first line that looks like a header raises an error, unless
+the user has specified whether the file has a header.
 """
 
 import collections
@@ -48,13 +48,13 @@ class Layout(NamedTuple):
         names: tuple of str, the fields to read, such as ("label", "text").
         columns: tuple of str, the column of each field: a number from 1, or a name in the header. () means that the
             table has exactly the columns `names`, in this order.
-        header: bool, whether the first line names the columns; None if unknown, so that a first line that looks like a
-            header is an error.
-        languages: language codes that a header may contain, for sentence pairs.
-        fields: tuple of str, the field of JSON lines for each name. If (), the fields are `columns` if these are names,
+        header: bool, whether the first line names the columns. If None, this is unknown, and a first line that looks
+            like a header raises an error.
+        languages: for sentence pairs, the language codes that a header may contain.
+        fields: tuple of str, the JSON field for each name. If (), the fields are `columns` if these are names,
             or else `languages`, or else `names`.
-        separator: str, the name of the separator between cells, one of `ranges.SEPARATORS`. None: tabs; in CSV, the
-            separator is detected in the first lines.
+        separator: str, the name of the separator between cells, one of `ranges.SEPARATORS`. If None, tabs separate the
+            cells, except in CSV, where the separator is detected from the first lines.
     """
 
     names: tuple
@@ -96,7 +96,7 @@ class Layout(NamedTuple):
         return self.fields or named or self.languages or self.names
 
     def share_of_fitting(self, rows):
-        """Returns the share, 0 to 1, of rows (lists of str) that have the expected number of columns."""
+        """Returns the fraction, from 0 to 1, of the rows (lists of str) that have the expected number of columns."""
         counts = collections.Counter(map(len, rows))
         if not self.columns:
             return counts[len(self.names)] / max(1, len(rows))
@@ -108,7 +108,7 @@ class Layout(NamedTuple):
 
     @property
     def has_header(self):
-        """Whether the first line is a header that names the columns; None: unknown."""
+        """Whether the first line is a header that names the columns, or None if this is unknown."""
         return True if not all(map(is_number, self.columns)) else self.header
 
 
@@ -201,8 +201,8 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
         columns = ",".join(names[named[name]] for name in layout.names)
         raise UserError(
-            f"{where}: the header {shown(mark.join(names))} has a different order than {mark.join(layout.names)}. Name "
-            f"the columns: --columns={columns}."
+            f"{where}: the header {shown(mark.join(names))} is in a different order than {mark.join(layout.names)}. "
+            f"Name the columns: --columns={columns}."
         )
     return range(count), count, header
 

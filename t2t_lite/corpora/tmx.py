@@ -1,8 +1,8 @@
 """Reads translation memories (`.tmx`), whose units `<tu>` have a variant `<tuv>` for each language.
 
-The parser is the standard library's expat. Only one unit is held at a time, so that memory does not grow with the file.
-A file that declares entities is an error, since a few lines of declarations can expand to gigabytes. If the file refers
-to an external document type, it is not loaded.
+The parser is the standard library's expat. Only one unit is held in memory at a time, so memory use does not grow with
+the file. A file that declares entities is refused, since a few lines of declarations can expand to gigabytes. An
+external document type to which a file refers is not loaded.
 """
 
 import codecs
@@ -27,7 +27,7 @@ _NOT_XML = re.compile(
 # elements is kept.
 _CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
 _LANGUAGES_SHOWN = 20
-EMPTY, UNTRANSLATED, OTHER = "empty", "units without both languages", "segments of other languages"
+EMPTY, UNTRANSLATED, OTHER = "empty", "units that lack one of the languages", "segments of other languages"
 
 
 class _Variant(NamedTuple):
@@ -50,7 +50,7 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
             taken in order.
         removed: None, or a Counter in which skipped units and segments are counted: units that lack a language or have
             an empty segment, and segments in other languages.
-        on_bad_line: None, or a function called with a message about each unit that has invalid bytes for the file's
+        on_bad_line: None, or a function called with a message about each unit with bytes that are invalid in the file's
             encoding; the unit is skipped.
 
     Raises:
@@ -88,7 +88,7 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
 
 def _joined_lines(text):
     """Joins the lines of a text into one, without their indentation."""
-    if text.isprintable():  # faster, and true for most texts
+    if text.isprintable():  # this test saves time, since most texts pass it
         return text.strip()
     return plain_text.clean(" ".join(filter(None, map(str.strip, re.split("[\r\n]", text)))))
 

@@ -1,8 +1,8 @@
 """Reads WMT's test sets: `.sgm` files with one side, and XML files with a source, its references and translations.
 
 An XML file contains `<dataset>`, which contains documents `<doc>` with `<src lang>`, `<ref lang translator>` and `<hyp
-system>`; these contain segments `<seg id>`. The parser is expat. A file that declares entities is an error, as in
-`tmx`.
+system>`; these contain segments `<seg id>`. The parser is expat. As in `tmx`, a file that declares entities
+is refused.
 """
 
 import itertools
@@ -40,7 +40,7 @@ def is_test_set(path):
 
 
 def read_side(path, side, on_bad_line=None):
-    """Returns the segments of one side of a test set, list of str; for references, the first complete reference.
+    """Returns the segments of one side of a test set, list of str. Of the references, the first complete one is used.
 
     Args:
         path: path of a file for which `is_test_set` is true.
@@ -49,7 +49,7 @@ def read_side(path, side, on_bad_line=None):
             the segment becomes None.
 
     Raises:
-        UserError: the file is missing, damaged or empty, or it lacks the side or has several translations.
+        UserError: the file is missing, damaged or empty, lacks the requested side, or contains several translations.
     """
     if plain_text.kind(path) == XML:
         return _TestSet(path).sides(side)[0]
@@ -75,7 +75,7 @@ def read_sides(path, side):
 
 
 def language_of(path, side):
-    """Returns the language of a test set, stated in XML or implied by the name of an `.sgm` file; "": unknown."""
+    """Returns the language of a test set as stated in XML or implied by an `.sgm` file's name, or "" if unknown."""
     if plain_text.kind(path) != XML:
         return plain_text.kind(plain_text.without_packing(path).rpartition(".")[0]).removeprefix(".")
     return _TestSet(path).languages.get(side, "")
@@ -86,7 +86,7 @@ def read_pairs(path, languages):
 
     Args:
         path: str.
-        languages: (code of the inputs' language, code of the targets' language). If the file has the opposite
+        languages: (code of the inputs' language, code of the targets' language). If the file is for the opposite
             direction, its sides are swapped.
 
     Raises:
@@ -116,7 +116,8 @@ class _TestSet:
     """The parsed documents of an XML file. Raises `UserError` if the file is damaged or has no document.
 
     Attributes:
-        documents: list of {(side, name of the translator or system, "" for the source): {segment id: text}}.
+        documents: list of {(side, name): {segment id: text}}. The name is that of the translator or system, or
+            "" for the source.
         languages: {side: the first language that the file names for this side}.
     """
 
@@ -192,8 +193,8 @@ class _TestSet:
 def unescape(text):
     """Replaces SGML's five named entities and numeric references with characters.
 
-    `html.unescape` is not used, because the files are not HTML: this function would also replace words such as `&copy`
-    without a semicolon.
+    `html.unescape` is not used, because the files are not HTML, and it would also replace words without a semicolon,
+    such as `&copy`.
     """
     return _ENTITY.sub(_character, text) if "&" in text else text
 

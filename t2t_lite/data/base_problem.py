@@ -32,7 +32,7 @@ class Problem:
 
     Attributes:
         name: the registered name, without suffixes; set by the registry.
-        features: {feature: rank} of a batch, in this order. A feature is an int32 tensor of ids, in which 0 is padding
+        features: {feature: rank}, the features of a batch in order. Each is an int32 tensor of ids; 0 is padding
             and is not scored. A feature of rank 2 has the shape [rows, length]. A feature of rank 1 has the shape
             [rows]; a record stores it as a list of one id.
         smallest_corpus: a description of the smallest input that yields an example. Error messages quote it after
@@ -73,15 +73,15 @@ class Problem:
     # Attributes that subclasses set.
 
     task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
-    unit = None  # the word for an input in messages, such as "image"; None: the task's word
-    answered_by = None  # the class whose `load` method `t2t_lite.load` calls; None: the task's class
+    unit = None  # the word for an input in messages, such as "image"; None means the task's word
+    answered_by = None  # the class whose `load` method `t2t_lite.load` calls; None means the task's class
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
     newer_settings = ()  # keys that `generation_settings` omits if unset, so that data of earlier versions stay valid
     ordered_splits = ()  # names of the splits whose records keep the order of the samples; such a split has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    loss_metrics = ()  # losses per unit, such as "bits_per_dim"; generation counts the unit "dim" in `unit_counts`
+    loss_metrics = ()  # names of losses per unit: for "bits_per_dim", generation counts "dim" in `unit_counts`
     # {file name extension such as "png": function}, the functions with which t2t-decoder reads or writes files that are
     # not lines of text. read(path, encoders) returns a list of inputs, each a str or a list of ids; the path may be a
     # folder of such files. write(path, answers, encoders) returns {path: bytes}; answers is a list of (input, outputs),
@@ -99,7 +99,7 @@ class Problem:
 
     @property
     def dataset_splits(self):
-        """The splits of the data set and their numbers of shards."""
+        """The splits of the data set, each with its number of shards."""
         return [{"split": DatasetSplit.TRAIN, "shards": 10}, {"split": DatasetSplit.EVAL, "shards": 1}]
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
@@ -159,7 +159,7 @@ class Problem:
         return list(registry.task_of(self).eval_metrics)
 
     def model_hparams(self, hparams):
-        """Returns a model's hyperparameters with the changes that this problem requires, such as another head.
+        """Returns a model's hyperparameters with the changes that this problem requires, such as a different head.
 
         Args:
             hparams: HParams with the settings of the model (`HParams.of_model`).
@@ -180,15 +180,15 @@ class Problem:
     # Generation.
 
     def generate_data(self, data_dir: str, tmp_dir: str, task_id: int = -1) -> None:
-        """Writes vocabulary, shards and manifest into `data_dir`. Does nothing if these files are already complete.
+        """Writes the vocabulary, shards and manifest into `data_dir`. Does nothing if they are already complete.
 
         Raises:
-            UserError: the input is invalid, or `data_dir` contains data that were generated with other settings.
+            UserError: the input is invalid, or `data_dir` contains data that were generated with different settings.
         """
         from t2t_lite.data import generation
 
         if task_id >= 0:
-            raise UserError(f"{self.name}: generation in tasks is not available. Remove --task_id.")
+            raise UserError(f"{self.name}: generation cannot be divided into tasks. Remove --task_id.")
         generation.generate(self, data_dir, tmp_dir)
 
     @property
@@ -224,7 +224,7 @@ class Problem:
         return [f"{name}-{shard:05d}-of-{num_shards:05d}" for shard in range(num_shards)]
 
     def filepattern(self, data_dir, mode, shard=None):
-        """Returns the pattern of a mode's shards: "train", "eval", "infer" (the dev set) or "test".
+        """Returns the file pattern of the shards for a mode: "train", "eval", "infer" (the dev set) or "test".
 
         An override may name other files. Wildcards are allowed in the file name, but not in the folder's name.
         """
@@ -241,7 +241,7 @@ class Problem:
 
     @property
     def languages(self):
-        """The languages of inputs and targets, such as ("en", "de"), or None; swapped for `_rev`."""
+        """The languages of inputs and targets, such as ("en", "de"), after `_rev` and `_copy`; None if unknown."""
         pair = self.language_pair
         if pair is None:
             return None
@@ -283,12 +283,12 @@ class Problem:
         """Transforms an example when it is read, as in tensor2tensor; by default returns it unchanged.
 
         This method is called in a graph, before `maybe_reverse_and_copy`, by training, evaluation, `dataset` and the
-        decoding of records. `max_length` and `min_length` apply to the result. Use random numbers in `corrupt` instead,
-        because an iterator with random state cannot be saved.
+        decoding of records. `max_length` and `min_length` apply to the result. An override must not use random numbers,
+        because an iterator with random state cannot be saved; use them in `corrupt` instead.
 
         Args:
             example: {feature: int64 [length]} with the features in `record_features`.
-            mode: "train", "eval", or "infer" for the decoding of records.
+            mode: "train", "eval" or, when records are decoded, "infer".
             hparams: HParams.
 
         Returns:
@@ -310,9 +310,9 @@ class Problem:
 
         Args:
             batch: {feature: int32 ids, padded with 0}; the ranks are given in `features`.
-            seeds: int32 [rows, 2], a seed for each row that depends on random_seed, the batch's index in the stream (0
-                in evaluation) and the ids of the row. So a row's result does not depend on the other rows, the number
-                of replicas or interruptions.
+            seeds: int32 [rows, 2], one seed per row. It depends on random_seed, the batch's index in the stream (0 in
+                evaluation) and the ids of the row. So a row's result does not depend on the other rows, the number of
+                replicas or interruptions.
 
         Returns:
             A dict with an int32 tensor for each name in `features`.
@@ -334,7 +334,7 @@ class Problem:
         """
 
     def given_part(self, given, encoders):
-        """Returns the region of a picture that shows the input ids. One of `writers` made the picture from an output.
+        """Returns the region that shows the input ids in a picture that one of `writers` made from an output.
 
         Args:
             given: list of int, the input ids, which the output continues.
@@ -378,7 +378,7 @@ class Problem:
         return outputs
 
     def choose_output(self, inputs, outputs, encoders):
-        """Reranks the outputs of a search: returns the index of the best output, by default 0, the highest score.
+        """Reranks a search's outputs: returns the index of the best; by default 0, the output with the highest score.
 
         Decoding and the evaluation during training call this method if `chooses_output` is true.
 

@@ -35,7 +35,7 @@ _BATCHES_IN_POOL = 100  # number of batches per pool; with fewer than about 50, 
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
 _SAMPLE = 2**13  # number of records that are read to estimate the mean length
-# largest size in bytes of a saved iterator, as estimated by `usual_pool_size`; measured sizes are 4/5 of the estimate
+# maximum size in bytes of a saved iterator, as estimated by `usual_pool_size`; the real size is 4/5 of the estimate
 _STATE_BYTES = 45 * 2**20
 
 
@@ -56,14 +56,14 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
             determines the order. bpe_dropout: probability of skipping a merge (`BpeDropout`). If 0, the ids in the
             records are not changed. The sampled segmentations depend only on `random_seed` and the pool's number. The
             limits on length apply to the stored ids. An example that dropout would make too long keeps its stored ids
-            in that pass or, if `Problem.rows_are_windows`, is cut to a random part.
+            in that pass or, if `Problem.rows_are_windows`, is replaced by a random part of the result.
         paths: paths of the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`. An id
             outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
         ladder: `WidthLadder`, the only shapes that batches may have; an example that fits no shape makes the iterator
             raise `tf.errors.InvalidArgumentError`. If None, each batch has the shape that its examples need.
-        pool_size: number of examples in a pool. If None, enough for about 100 batches, but no more than the data
-            contain, and few enough that the iterator's state stays below 50 MB.
+        pool_size: number of examples in a pool. If None, a pool has enough examples for about 100 batches, but no more
+            than the data contain, and few enough that the iterator's state stays below 50 MB.
         shuffle: whether to shuffle; False keeps the order of the files and of the sorted pools.
         prefetch: whether to prepare batches in the background; a checkpoint then holds the prepared batches.
 
@@ -122,7 +122,7 @@ def evaluation_batches(problem, hparams, paths, encoders=None, whole=False):
 def ahead(batches):
     """Returns a dataset that prepares batches in the background.
 
-    Autotuning is off, because its thread sleeps for up to a minute and deleting the iterator would wait for it
+    Autotuning is off, because its thread sleeps for up to a minute and deleting the iterator would wait for this thread
     (`Model::OptimizeLoop`, tensorflow/core/framework/model.cc, TensorFlow 2.21).
     """
     options = tf.data.Options()
@@ -131,7 +131,7 @@ def ahead(batches):
 
 
 def narrowest_batch(problem, hparams, ladder):
-    """Returns a batch of padding in a ladder's first shape, as `training_batches` yields it: {feature: int32}."""
+    """Returns a batch that contains only padding and has a ladder's first shape: {feature: int32}."""
     rows, *widths = ladder.shapes[0].tolist()
     ranks = {name: problem.features.get(name, 2) for name in ladder.features}
     batch = {name: tf.zeros([rows, width][: ranks[name]], tf.int32) for name, width in zip(ranks, widths, strict=True)}
@@ -144,7 +144,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):
     Args:
         problem, hparams, paths, encoders: see `training_batches`.
         facts: facts of the training split as the model sees it (`Records.seen_facts`); they set the widest shape.
-        most: int, the largest number of shapes.
+        most: int, maximum number of shapes.
 
     Raises:
         UserError: a file is damaged, or the vocabulary has no merges to skip.
@@ -271,7 +271,7 @@ def _windows(ids, lengths, limit, draw):
 
 @functools.lru_cache(maxsize=16)
 def _planner(features, batch_size, ladder, shuffle):
-    """Returns a function for `Dataset.scan` that plans a pool's batches and carries the last into the next pool."""
+    """Returns a function for `Dataset.scan` that plans a pool's batches and carries remaining examples to the next."""
     # The function takes the carried examples as {feature: (flat ids, lengths)}, the pool's number, the pool and the
     # seed. It is traced here, once, because tracing takes half of the time needed to make a stream. `scan` would trace
     # it twice, since the shape of its state changes when the first examples are carried. The function must not contain

@@ -20,7 +20,7 @@ from t2t_lite.text.encoder_parts import mask_in
 from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.vocabulary import EOS_ID
 
-# Of the ids to predict, the shares that are replaced by the mask and by another id. The rest is left unchanged.
+# The fractions of the ids to predict that are replaced by the mask and by another id. The remaining ids stay unchanged.
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
@@ -40,12 +40,12 @@ def corrupted(problem, batches, hparams, is_stream=False, whole=False):
         hparams: HParams; only `random_seed` and the `corrupt` of `model_class` (see `SequenceModel`) are used.
         is_stream: bool, whether the batches are for training, so that the seeds of a batch depend on its index.
             Otherwise each pass gives the same result.
-        whole: bool, whether to omit the model's `corrupt`, so that batches have the whole texts, which serve as
+        whole: bool, whether to omit the model's `corrupt`, so that batches contain the complete texts, which serve as
             references for outputs.
 
     Raises:
-        UserError: a feature of the problem is missing, the model's `corrupt` is for other problems, or a
-            change has a state that could not be resumed: see `check_stateless`.
+        UserError: a feature of the problem is missing, the model's `corrupt` does not support the problem, or a
+            change has a state that could not be restored: see `check_stateless`.
     """
 
     names, seed = (*["augment"] * is_stream, "corrupt"), hparams.random_seed
@@ -189,14 +189,15 @@ class Masking:
         mask_id: int, the id of [MASK].
         ordinary: bool [V], the ids that may be masked and may replace others: not padding, EOS or another special id.
         continues: bool [V], the ids that continue the word of the id before them.
-        rate: float, the share of a row's ordinary ids to predict, at least one id per row. Fewer ids are predicted only
-            if every remaining unit would exceed this number (as in BERT's create_pretraining_data.py).
-        unit: what is masked as a whole: "token", "word"; "ngram", one to three consecutive words, where n words have a
-            probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase from a list
-            or, outside of phrases, a word (Sun et al. 2019, "ERNIE"). A unit with more ids than are to be predicted is
-            split into its words. A word that is still too long, such as a text without spaces, is split into its ids.
+        rate: float, the fraction of a row's ordinary ids to predict, but at least one id per row. Fewer ids are
+            predicted only if every remaining unit would exceed this number (as in BERT's create_pretraining_data.py).
+        unit: what is masked as a whole: "token", "word", "ngram" or "phrase". An n-gram is one to three consecutive
+            words, where n is sampled with a probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1).
+            A phrase is one from a list; outside of phrases, words are masked (Sun et al. 2019, "ERNIE"). A unit with
+            more ids than are to be predicted is split into its words. A word that is still too long, such as a text
+            without spaces, is split into its ids.
         phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping phrases of a row are merged.
-        closes: bool [V], the ids that end a word, such as punctuation; None: no id.
+        closes: bool [V], the ids that end a word, such as punctuation. If None, no id ends a word.
 
     Raises:
         UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
@@ -326,7 +327,7 @@ def _number(ids):
 
 @tf.autograph.experimental.do_not_convert
 def one_of(first, second, seeds):
-    """Selects, for each row of a batch, one of two candidate rows, each with a probability of 1/2.
+    """Selects one of two candidate rows for each row of a batch, each with a probability of 1/2.
 
     Args:
         first, second: int32 [B, T] and [B, S], padded with 0.

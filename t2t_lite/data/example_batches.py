@@ -1,4 +1,4 @@
-"""Training and evaluation batches in which each row is one example.
+"""Makes training and evaluation batches in which each row is one example.
 
 For language models, evaluation can use sliding windows over a text instead, so that every id has enough context.
 """
@@ -24,16 +24,16 @@ class ExampleBatches:
     Args:
         problem: Problem.
         hparams: HParams, as for `batching.training_batches`.
-        encoders: {feature: encoder}; None: ids are not checked.
+        encoders: {feature: encoder}. If None, ids are not checked.
         lanes: the result of `lanes_of`, or 1 in evaluation.
 
     Attributes:
         hparams: HParams, whose length limits determine which examples are dropped.
         features: {feature: rank} of a batch.
-        longest: int, the largest number of ids in a training row.
+        longest: int, the maximum number of ids in a training row.
         left_out: str, a description of the dropped examples for messages.
-        rows_per_example: int, number of rows that an example becomes.
-        ladder: WidthLadder, the shapes of training batches; None: any shape.
+        rows_per_example: int, number of rows that are made from an example.
+        ladder: WidthLadder, the shapes that training batches may have. If None, they may have any shape.
     """
 
     rows_per_example = 1
@@ -47,7 +47,7 @@ class ExampleBatches:
 
     @staticmethod
     def lanes_of(replicas, accumulation, before, output_dir):
-        """Returns the number of lanes (batches per step that carry a state): None, because no state is carried here.
+        """Returns the number of lanes, which are the batches per step that carry a state; here None, since none do.
 
         Args:
             replicas: Replicas.
@@ -57,7 +57,7 @@ class ExampleBatches:
         """
 
     def carried(self, model, devices, accumulation):
-        """Returns the state that a model carries from step to step (see `TrainStep`), None for these batches.
+        """Returns the state that a model carries from step to step (see `TrainStep`). It is None for these batches.
 
         Args:
             model: keras.Model.
@@ -75,7 +75,7 @@ class ExampleBatches:
         Args:
             paths: list of str, the record files.
             facts: facts of the split as the model sees it, see `Records.seen_facts`.
-            most_shapes: int, the largest number of shapes that batches may have, for XLA; None: no limit.
+            most_shapes: int, the maximum number of shapes that batches may have, for XLA. If None, there is no limit.
         """
         arguments = self.problem, self.hparams, paths, self.encoders
         self.ladder = batching.problem_ladder(*arguments, facts, most_shapes) if most_shapes else None
@@ -90,12 +90,12 @@ class ExampleBatches:
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders, whole=True)
 
     def narrowest(self):
-        """Returns a batch of padding in the first shape that XLA compiles."""
+        """Returns a batch that contains only padding and has the first shape that XLA compiles."""
         return batching.narrowest_batch(self.problem, self.hparams, self.ladder)
 
 
 def check_stride(problem, stride, split, has_state=False):
-    """Raises `UserError` unless the windows of a problem's split may move by `stride` ids; 0: no windows."""
+    """Raises `UserError` unless the windows of a problem's split may move by `stride` ids; 0 means no windows."""
     if not stride:
         return
     if has_state:

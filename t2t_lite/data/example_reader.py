@@ -17,7 +17,7 @@ class ExampleReader:
         mode: "train", "eval" or "infer", for `preprocess_example`.
         paths: list of str, the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them: an id outside its vocabulary
-            raises a TensorFlow error that `record_format.naming_damage` explains. None: ids are not checked.
+            raises a TensorFlow error that `record_format.naming_damage` explains. If None, ids are not checked.
 
     Attributes:
         preprocesses: bool, whether the problem overrides `preprocess_example`. If it does not, the dataset has no stage
@@ -39,7 +39,7 @@ class ExampleReader:
         """Returns a dataset whose elements are batches of `count` serialized examples, for `parse`.
 
         Raises:
-            UserError: `preprocess_example` could not be resumed: see `check_stateless`.
+            UserError: an iterator that calls `preprocess_example` could not be restored: see `check_stateless`.
         """
         if not self.preprocesses:
             return serialized.batch(count)

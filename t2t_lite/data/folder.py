@@ -1,4 +1,4 @@
-"""The state of a problem's data in a folder: whether generation has begun or finished, and with which settings.
+"""Tracks the state of a problem's data in a folder: has generation begun or finished, and with which settings?
 
 Also finds all files that a problem's encoders read, so that they can be copied into a run or an export.
 """
@@ -38,7 +38,7 @@ class DataFolder:
         path: str, the data folder, which need not exist.
 
     Attributes:
-        manifest_path, begun_path: str, the manifests of finished and of begun data.
+        manifest_path, begun_path: str, the paths of the manifests of finished data and of unfinished data.
     """
 
     def __init__(self, problem, path):
@@ -72,8 +72,8 @@ class DataFolder:
         """Returns the manifest of finished data, or None if the manifest or another file is missing.
 
         Raises:
-            UserError: the data were generated with other settings (the message names the first difference), or the size
-                of a shard has changed since it was written.
+            UserError: the data were generated with different settings (the message names the first difference), or the
+                size of a shard has changed since it was written.
         """
         problem, manifest = self.problem, find_manifest(self.problem, self.path)
         if not manifest:
@@ -106,7 +106,7 @@ class DataFolder:
         """Writes the manifest of begun data, and removes the unfinished output of a different request.
 
         Raises:
-            UserError: another program wrote records here.
+            UserError: the folder contains records that another program wrote.
         """
         stale = self._shards_and_chunks()
         begun = {"request": self.request, "chunks": sharding.CHUNK_FORMAT, "source": _source(self.problem)}
@@ -115,7 +115,7 @@ class DataFolder:
             names = earlier.pop("to_learn")
             if not Request(begun, earlier).changes:
                 return
-            _LOGGER.info(f"{self.problem.name}: replacing the unfinished output of another request in {self.path}")
+            _LOGGER.info(f"{self.problem.name}: replacing the unfinished output of a different request in {self.path}")
             stale += filter(files.exists, (os.path.join(self.path, name) for name in names))
         elif not files.exists(self.manifest_path) and (found := [path for path in stale if ".chunk-" not in path]):
             raise UserError(
@@ -186,7 +186,7 @@ def encoder_files(problem, folder):
         {path relative to the folder: path}.
 
     Raises:
-        UserError: a file is missing, or the encoders made from copies of these files differ.
+        UserError: a file is missing, or the encoders made from copies of these files differ from the original ones.
     """
     paths = {}
     for path in problem.vocabulary_files(folder):

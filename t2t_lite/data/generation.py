@@ -1,4 +1,4 @@
-"""Generates a problem's vocabulary, shards and manifest; an interrupted run resumes and gives the same files."""
+"""Generates a problem's vocabulary, shards and manifest. An interrupted run can be resumed and gives the same files."""
 
 import itertools
 import logging
@@ -17,7 +17,7 @@ from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES = 4096  # number of examples, at the start of a shuffled shard, in which unknown ids are counted
-# highest normal share of unknown ids and byte pieces; a vocabulary learned from similar text has a far lower share
+# highest normal fraction of unknown ids and byte pieces; a vocabulary learned from similar text stays far below it
 _MOST = 0.05
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -26,8 +26,8 @@ def generate(problem, data_dir, tmp_dir):
     """Writes the data of `problem` into `data_dir`, unless they are already complete there.
 
     Raises:
-        UserError: `data_dir` contains data that were generated with other settings (the message names the difference),
-            or the input is invalid.
+        UserError: `data_dir` contains data that were generated with different settings (the message names the first
+            difference), or the input is invalid.
     """
     folder = DataFolder(problem, data_dir)
     _check_order(problem)
@@ -196,7 +196,7 @@ def _summary(manifest):
 
 
 def report_coverage(folder):
-    """Logs the shares of unknown ids and of byte pieces in the training data, unless they are 0.0 %.
+    """Logs the shares of unknown ids and of byte pieces in the training data, unless they round to 0.0 %.
 
     A share above 5 % is logged as a warning, because words then become many byte pieces or the same unknown id.
     """

@@ -25,7 +25,7 @@ from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
 
-_MOST_SHARDS = 99_999  # largest number of shards, since a shard's number has five digits in file names
+_MOST_SHARDS = 99_999  # maximum number of shards, since a shard's number has five digits in file names
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
@@ -82,8 +82,8 @@ def read_manifest(path, features):
 def read_begun(path):
     """Returns the manifest that was written when generation began. Raises `UserError` if the file is damaged.
 
-    "to_learn" lists the vocabulary files that did not exist then. Names that do not look like the name of a vocabulary
-    file are dropped.
+    "to_learn" lists the vocabulary files that did not exist at that time. Names that do not look like the name of a
+    vocabulary file are dropped.
     """
     begun = files.read_json(path, _BEGUN)
     return begun | {"to_learn": [name for name in begun.get("to_learn", []) if _VOCABULARY.fullmatch(name)]}
@@ -270,16 +270,16 @@ def check_ids(facts, encoders, where):
 
 
 def count_kept(lengths, max_length, min_length=0):
-    """Returns the numbers of examples (within, outside) the limits. `lengths` is {length: number of examples}.
+    """Returns (number of examples within the limits, number of examples outside them).
 
-    max_length=0 means no limit.
+    `lengths` is {length: number of examples}. max_length=0 means no limit.
     """
     count = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
     return count, sum(lengths.values()) - count
 
 
 def longest_row(problem, hparams):
-    """Returns the largest number of ids in a training row: `Problem.max_length`, or `batch_size` if this is less."""
+    """Returns the maximum number of ids in a training row: `Problem.max_length`, or `batch_size` if that is smaller."""
     return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
 
 

@@ -13,7 +13,7 @@ from t2t_lite.errors import UserError, nearest
 from t2t_lite.settings.ranges import COUNT, SEED, Range, setting
 
 _LOGGER = logging.getLogger("t2t_lite")
-# The largest number of processes is limited, because each process needs about 600 MB of memory.
+# The number of processes is limited, because each process needs about 600 MB of memory.
 _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
 
 
@@ -60,7 +60,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
         names += [name for name in matches if name not in names]
     if not names:
         raise UserError(
-            f"--problem={patterns}: contains no name. Expected one or more names of problems, separated by commas."
+            f"--problem={patterns}: no problem is named. Expected one or more names of problems, separated by commas."
         )
     names = [name for name in names if not any(part in name for part in excluded)]
     if not names:
@@ -76,8 +76,8 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
         data_dir, tmp_dir: paths of the folders for records and downloads.
         arguments: dict of arguments for the problems' `configure`, such as the user's files; if {} or None, `configure`
             is not called.
-        settings: GenerationSettings; None: the defaults.
-        attributes: {name: value}, further attributes of the problems, such as `Problem.write_shards`.
+        settings: GenerationSettings, or None for the defaults.
+        attributes: {name: value}, further attributes to set on the problems, such as `Problem.write_shards`.
 
     Raises:
         UserError: a problem does not accept the arguments, or its generation fails.

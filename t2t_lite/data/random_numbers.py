@@ -1,4 +1,4 @@
-"""Counter-based random numbers: functions of a seed and a position, equal on every device, with and without XLA."""
+"""Counter-based random numbers, which depend only on a seed and a position and are the same on every device."""
 
 import tensorflow as tf
 

@@ -71,7 +71,7 @@ class Records:
 
     @property
     def _pattern(self):
-        """The shards' location: (the folder of the shards, the pattern of their file names)."""
+        """Where the shards are: (their folder, the pattern that their file names match)."""
         if self.problem.overrides("filepattern"):
             return os.path.split(self.problem.filepattern(self.data_dir, self.split))
         name = f"{glob.escape(self.problem.dataset_filename())}-{FILE_TAGS[self.split]}-?????-of-?????"
@@ -108,7 +108,7 @@ class Records:
         """Returns a hash, str, of the shards' names, sizes and first bytes; it identifies these records in any folder.
 
         Args:
-            shards: int, number of shards to hash; None: all.
+            shards: int, number of shards to hash, or None for all shards.
 
         Raises:
             UserError: a shard is missing or unreadable.

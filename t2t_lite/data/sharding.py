@@ -3,7 +3,7 @@
 The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is written to
 a file next to the shards. Then each shard is assembled from the parts of all chunks and shuffled in memory. The
 position of a sample depends only on the seed and on its index in the stream, so neither the number of processes nor an
-interruption changes a byte.
+interruption changes a byte of the shards.
 """
 
 import collections
@@ -47,9 +47,10 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         paths: paths of the shards to write. Each process needs enough memory for one shard.
         seed: any int or str; the same samples, number of paths and seed give the same files.
         encode: picklable function that turns a list of samples into a list of {feature: ids}.
-        num_workers: int, number of additional processes. With 1, or with a single chunk, this process does all work.
-        groups: list of int, the sizes of groups of successive shards in `paths`. Facts are counted per group. None: all
-            shards form one group.
+        num_workers: int, number of additional processes. If it is 1, or if there is only one chunk, this process does
+            all the work.
+        groups: list of int, the sizes of groups of successive shards in `paths`. Facts are counted per group. If None,
+            all shards form one group.
         features: names of the features.
         is_ordered: bool, whether the samples keep their order, which requires a single shard.
 
@@ -95,7 +96,7 @@ class Chunks:
         self._groups = groups
         self._features = features
         self._facts = [Facts(features) for _ in groups]
-        self._sizes = []  # for each chunk, a list of the number of bytes for each shard
+        self._sizes = []  # for each chunk, a list of the number of bytes that belong to each shard
 
     def tasks(self, samples, encode):
         """Yields one task per chunk; the result of each task must be passed to `add`."""
@@ -169,7 +170,7 @@ def _chunk_files(paths, ending=""):
 
 
 def _is_of_the_machine(error):
-    """Returns whether the cause of an error is not in the samples, so that the finished chunks can still be used."""
+    """Returns whether an error has a cause other than the samples, so that the finished chunks can still be used."""
     return isinstance(error, Failure | tf.errors.ResourceExhaustedError) or isinstance(explain(error), Failure)
 
 
@@ -279,7 +280,7 @@ def _deal(count, shards, seed):
 
 
 def _write_shard(path, parts, seed):
-    """Assembles a shard from parts (path of a chunk, first byte, number of bytes); seed None keeps the order."""
+    """Assembles a shard from parts (path of a chunk, first byte, number of bytes); no seed keeps the order."""
     if files.exists(path):
         return
     records = []

@@ -1,11 +1,12 @@
-"""A source text, its prepared form and its ids, and how to restore its replaced parts in the output.
+"""Holds a source text, its prepared form and its ids, and restores its replaced parts in the output.
 
-A problem may replace parts of texts, such as URLs, with symbols of the vocabulary. Its `substitution` then has
+A problem may replace parts of texts, such as URLs, with symbols of the vocabulary. Its `substitution` then has these
+attributes and methods:
 
     symbols                             list of str, the pieces that the vocabulary needs
     kinds                               names of the kinds of replaced parts, for messages
-    source_text(text, prepared)         a SourceText (of a subclass)
-    pairs(pairs, is_training, log)      the pairs of a split, with replaced parts, see `translate_own`
+    source_text(text, prepared)         returns an instance of a subclass of `SourceText`
+    pairs(pairs, is_training, log)      returns the pairs of a split with their parts replaced, see `translate_own`
     signatures                          the class that defines an export's signatures, which replace and restore parts
 """
 
@@ -24,7 +25,7 @@ class SourceText:
         ids: list of int, without EOS; [] if nothing is to be translated. The ids are not truncated to the length that
             the model reads.
         unchanged: str, the output if there is nothing to translate.
-        whole: list of (start, end) of parts of `text` within which no sentence ends.
+        whole: list of (start, end), the parts of `text` within which no sentence ends.
         restores: bool, whether `restored` may change an output.
     """
 
@@ -46,11 +47,13 @@ class SourceText:
         return target
 
     def spans(self, encoder, ids):
-        """Returns the spans of ids in the text, a list of (start, end); `ids` are all ids of the text or the first."""
+        """Returns the spans of ids in the text, a list of (start, end); `ids` are all or the first ids of the text."""
         return moved_spans(piece_spans(encoder, ids, self.prepared), self.prepared, self.text)
 
     def restored(self, pieces, output, spans=None):
-        """Replaces symbols in an output with the parts of the source; returns (output, list of missing parts, spans).
+        """Replaces the symbols in an output with the parts of the source for which they stand.
+
+        Returns (output, list of missing parts, spans).
 
         Args:
             pieces: list of str, the pieces of the source.

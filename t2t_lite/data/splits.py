@@ -1,4 +1,4 @@
-"""Data set splits and kinds of vocabularies, under tensor2tensor's names.
+"""Defines the splits of a data set and the vocabulary types, with the names that they have in tensor2tensor.
 
 Also describes the user's own files of each split, and detects whether they have changed since records were generated.
 """
@@ -20,7 +20,7 @@ class DatasetSplit:
 
 
 class VocabType(enum.Enum):
-    """The kinds of vocabularies: SentencePiece pieces, GPT-2's byte-level BPE, UTF-8 bytes, or a user's words."""
+    """The vocabulary types: SentencePiece pieces, GPT-2's byte-level BPE, UTF-8 bytes, or a user's words."""
 
     SUBWORD = "subwords"
     BYTE_LEVEL_BPE = "byte_level_bpe"
@@ -62,7 +62,7 @@ def generated(samples, what, expected):
 
 
 def with_content(facts, recorded):
-    """Returns {"path", "bytes", "sha256", "changed"} for the present state of a corpus file.
+    """Returns {"path", "bytes", "sha256", "changed"} for the current state of a corpus file.
 
     The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither the size
     nor the times is not detected. Data from earlier versions have no SHA-256, so only their size is compared.

@@ -19,7 +19,7 @@ class WidthLadder:
     as inputs, 16 single widths fill 57 % of the cells, but 16 pairs of widths fill 90 %.
 
     Attributes:
-        shapes: int32 [shapes, 1 + features]: rows, width of each feature.
+        shapes: int32 [shapes, 1 + features], the number of rows and the width of each feature.
         features: tuple of str, the names of the features.
     """
 
@@ -97,7 +97,7 @@ class WidthLadder:
 
 
 def shape_text(shape):
-    """Returns "rows x width of the first feature x …"."""
+    """Formats a shape as "rows x width of the first feature x …"."""
     return " x ".join(map(str, shape))
 
 
@@ -111,7 +111,7 @@ def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
         lengths: {feature: int [examples]}, numbers of ids.
         longest: {feature: int}, the widths of the widest shape.
         batch_size: the limit on rows x width of the widest feature; a single row may exceed it.
-        most: int, the largest number of shapes.
+        most: int, the maximum number of shapes.
     """
     rows = np.stack([np.append(lengths[name], longest[name]) for name in lengths], 1)
     two = np.sort(np.argsort(-rows.std(0), kind="stable")[:2])
@@ -137,7 +137,7 @@ def nested_widths(lengths, most):
 
     Args:
         lengths: int [examples, 2].
-        most: int, the largest number of pairs.
+        most: int, the maximum number of pairs.
 
     Returns:
         int [pairs, 2], ascending. The last pair fits the longest row of each side.
@@ -169,7 +169,7 @@ def nested_widths(lengths, most):
 
 
 def _candidates(lengths, side):
-    """Returns the candidate widths of one feature: 0, then all lengths that occur or, if there are many, the best."""
+    """Returns the candidate widths of one feature: 0, then all lengths that occur or, of many lengths, the best."""
     widths, other = np.unique(lengths[:, side]), lengths[:, 1 - side]
     if len(widths) > _MOST_CANDIDATES and other.any():
         widths = nested_widths(np.stack([lengths[:, side], np.zeros_like(other)], 1), _MOST_CANDIDATES)[:, 0]

@@ -18,7 +18,7 @@ _MARK = "\udfff"  # stands for an unknown piece, since valid text cannot contain
 
 
 def memory_attention(model, layer=-2):
-    """Returns `GivenTargets` that computes the attention weights of each step, float32 [target length, longest source].
+    """Returns a `GivenTargets` that computes each step's attention weights, float32 [target length, longest source].
 
     The weights are averaged over the heads of one layer. The default is the last layer but one, which Garg et al. 2019
     ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model
@@ -54,8 +54,8 @@ def word_alignment(source_text, source_spans, target_text, target_spans, attenti
             source's EOS is ignored.
 
     Returns:
-        Sorted list of pairs of word numbers (source, target), ints from 0: one pair per target word with at least one
-        piece.
+        Sorted list of pairs of word numbers (source, target), which are counted from 0. There is one pair for each
+        target word that has at least one piece.
     """
     source, target = piece_words(source_text, source_spans), piece_words(target_text, target_spans)
     rows, columns = ([at for at, word in enumerate(words) if word is not None] for words in (target, source))
@@ -80,8 +80,8 @@ def piece_words(text, spans):
         spans: list of (start, end), the positions of the pieces in `text`.
 
     Returns:
-        list with an int per piece, or None for a piece after the last word, as in a text that was cut before a stop
-        string.
+        list with one item per piece: an int, or None for a piece after the last word. Such pieces exist if the text was
+        cut off before a stop string.
     """
     ends = [word.end() for word in re.finditer(r"\S+", text)]
     words = [bisect.bisect_right(ends, start) for start, _ in spans]
@@ -91,8 +91,8 @@ def piece_words(text, spans):
 def replace_unknown(source_text, source_spans, text, spans, unknown, attention):
     """Replaces each target word that contains an unknown piece with a source word.
 
-    The source word is the word to which the unknown piece attends most. The target word keeps its punctuation. This
-    copies unknown names, for example.
+    The source word is the word to which the unknown piece attends most. The target word keeps its punctuation. In this
+    way, unknown names are copied, for example.
 
     Args:
         source_text, source_spans, attention: see `word_alignment`.

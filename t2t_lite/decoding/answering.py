@@ -37,7 +37,8 @@ _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if
 
 
 class Answerer:
-    """A trained model that answers texts: a `Reader` (see `reader`) reads texts, and `answer` answers these readings.
+    """A trained model that answers texts. `reader` returns a `Reader`, which converts texts to readings; `answer`
+    answers these readings.
 
     Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method that users call.
 
@@ -53,8 +54,8 @@ class Answerer:
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
         self.model = model
-        # Only texts to be answered have the wrapped encoder, in Python as well as in exports. Texts to be scored or
-        # continued (targets) are encoded unchanged.
+        # The wrapped encoder is used only for texts to be answered, both in Python and in exports. Texts to be scored
+        # or continued (targets) are encoded unchanged.
         self.encoders = {
             side: reading_plain(encoder) if side == "inputs" else encoder for side, encoder in encoders.items()
         }
@@ -75,10 +76,10 @@ class Answerer:
             path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
                 export of t2t-exporter; or a list of such paths, if all models share a problem and a vocabulary. A
                 `Predictor` takes only one model.
-            data_dir: folder of the vocabulary, if it is not in the checkpoint's folder.
-            compute_dtype: "float32", "bfloat16", or None for the dtype of training. With "bfloat16", weights, cached
-                keys and values, and matrix products have 8 significant bits; softmax, normalization and scores are
-                float32.
+            data_dir: folder that contains the vocabulary, needed only if the checkpoint's folder does not contain it.
+            compute_dtype: "float32", "bfloat16", or None for the dtype in which the model was trained. With "bfloat16",
+                weights, cached keys and values, and matrix products have 8 significant bits, while softmax,
+                normalization and scores are computed in float32.
             check_device: bool, whether to use "float32" instead of "bfloat16", with a warning, on a machine where
                 bfloat16 is slow. It is False for exports, which are served on other machines.
 
@@ -114,7 +115,7 @@ class Answerer:
 
         Args:
             max_length: int, the maximum number of ids per text, or None for the model's maximum.
-            long_input: one of `LONG_INPUTS`, the treatment of longer texts, or None for the subclass's default.
+            long_input: one of `LONG_INPUTS`, what to do with longer texts, or None for the subclass's default.
             as_flags: see `Reader`.
 
         Raises:
@@ -133,8 +134,8 @@ class Reader:
     Args:
         answerer: the Answerer.
         limit: int, the number of ids above which a text is too long, or None for no limit.
-        long_input: one of `LONG_INPUTS`, the treatment of longer texts.
-        as_flags: bool, whether messages name the flags of t2t-decoder instead of Python's arguments.
+        long_input: one of `LONG_INPUTS`, what to do with longer texts.
+        as_flags: bool, whether messages name the flags of t2t-decoder instead of the arguments of Python functions.
 
     Attributes:
         taken: tuple of the types that `read` accepts in addition to str. These types include readings, which are
@@ -177,7 +178,7 @@ class Reader:
 class TextModel(Answerer):
     """A model that writes texts.
 
-    The model's weights are read at every call, so the trainer can use an instance while the model is trained.
+    The model's weights are read at every call, so the trainer can use an instance while it trains the model.
 
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
@@ -218,7 +219,7 @@ class TextModel(Answerer):
         self.searcher.history = history
 
     def search_options(self, given):
-        """Converts a dict to SearchOptions, with the problem's defaults.
+        """Converts a dict of options to SearchOptions; options that it lacks get the problem's defaults.
 
         Raises:
             TypeError: an unknown option.
@@ -231,7 +232,7 @@ class TextModel(Answerer):
         options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
         lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
         if lost and not options.sampling and "sampling" not in given:
-            raise UserError(f"{', '.join(lost)}: needs sampling. Add sampling=True, or remove the option.")
+            raise UserError(f"{', '.join(lost)}: only for sampling. Add sampling=True, or remove the option.")
         return options
 
     def hypothesis(self, text, result, stop, before=(), output=None, **fields):
@@ -240,8 +241,8 @@ class TextModel(Answerer):
         Args:
             text: str, the input.
             result: Hypothesis with ids, score and end.
-            stop: strings before which the text is cut.
-            before: ids that the hypothesis continues, such as a prompt, whose text is not part of the output.
+            stop: stop strings; the text is cut off before the first of them that occurs.
+            before: ids that the hypothesis continues, such as those of a prompt. Their text is not part of the output.
             output: str, the text to pass to the problem's `output_text`. The default is the text before the first stop
                 string.
             **fields: further fields of `Hypothesis`.
@@ -262,6 +263,6 @@ def continuation(encoder, before, ids):
     if not before:
         return encoder.decode(ids)
     text, whole = encoder.decode(before), encoder.decode([*before, *ids])
-    # A character may be split between the two lists. Its first bytes alone decode to U+FFFD, which the whole text
-    # lacks.
+    # A character may be split between the two lists. Its first bytes alone decode to U+FFFD, which does not
+    # occur in the whole text.
     return whole[len(text) :] if whole.startswith(text) else whole[len(text.rstrip("\ufffd")) :]

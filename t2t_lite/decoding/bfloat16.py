@@ -1,4 +1,4 @@
-"""Checks whether this machine has instructions for bfloat16, and measures how much faster matrix products are."""
+"""Checks whether this machine has instructions for bfloat16; measures how much faster they make matrix products."""
 
 import logging
 import os
@@ -12,8 +12,8 @@ from t2t_lite.settings.ranges import COMPUTE_DTYPES
 _LOGGER = logging.getLogger("t2t_lite")
 _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # CPU flags for bfloat16 instructions: two for x86, one for ARM
 _GPU_CAPABILITY = (8, 0)  # compute capability of Ampere, the first GPUs with bfloat16
-_MOST_ROWS = 2048  # maximum rows of a measured matrix product, so that it takes milliseconds
-_WORTHWHILE = 1.5  # smaller speedups of matrix products hardly affect the time per step
+_MOST_ROWS = 2048  # maximum number of rows of a measured matrix product, so that it takes only milliseconds
+_WORTHWHILE = 1.5  # minimum speedup of matrix products; a smaller speedup hardly affects the time per step
 _SMALLEST = 256  # minimum hidden_size, since in narrower models other operations take most of the time
 
 
@@ -35,7 +35,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
     missing = _missing_for_bfloat16(cpuinfo) if dtype == "bfloat16" and check_device else ""
     if not missing:
         return dtype
-    _LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. float32 is used.")
+    _LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. Using float32.")
     return "float32"
 
 
@@ -55,7 +55,9 @@ def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
 
 
 def suggest(setting, hparams, rows):
-    """Measures for half a second whether bfloat16 is faster on this CPU, and if so logs a hint for a float32 model.
+    """Measures for half a second whether bfloat16 is faster on this CPU. If it is, logs a hint to use it.
+
+    Nothing is measured for small models, for models that do not compute in float32, or on a GPU.
 
     Args:
         setting: str, the flag that the user would add to the command.
@@ -78,8 +80,8 @@ def speedup(rows, inputs, outputs, seconds=0.5):
 
     Args:
         rows, inputs, outputs: int.
-        seconds: float, the time in which bfloat16 and float32 products are measured alternately. The shortest time of
-            each dtype counts.
+        seconds: float, how long to measure bfloat16 and float32 products alternately. Only the shortest time of each
+            dtype counts.
     """
     product, best = tf.function(tf.matmul), {tf.float32: float("inf"), tf.bfloat16: float("inf")}
     factors = {dtype: (tf.ones((rows, inputs), dtype), tf.ones((inputs, outputs), dtype)) for dtype in best}

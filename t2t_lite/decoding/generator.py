@@ -61,7 +61,7 @@ class GenerationStream(Iterator[str]):
         return part
 
     def step(self) -> str | None:
-        """Generates one id. Returns the new text, possibly "", that later ids cannot change; None after the end."""
+        """Generates one id. Returns the new text that later ids cannot change (possibly ""), or None after the end."""
         if self._ids is None:
             return None
         if (i := next(self._ids, None)) is None:
@@ -95,8 +95,8 @@ class GenerationStream(Iterator[str]):
         """Returns the beginning of the continuation that no further id can change."""
         settled = self._generator.encoders["targets"].num_settled(self.ids)
         text = self._continuation(self.ids[:settled])
-        # Each byte of an incomplete character at the end may decode to U+FFFD. An earlier U+FFFD is an invalid byte and
-        # final.
+        # Each byte of an incomplete character at the end may decode to U+FFFD. An earlier U+FFFD stands for an invalid
+        # byte and cannot change.
         text = text[: max(len(text.rstrip("\ufffd")), len(text) - _MOST_INCOMPLETE)]
         if (stop := first_stop(text, self._stops)) is not None:
             self.stop, self.ended = stop, True
@@ -237,13 +237,13 @@ class Generator(TextModel):
 
         Args:
             texts: list of prompts, each a str, a list of ids, or a reading of the `reader`.
-            max_new_tokens: int, maximum number of ids of a continuation, EOS included. If prompt and continuation would
-                exceed `max_length`, the continuation is shorter and not `ended`. If all examples of the problem have
-                the same length, such as images of one size, the continuation completes this length instead.
+            max_new_tokens: int, maximum number of ids in a continuation, EOS included. If prompt and continuation would
+                exceed `max_length`, the continuation is cut off there, and its `ended` is False. If all examples of the
+                problem have the same length, such as images of one size, the continuation always fills this length.
             max_prompt_length: int, maximum number of ids of a prompt. Default: `max_length` - 1.
             long_input: "truncate" reads only the end of a longer prompt; "refuse" raises an error. Default: "truncate"
                 if `max_prompt_length` is given, or else "refuse".
-            return_token_scores: bool, whether hypotheses get `token_scores`, at the cost of one more pass.
+            return_token_scores: bool, whether hypotheses get `token_scores`, which costs one more pass.
             on_progress: None, or a function called with the number of prompts in each finished batch.
             **options: options of `SearchOptions` except extra_length: beam_size (1 for greedy search), alpha, n_best,
                 no_repeat_ngram_size, stop and so on, or sampling=True with temperature, top_k, top_p and seed.
@@ -280,14 +280,15 @@ class Generator(TextModel):
 
         Args:
             text: str, list of ids, or a reading of the `reader`.
-            max_new_tokens, max_prompt_length, long_input, **options: see `generate`; only sampling or beam_size=1.
+            max_new_tokens, max_prompt_length, long_input, **options: see `generate`. The options must request sampling
+                or beam_size=1.
 
         Returns:
             `GenerationStream`, an iterator of str. The parts together are the text that `generate` returns. After the
             last part, the stream's attributes `ended` and `stop` show why the text ended.
 
         Raises:
-            UserError: see `generate`; or more than one beam or sample is requested.
+            UserError: more than one beam or sample is requested; also in the cases of `generate`.
         """
         options = self._options(options, max_new_tokens)
         if options.n_best != 1 or not (options.sampling or options.beam_size == 1):
@@ -304,7 +305,11 @@ class Generator(TextModel):
         return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
 
     def ids_of(self, text: str | Sequence[int]) -> list[int]:
-        """Returns the ids of a text; a list of ids is checked and returned. Raises `UserError` for an invalid id."""
+        """Returns the ids of the given text; a list of ids is returned unchanged.
+
+        Raises:
+            UserError: the vocabulary cannot encode the text, or an id is invalid.
+        """
         return self.encode(text) if isinstance(text, str) else check_ids(text, self.encoders["targets"].vocab_size)
 
     def score(

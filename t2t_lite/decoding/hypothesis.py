@@ -29,8 +29,8 @@ class Hypothesis:
         attention: float32 array [ids, pieces of the source + EOS], or None unless requested: how much each decoder step
             attends to each source position (see `t2t_lite.decoding.alignment`), for the same ids as token_scores. Rows
             sum to 1.
-        told: {name: value}, the requested values of `Teller`s. The hypothesis also has an attribute of each name, which
-            is None unless requested.
+        told: {name: value}, the requested values of `Teller`s. The hypothesis also has an attribute with the name of
+            each `Teller`, which is None unless its value was requested.
         lost: list of str, protected texts that the model did not write and that were therefore appended to `text`.
         spans: list of (start, end), the slice of `text` that each id stands for, or None unless attention is requested.
     """
@@ -64,7 +64,7 @@ class Hypotheses:
 
     Attributes:
         hypotheses: tuple of `Hypothesis`, at least one.
-        truncated: bool, whether a part of the input was dropped because it was too long.
+        truncated: bool, whether part of the input was dropped because the input was too long.
         text, score, tokens: attributes of the first hypothesis.
     """
 

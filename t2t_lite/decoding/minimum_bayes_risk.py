@@ -65,8 +65,9 @@ def check_utility(utility):
 def _utilities(texts, utility, tokenize):
     """Returns the sentence scores of all pairs of texts, float64 [hypothesis, reference].
 
-    sacrebleu extracts n-grams and computes scores; only the matches are counted here, for all pairs in one operation
-    (measured with 32 samples: 20 times as fast as `sentence_score` for each pair with chrF, six times with BLEU).
+    sacrebleu extracts the n-grams and computes the scores. Only the matches are counted here, for all pairs in one
+    operation. With 32 samples, this was 20 times as fast as calling `sentence_score` for each pair when the utility was
+    chrF, and six times as fast when it was BLEU.
     """
     if utility == "chrf":
         metric = CHRF()

@@ -23,7 +23,7 @@ from t2t_lite.tasks.task import check_answered_by
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _CUT, _SPLIT = "long texts are truncated, not split.", "long texts are read in parts, not truncated."
 _SMALLEST = 1e-12  # minimum divisor when vectors are normalized, as in PyTorch
-_SHORTEST = 4  # minimum number of ids in a row: one id from each text of a pair, and two end ids
+_SHORTEST = 4  # the shortest row, in ids: one id from each text of a pair, and two end ids
 # {value of `layers`: function of the number of states that returns their indices}; state 0 is the embeddings, state n
 # the output of layer n.
 LAYERS = {
@@ -343,7 +343,7 @@ def features_pooling(model, pooling=None, normalize=None):
     if pooling not in (ALL_POSITIONS, *POOLINGS):
         raise UserError(f"pooling={pooling!r}: expected {', '.join(POOLINGS)}, {ALL_POSITIONS} or None.")
     if normalize and pooling == ALL_POSITIONS:
-        raise UserError(f"normalize=True: needs one vector for each text. Add pooling={POOLINGS[0]!r}, or remove it.")
+        raise UserError(f"normalize=True: only for one vector per text. Add pooling={POOLINGS[0]!r}, or remove it.")
     return (None if pooling == ALL_POSITIONS else pooling), bool(normalize)
 
 
@@ -355,8 +355,8 @@ def features_of(model, layers="last", join=None, pooling=None, normalize=None):
         layers, join, pooling, normalize: see `Predictor.features`.
 
     Returns:
-        A function: int32 [B, S], padded with 0 -> float32 [B, 1 + S, n], 0 where there is padding; with `pooling`
-        [B, n].
+        A function that maps int32 [B, S], padded with 0, to float32 [B, 1 + S, n], which is 0 at padding. With
+        `pooling`, it returns [B, n].
 
     Raises:
         UserError: an unknown argument, or a model that does not expose hidden states.

@@ -84,7 +84,9 @@ class GivenTargets:
 
 
 def token_log_probs(model, longest=None):
-    """Returns `GivenTargets` for the log-probability of each id given the preceding ids, float32 [length] (nats).
+    """Returns a `GivenTargets` that computes the log-probability (nats) of each id given the preceding ids.
+
+    Its results are float32 [length].
 
     Label smoothing, temperature and length penalty are not applied. The sum, including EOS, is the log-probability that
     beam search and sampling compute for the same target.

@@ -40,7 +40,8 @@ def splits_sentences(choice, problem, config=None):
             and fewer than one in ten of the training examples had several sentences.
         problem: Problem, or None.
         config: dict, the contents of the run's `hparams.json`. Its "several_sentences" is the share of training
-            examples with several sentences; 0 if an earlier version, which did not store the share, trained the run.
+            examples with several sentences; it is 0 if the run was trained by an earlier version, which did not store
+            this share.
 
     Raises:
         UserError: an unknown choice.
@@ -56,7 +57,9 @@ def whole_sentences(text, problem):
 
 
 def unbroken(parts, text, problem):
-    """Joins parts of a text where a split would cut a passage in `SourceText.whole`; returns all parts.
+    """Joins neighbouring parts of a text if the split between them cuts a passage in `SourceText.whole`.
+
+    Returns all parts, joined or not.
 
     Args:
         parts: list of str, in order, with only spaces between them.
@@ -118,7 +121,7 @@ class SentenceReader(Reader):
             return text if isinstance(text, TextParts) else TextParts(text.text, [text.text], [text])
         read, problem = functools.cache(lambda part: self.answerer.read(part, self.limit)), self.answerer.problem
 
-        def length(part):  # for a very long part, this is not the exact length but some number above the limit
+        def length(part):  # for a very long part, this is not the exact length, only a number above the limit
             return len(read(part).ids) + 1
 
         is_long = length(text) > self.limit

@@ -31,7 +31,7 @@ def one_for_each(values, count, name, expected="one for each"):
 
     Raises:
         TypeError: see `check_list`.
-        UserError: the number of values differs.
+        UserError: the number of values is not `count`.
     """
     check_list(values, name)
     values = list(values)
@@ -57,7 +57,7 @@ def check_options(given, known, where):
     """
     for name in given:
         if name not in known:
-            advice = nearest(name, known) or f"Expected some of {', '.join(known)}."
+            advice = nearest(name, known) or f"Expected one or more of {', '.join(known)}."
             raise TypeError(f"{where}() has no argument `{name}`. {advice}")
 
 
@@ -71,15 +71,15 @@ def valid_unicode(text):
 
 
 def check_ids(ids, vocab_size, least=1):
-    """Returns ids as a list of int.
+    """Checks ids and returns them as a list of int.
 
     Args:
-        ids: list, tuple or array of whole numbers.
+        ids: list, tuple or array of integers.
         vocab_size: int.
         least: int, the smallest id: 1 allows EOS, 2 does not.
 
     Raises:
-        UserError: the value is not a list of whole numbers, or an id is outside the vocabulary.
+        UserError: the value is not a list of integers, or an id is outside the vocabulary.
     """
     import numpy as np
 

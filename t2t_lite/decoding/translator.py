@@ -32,7 +32,7 @@ class Translator(TextModel):
 
     Create a Translator once and call it often, since it keeps traced and compiled functions.
 
-    The weights are read at every call, so the trainer can use an instance while the model is trained.
+    The weights are read at every call, so the trainer can use an instance while it trains the model.
 
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
@@ -75,20 +75,21 @@ class Translator(TextModel):
                 translates each text as a whole; "auto" or None splits texts if the model was trained on single
                 sentences, because it would stop before the end of a longer text (see
                 `t2t_lite.decoding.sentence_parts.splits_sentences`). The k-th hypothesis of a split text joins the k-th
-                hypotheses of its sentences (the last hypothesis of a sentence that has fewer), and its score is the
-                sum.
-            long_input: the treatment of sentences longer than `max_input_length`: "truncate" or None truncates them,
+                hypotheses of its sentences, and its score is the sum of their scores. A sentence that has fewer than k
+                hypotheses contributes its last one.
+            long_input: what to do with sentences longer than `max_input_length`: "truncate" or None truncates them,
                 "split" splits them after commas or at spaces, as t2t-decoder does, and "refuse" raises an error.
             max_input_length: int, the maximum number of ids per sentence, EOS included. Default: 1024, or the size of a
                 learned position table; if long sentences are split, at most the hyperparameter `max_length`.
             replace_unknown: bool, whether each word with an unknown piece is replaced by the source word to which that
                 piece attends most.
-            prefixes: list of one str per text, with which the output for this text must begin; "" or None for no
-                prefix. A prefix should end at the end of a word, although the output may continue that word. Items may
-                also be lists of ids, without EOS.
-            return_attention, return_token_scores: bool, whether hypotheses get `attention` and `spans`, or
-                `token_scores`. Each of these costs one more pass over the hypotheses, as does `return_<name>` of a
-                `Teller` such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
+            prefixes: list with one item per text: a str with which the output for this text must begin, or "" or None
+                for no prefix. A prefix should end with a whole word, although the output may continue that word. Items
+                may also be lists of ids, without EOS.
+            return_attention: bool, whether hypotheses get `attention` and `spans`.
+            return_token_scores: bool, whether hypotheses get `token_scores`. Each of these two arguments costs one more
+                pass over the hypotheses, as does `return_<name>` of a `Teller` such as return_ponder_steps: see
+                `t2t_lite.decoding.hypothesis`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or sampling=True with
                 temperature, top_k, top_p and seed; a problem may override the defaults (`decode_defaults`).
@@ -198,7 +199,7 @@ class Translator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **arguments,
     ) -> list[Translation]:
-        """Samples translations and ranks them by minimum Bayes risk: the sample most similar to all others comes first.
+        """Samples translations and ranks them by minimum Bayes risk: the one most similar to all others comes first.
 
         See `t2t_lite.decoding.minimum_bayes_risk`.
 
@@ -206,7 +207,8 @@ class Translator(TextModel):
             texts: list of str.
             utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int, the number of samples per text.
-            tokenize: the tokenization for BLEU. Default: as in evaluations, which depends on the target language.
+            tokenize: the tokenization for BLEU. The default is that of evaluations, which depends on the target
+                language.
             split_sentences, long_input, max_input_length, prefixes, on_progress: see `translate`.
             **arguments: arguments of `translate`: temperature, top_k, top_p, seed and so on.
 

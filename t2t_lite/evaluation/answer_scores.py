@@ -20,13 +20,13 @@ _ENDS = (2.5, 97.5)  # the percentiles between which 95 % of the resampled score
 
 
 class Reference(NamedTuple):
-    """The expected answers, with which predictions are compared.
+    """The expected answers that predictions are compared with.
 
     Attributes:
         task, path: str, the name of the task and the path of the file.
         answers: list of str, floats or other values that the task's metrics compare.
-        keys: values by which the task matches predictions with answers. For a file of columns, they are the numbers
-            (from 1) of blank lines, which have no answer.
+        keys: the values that the task uses to match predictions with answers. For a file of columns, the keys are the
+            numbers of the blank lines, counted from 1, because blank lines have no answer.
     """
 
     task: str
@@ -39,16 +39,16 @@ def read_reference(path, task, columns=(), header=None):
     """Reads a file of expected answers.
 
     Args:
-        path: str, a file of tab-separated columns whose first column is the label or number, or another kind of file
-            that the task's `references` reads.
+        path: str, a file of tab-separated columns whose first column holds the label or number, or another type of file
+            that the task's `references` can read.
         task: str, the name of a task with metrics of answers.
-        columns: the task's `columns`, such as the column of the label or number, each as a number from 1 or as a name
-            in the first line. Default: see `path`.
-        header: bool, whether the first line names the columns. If None, a first line that looks like a header is an
-            error.
+        columns: the columns to read, one for each of the task's `columns`, such as the label or number. Each is a
+            column number, counted from 1, or a column name in the first line. For the default, see `path`.
+        header: bool, whether the first line names the columns. If None, a first line that looks like a header is
+            treated as an error.
 
     Raises:
-        UserError: the file is missing, damaged or in another format.
+        UserError: the file is missing, damaged or in a different format.
     """
     task_class = registry.task(task)
     layout = tables.Layout(task_class.columns, tuple(columns), header).check()
@@ -59,12 +59,12 @@ def read_predictions(path, reference):
     """Reads predictions, in the order of the reference; warns if the Unicode forms of the two files differ.
 
     Args:
-        path: str, a file as for `read_reference` but without texts, or another kind of file that the task's
-            `predictions` reads.
+        path: str, a file in the format of `read_reference`, in which the texts may be missing, or another type of file
+            that the task's `predictions` can read.
         reference: `Reference`.
 
     Raises:
-        UserError: the file is missing, damaged, in another format, or does not match the reference.
+        UserError: the file is missing, damaged, in a different format, or does not match the reference.
     """
     return registry.task(reference.task).predictions(path, reference)
 
@@ -83,7 +83,7 @@ def read_predicted_column(path, as_label, reference):
 
 
 def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
-    """Returns (answers in a column, numbers of the blank lines). Problems skip blank lines as well.
+    """Returns (answers in a column, numbers of the blank lines). Problems also skip these lines.
 
     Args:
         path: str.
@@ -94,7 +94,7 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
     rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
     column = header = 0
     if rows:
-        # only the first column of predictions is needed; the texts may be missing
+        # only the first column of a file of predictions is needed; its texts may be missing
         (first, cells), layout = rows[0], layout._replace(columns=layout.columns[:1])
         some = [row for _, row in rows[1 : 1 + tables.LOOKED_AT]]
         (column, *_), _, names = tables.columns_of(f"{path}, line {first}", cells, layout, some)
@@ -114,7 +114,7 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
 
 
 def warn_of_forms(path, answers, golds):
-    """Warns if predicted answers, a list of str, have another Unicode normalization form than the expected answers."""
+    """Warns if the predicted answers, a list of str, differ in Unicode form from the expected answers."""
     if warning := warning_of_forms(answers, [golds], "answer"):
         _LOGGER.warning(f"{path}: {warning}")
 
@@ -274,7 +274,7 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
     Returns:
         {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval": [low, high]}}}. With a
         baseline, each metric also has "baseline", "baseline_interval", "difference", "difference_interval" and
-        "p_value", which is the probability of a difference at least as large between equally good systems.
+        "p_value". The p-value is the probability that two equally good systems would differ by at least this much.
     """
     systems = [predicted] if baseline is None else [predicted, baseline]
     metrics = [registry.task(task).metrics[name] for name in names]
@@ -305,7 +305,7 @@ def _interval(sample):
 
 
 def _p_value(difference, differences):
-    """Returns the share of resamples whose difference is at least as far from the mean as `difference` is from 0."""
+    """Returns the fraction of resamples whose difference is at least as far from the mean as `difference` is from 0."""
     # As in sacreBLEU, 1 is added to the numerator and to the denominator.
     if difference == 0:
         return 1.0

@@ -30,8 +30,9 @@ def losses_by_unit(nats, counts, names):
 
     Args:
         nats: float, the mean loss per id.
-        counts: {"id" or a unit such as "word": int} for a split; a unit may be missing. If only a part of the split is
-            evaluated, the ratios of the whole split's counts are used, as in tensor2tensor's tables.
+        counts: {"id" or a unit such as "word": int}, how many ids and units a split has; a unit may be missing. If only
+            part of the split is evaluated, the whole split's ratio of ids to units is used, as in tensor2tensor's
+            tables.
         names: a problem's `loss_metrics`, such as "bits_per_dim"; the last part of a name is the unit.
     """
     found = {}

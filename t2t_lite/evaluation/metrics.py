@@ -9,7 +9,7 @@ from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
 
-_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics; "logits" means teacher-forced
+_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # types of metrics; "logits" means teacher-forced
 
 
 def token_accuracy(logits, labels):
@@ -45,7 +45,7 @@ for _name in OF_TEXTS:
 
 @registry.register_metric(of="ids")
 def exact_sequence_accuracy(outputs, references):
-    """Returns the share of decoded outputs that are equal to the references."""
+    """Returns the fraction of decoded outputs that equal their references."""
     return sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
 
 
@@ -61,7 +61,7 @@ def check_features(problem, names, predicted):
         feature = registry.metric(name).feature
         if feature not in predicted:
             raise UserError(
-                f"metric {name}: measures {feature!r}, which the model does not predict. It predicts "
+                f"metric {name} measures {feature!r}, which the model does not predict. It predicts "
                 f"{', '.join(predicted)}. Change eval_metrics of {problem.name}, or the metric's feature."
             )
 
@@ -111,7 +111,7 @@ def shown_metrics(problem, hparams, found):
     """Returns the names of the metrics in an evaluation's log line: a loss, a score, and the requested metrics.
 
     The score is the metric of decoded outputs. If no outputs are decoded, a language model's score is its
-    loss per unit, such as bits per byte. In all other cases, the score is the problem's last teacher-forced metric.
+    loss per unit, such as bits per byte, and any other model's score is the problem's last teacher-forced metric.
 
     Args:
         problem: Problem.
@@ -143,7 +143,7 @@ def metric_names(problem, hparams):
             are decoded.
 
     Raises:
-        UserError: a metric is not registered, is of the wrong kind or for another task, or its package is not
+        UserError: a metric is not registered, is of the wrong type, is for another task, or needs a package that is not
             installed; the tokenization is unknown or its package is not installed; or an entry of `loss_metrics` is not
             a measure per unit.
     """

@@ -219,7 +219,7 @@ class Comparison:
         baseline_interval, translation_interval: half the width of the 95 % confidence interval. The interval is
             centered on the mean of the resamples, which is usually within 0.1 of the score.
         difference: the translation's score minus the baseline's score.
-        p_value: probability of a difference at least as large between equally good translations. If it is small
+        p_value: the probability that two equally good translations would differ by at least this much. If it is small
             (< 0.05), the difference is unlikely to come from the choice of sentences.
         signature: sacreBLEU's signature, with the number of resamples and the seed.
     """
@@ -278,4 +278,4 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
 def _check_seed():
     seed = os.environ.get("SACREBLEU_SEED", "none")
     if seed.lower() != "none" and not seed.isdecimal():
-        raise UserError(f"SACREBLEU_SEED={seed}: expected a whole number, or none for different resamples each time.")
+        raise UserError(f"SACREBLEU_SEED={seed}: expected an integer, or none for different resamples each time.")

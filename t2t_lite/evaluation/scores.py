@@ -25,11 +25,11 @@ __all__ = [
 _LOGGER = logging.getLogger("t2t_lite")
 # {name of a metric: printed title}. BLEU is printed as "sacreBLEU" to distinguish it from tensor2tensor's BLEU_cased.
 METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-# TER is not a default, because it may be slow: 2 to 5 seconds for 1,000 sentences of news, but half a minute for one
-# line of 800 words.
+# TER is not computed by default, because it may be slow: it takes 2 to 5 seconds for 1,000 sentences of news, but half
+# a minute for one line of 800 words.
 DEFAULT_METRICS = ("bleu", "chrf")
 _TOKENIZED_LINES = 100  # number of tokenized lines that causes a warning, as in sacreBLEU
-_LONG_FOR_TER = 300  # number of words in a line for which TER needs seconds
+_LONG_FOR_TER = 300  # number of words in a line for which TER takes several seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Score:
 def corpus_bleu(
     hypotheses: Sequence[str], references: Sequence, lowercase: bool = False, tokenize: str = DEFAULT
 ) -> Score:
-    """BLEU-4 of a corpus, as sacreBLEU computes it.
+    """Computes the BLEU-4 score of a corpus with sacreBLEU.
 
     tensor2tensor's own BLEU (utils/bleu_hook.py) is almost equal to this score with `tokenize="intl"`; see
     `t2t_lite.evaluation.score_files`.
@@ -171,7 +171,9 @@ def check_metrics(names, where="metrics"):
     for name in names:
         if name not in METRICS:
             close = nearest(name, METRICS)
-            raise UserError(f"{where}={name}: unknown metric. {close} All: {', '.join(METRICS)}.".replace("  ", " "))
+            raise UserError(
+                f"{where}={name}: unknown metric. {close} Known metrics: {', '.join(METRICS)}.".replace("  ", " ")
+            )
     if not names or len(set(names)) < len(names):
         raise UserError(f"{where}={','.join(names)}: expected one or more of {', '.join(METRICS)}, each once.")
 
@@ -230,13 +232,13 @@ def _warning_of_spaces(name, metric, lines):
     if name == "bleu":
         return (
             f"BLEU with the tokenization {metric.tokenizer_signature} needs spaces, but the references contain hardly "
-            f"any, so a line counts as one word. Expected --tokenization={suggested}; in Python tokenize={suggested!r}."
+            f"any, so a line counts as one word. Set --tokenization={suggested}, or in Python tokenize={suggested!r}."
         )
     if metric.normalized and metric.asian_support:
         advice = "sacreBLEU's TER does not support this script; use BLEU or chrF."
     else:
         advice = (
-            "For Chinese and Japanese, expected --ter_normalized --ter_asian_support; in Python ter={'normalized': "
+            "For Chinese and Japanese, add --ter_normalized --ter_asian_support, or in Python ter={'normalized': "
             "True, 'asian_support': True}."
         )
     return f"TER needs spaces, but the references contain hardly any, so a line counts as one word. {advice}"
@@ -252,7 +254,7 @@ def _warnings_of_blanks(references):
         ]
         if blank:
             yield (
-                f"reference {number} of {len(references)}: {counted(len(blank), 'blank line')}, such as line "
+                f"reference {number} of {len(references)} has {counted(len(blank), 'blank line')}, such as line "
                 f"{blank[0] + 1}. A blank line counts as a reference without words, as if there were nothing to "
                 "translate. Expected a translation on each line, or fewer references."
             )
@@ -275,14 +277,14 @@ def warning_of_forms(hypotheses, references, unit="line"):
     if not different:
         return ""
     return (
-        f"{counted(len(different), unit)}, such as {unit} {min(different)}: text and reference are in different "
-        "Unicode forms (é is one character, or e and an accent), so equal letters do not match. Normalize both to the "
-        "same form, NFC: uconv -x any-nfc; in Python unicodedata.normalize('NFC', text)."
+        f"{counted(len(different), unit)}, such as {unit} {min(different)}: the text and the reference use different "
+        "Unicode forms (é as one character, or as e plus an accent), so equal letters do not match. Normalize both to "
+        "NFC: uconv -x any-nfc; in Python unicodedata.normalize('NFC', text)."
     )
 
 
 def _differ_in_form(first, second):
-    """Returns whether NFC normalization of two texts would give them common letters that they do not have now."""
+    """Returns whether two texts have letters that are equal only after NFC normalization."""
     if first.isascii() or second.isascii() or _is_nfc(first) == _is_nfc(second):
         return False
     normalized = [{*unicodedata.normalize("NFC", text)} for text in (first, second)]

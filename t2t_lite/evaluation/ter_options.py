@@ -21,9 +21,9 @@ def check_ter_options(options, prefix="ter_"):
     for name in options:
         if name not in TER_OPTIONS:
             near = nearest(name, TER_OPTIONS, end=" ")
-            raise UserError(f"{prefix}{name}: unknown option. {near}All: {', '.join(TER_OPTIONS)}.")
+            raise UserError(f"{prefix}{name}: unknown option. {near}Known options: {', '.join(TER_OPTIONS)}.")
     if options.get("asian_support") and not (options.get("normalized") or options.get("no_punct")):
         raise UserError(
-            f"{prefix}asian_support: has no effect by itself. Add {prefix}normalized to split into characters, or "
+            f"{prefix}asian_support has no effect by itself. Add {prefix}normalized to split into characters, or "
             f"{prefix}no_punct to ignore punctuation."
         )

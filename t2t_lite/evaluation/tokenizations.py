@@ -17,7 +17,7 @@ _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def tokenization_of(language):
-    """Returns the tokenization for BLEU in a language. It does not rely on spaces if the language has none.
+    """Returns the BLEU tokenization for a language: if the language has no spaces, one that does not rely on spaces.
 
     Args:
         language: a code such as "de", "zh-Hant-TW", "cmn" or "jpn_Jpan", or None.
@@ -34,8 +34,8 @@ def tokenization_of_file(path, lines):
 
     Args:
         path: str.
-        lines: list of str, the lines of the file. If the lines have spaces, an extension such as in `out.my` is not
-            taken to mean Burmese.
+        lines: list of str, the lines of the file. If the lines have spaces, an extension as in `out.my` is not
+            understood as Burmese.
     """
     if not lacks_spaces(lines):
         return DEFAULT
@@ -45,7 +45,7 @@ def tokenization_of_file(path, lines):
 
 
 def tokenization_of_problem(problem, hparams):
-    """Returns the tokenization for BLEU in a run: `eval_tokenization`, or the tokenization for the target language.
+    """Returns the BLEU tokenization of a run: `eval_tokenization` if set, or else that of the target language.
 
     Args:
         problem: Problem or None.
@@ -77,7 +77,7 @@ def suggested_tokenization(lines, tokenized):
         return ""
     letters = (letter for line in lines[:1000] for letter in WITHOUT_SPACES.findall(line))
     counts = collections.Counter(script_of(letter) for letter in letters)
-    del counts[""], counts["LATIN"]  # full-width characters
+    del counts[""], counts["LATIN"]  # the counts of full-width characters
     scripts = {script for script, count in counts.items() if count > 0.05 * counts.total()}
     return _tokenization_of_scripts(scripts or {"THAI"})
 
@@ -110,19 +110,19 @@ def check_tokenization(name, where="tokenize"):
 
     Args:
         name: str, one of `TOKENIZATIONS`.
-        where: str, the name of the setting, with which the message begins.
+        where: str, the name of the setting, used as the beginning of the error message.
     """
     if name not in TOKENIZATIONS:
         same = [other for other in TOKENIZATIONS if other.lower() == name.lower()]
         close = f"Nearest: {same[0]}." if same else nearest(name, TOKENIZATIONS)
         raise UserError(
-            f"{where}={name}: unknown tokenization. {close} All: {', '.join(TOKENIZATIONS)}.".replace("  ", " ")
+            f"{where}={name}: unknown tokenization. {close} Known: {', '.join(TOKENIZATIONS)}.".replace("  ", " ")
         )
     if name in sentencepiece_models.SPM_MODELS:
         _check_model(name, where)
     if name in _EXTRAS and not _is_installed(name):
         raise UserError(
-            f"{where}={name}: needs packages that are not installed. Install them: pip install "
+            f"{where}={name} needs packages that are not installed. Install them: pip install "
             f"'sacrebleu[{_EXTRAS[name]}]'"
         )
 
@@ -133,7 +133,7 @@ def _check_model(name, where):
     path = os.path.join(sentencepiece_models.SACREBLEU_DIR, "models", os.path.basename(url))
     if not os.path.exists(path) or not os.path.getsize(path):
         raise UserError(
-            f"{where}={name}: needs sacreBLEU's SentencePiece model, which is missing. Download it: curl -L "
+            f"{where}={name} needs sacreBLEU's SentencePiece model, which is missing. Download it: curl -L "
             f"--create-dirs -o {path} {url}"
         )
     try:

@@ -1,4 +1,4 @@
-"""Exports of trained models to other programs. The functions are imported lazily, since they need TensorFlow. Functions
+"""Exports trained models to other programs. The functions are imported lazily, since they need TensorFlow. Functions
 of extras, such as `export_hugging_face`, are imported when they are used.
 """
 

@@ -1,12 +1,12 @@
 """Selects the signatures of an export for its task, and collects the files that extras add to an export.
 
-Translator, Generator and Predictor each have a class of signatures. The arguments of the class are an instance of
-Translator, Generator or Predictor, max_input_length and **settings. The class has
+Translator, Generator and Predictor each have a class of signatures. The arguments of its constructor are an instance of
+Translator, Generator or Predictor, max_input_length and **settings. The class has these attributes and methods:
 
     SETTINGS            names of the search settings that an export stores
     HAS_FEATURES        whether the class accepts the settings of `Predictor.features`
     settings            {name: value}, the settings of this export
-    max_input_length    int, checked
+    max_input_length    int, after its range has been checked
     functions()         {name of a signature: tf.function}
     warmup()            list of (signature, {name: array}), the calls with which a server warms up the model
     card()              ({title: text}, table of the signatures in Markdown), for the model card
@@ -32,10 +32,10 @@ def check(problem, where):
 
 
 def load(paths, data_dir=None, compute_dtype=None):
-    """Loads the model of a run, or an ensemble of several runs, for an export: a Translator, Generator or Predictor.
+    """Loads a run, or several runs as an ensemble, for an export; returns a Translator, Generator or Predictor.
 
     Args:
-        paths: list of str or of results of `find_run`.
+        paths: list, in which each entry is a str or a result of `find_run`.
         data_dir, compute_dtype: see `Translator.load`. `compute_dtype` is used even if it is slow on this machine.
 
     Raises:
@@ -50,7 +50,7 @@ def load(paths, data_dir=None, compute_dtype=None):
 
 def signatures_of(task, problem=None):
     """Returns the class that defines an export's signatures: the problem's own class, or else its task's class."""
-    # These need TensorFlow, but `check` must work without it.
+    # These imports need TensorFlow, but `check` must work without it.
     from t2t_lite.export.encoder_signatures import EncoderSignatures
     from t2t_lite.export.generation_signatures import GenerationSignatures
     from t2t_lite.export.signatures import TextSignatures
@@ -64,10 +64,10 @@ def added_files(answerer, **facts):
 
     Args:
         answerer: Translator, Generator or Predictor.
-        **facts: `license` and `command`, str, "" if not stated. For a SavedModel also `signatures` (see
-            `t2t_lite.export.by_task`), `path` (the numbered folder) and `weights_dtype`. For the format of another
-            toolkit also `title`, `library` (the toolkit's name on Hugging Face's Hub), `body` (Markdown: how to call
-            the model) and `rows` ({title: text}, further facts).
+        **facts: `license` and `command`, str, "" if unknown. A SavedModel also needs `signatures` (see
+            `t2t_lite.export.by_task`), `path` (the numbered folder) and `weights_dtype`. The format of another toolkit
+            also needs `title`, `library` (the toolkit's name on Hugging Face's Hub), `body` (Markdown that explains how
+            to call the model) and `rows` ({title: text}, further facts).
     """
     registered = Registries.export_files
     return {name: registered.get(name)(answerer, **facts).encode() for name in registered.names()}

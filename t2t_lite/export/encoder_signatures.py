@@ -23,8 +23,8 @@ class EncoderSignatures:
 
     Args:
         predictor: Predictor.
-        max_input_length: int, the maximum length of an input in ids, every EOS included. Default: see
-            `EncoderTask.export_length`.
+        max_input_length: int, the maximum length of an input in ids, every EOS included. For the default
+            see `EncoderTask.export_length`.
         layers, join, pooling: settings of the signature `features`, see `Predictor.features`. A model that does not
             expose hidden states has no such signature.
         **settings: settings of the task, see `EncoderTask.export_settings`.
@@ -58,15 +58,15 @@ class EncoderSignatures:
     def predict(self, *texts):
         """Maps texts, each string [batch], to {"truncated" bool [batch], and the outputs of `EncoderTask.answers`}.
 
-        If the inputs have different numbers of texts, the error is InvalidArgument.
+        A call whose inputs have different numbers of texts fails with the error InvalidArgument.
         """
         return self._task.answers(self._predictor, self._checked(texts), self.max_input_length, **self._settings)
 
     def features(self, *texts):
         """Maps texts, each string [batch], to {"features" float32 [batch, positions, n], "truncated" bool [batch]}.
 
-        The positions are the same as in `Predictor.features`, padded with 0; "lengths" int32 [batch] has each row's
-        number of positions. With pooling, features are [batch, n], and there is no output "lengths".
+        The positions are the same as in `Predictor.features`, padded with 0; "lengths" int32 [batch] contains each
+        row's number of positions. With pooling, features are [batch, n], and there is no output "lengths".
         """
         longest = self._task.features_length(self.max_input_length, self._predictor.max_input_length)
         if self._predictor.features_length < self._predictor.max_input_length:  # the model has its own limit

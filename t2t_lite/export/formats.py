@@ -30,8 +30,8 @@ class Format:
     Args:
         label: str, its name in messages.
         model: the supported class of this package.
-        supported: function of a model's config that returns {argument of its constructor: tuple of the supported
-            values, or None for any value}. All other arguments must have their defaults.
+        supported: function that takes a model's config and returns {argument of its constructor: tuple of the supported
+            values, or None for any value}. All other arguments must have their default values.
     """
 
     def __init__(self, label, model=None, supported=None):

@@ -42,8 +42,9 @@ class GenerationSignatures:
 
     Args:
         generator: Generator.
-        max_input_length: int, the maximum length of a text in ids. Default: 512, or the model's maximum if smaller.
-        **search: the `SETTINGS` of `SearchOptions`, which are fixed in the export except for the inputs of
+        max_input_length: int, the maximum length of a text in ids. The default is 512, or the model's maximum if it is
+            smaller.
+        **search: the `SETTINGS` of `SearchOptions`. They are fixed in the export, except for those that are inputs of
             `with_options`. The defaults are `Problem.decode_defaults`. extra_length is the maximum length of a
             continuation in ids, EOS included. If all examples have the same length, as images do, a continuation
             completes the example instead.
@@ -66,7 +67,7 @@ class GenerationSignatures:
         self._options = SearchOptions(**{**defaults, **search})
         self._longest = self._whole or self._options.extra_length  # maximum number of ids in a continuation
         self.settings = kept_settings(self._options, self.SETTINGS)
-        self._positions = generator.max_length  # maximum number of ids in prompt and continuation; None: no limit
+        self._positions = generator.max_length  # maximum number of ids in prompt and continuation, or None
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
         longest = longest_input(max_input_length, most)
         self.max_input_length = typed_value("max_input_length", longest, int, Range(1, most))
@@ -94,19 +95,19 @@ class GenerationSignatures:
         }
 
     def generate(self, inputs):
-        """Continues string [batch]; returns {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
+        """Continues texts, string [batch]; returns {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
-        Outputs are the continuations without prompts. The score of a sample is its log-probability (nats); the score of
-        another output is its log-probability / length penalty. A sample depends only on the prompt's bytes and the
-        export's seed.
+        Outputs are the continuations without the prompts. The score of a sample is its log-probability (nats); the
+        score of any other output is its log-probability / length penalty. A sample depends only on the prompt's bytes
+        and the export's seed.
         """
         return self._generate(inputs, self._options.alpha, self._options.seed, self._longest)
 
     def with_alpha(self, inputs, alpha, extra_length):
         """Like `generate`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        alpha is clipped to the range 0 to 5, and extra_length to 1 to 512. If the export's own value is larger, this
-        value is the upper limit. If alpha is NaN, the export's alpha is used.
+        alpha is clipped to the range 0 to 5, and extra_length to the range 1 to 512. If the export's own value is above
+        the range, it is the upper limit instead. If alpha is NaN, the export's alpha is used.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
         alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
@@ -117,10 +118,10 @@ class GenerationSignatures:
         return self._generate(inputs, self._options.alpha, seed, self._clipped(extra_length))
 
     def score(self, inputs):
-        """Scores string [batch]; returns {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
+        """Scores texts, string [batch]; returns {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
 
         A score is the log-probability (nats) of the text's ids without EOS; "lengths" are the numbers of these ids.
-        "token_scores" float32 [batch, longest length] are the terms of the sums, padded with 0.
+        "token_scores" float32 [batch, longest length] are the terms of these sums, padded with 0.
         """
         texts, is_cut = beginnings(valid(inputs), self.max_input_length)
         pieces = self._read(texts)
@@ -199,7 +200,7 @@ _SEARCHED = ((2, tf.int32), (1, tf.int32), (1, tf.float32))
 
 
 def _dense(pieces):
-    """Pads ragged int32 [batch, (length)] with 0 to [batch, width], with at least one column."""
+    """Pads ragged int32 [batch, (length)] with 0 to [batch, width], where the width is at least 1."""
     ids = pieces.to_tensor(0, shape=[None, None])
     return tf.pad(ids, [[0, 0], [0, tf.maximum(0, 1 - tf.shape(ids)[1])]])
 

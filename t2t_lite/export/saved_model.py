@@ -39,16 +39,16 @@ def export_saved_model(
     language model is the same, but its outputs continue the inputs. Inputs may be any bytes, and rows do not influence
     one another.
 
-    The export also contains the files of extras (see `added_files`), such as a README.md, warm-up requests in
-    `assets.extra/tf_serving_warmup_requests`, and settings and vocabulary in `assets.extra/t2t_lite`, so that
-    `t2t_lite.load` can open the export.
+    The export also contains warm-up requests in `assets.extra/tf_serving_warmup_requests`. The settings and the
+    vocabulary in `assets.extra/t2t_lite` allow `t2t_lite.load` to open the export. Extras add further files, such as a
+    README.md: see `added_files`.
 
     Args:
-        answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export has the same dtypes of
+        answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export has the same dtypes for
             weights and computations: see compute_dtype in `Translator.load`.
-        export_dir: str, a folder; created if needed.
-        max_input_length: int, the maximum length of an input in ids, EOS included. Default: 512, or the model's maximum
-            if smaller.
+        export_dir: str, a folder, which is created if needed.
+        max_input_length: int, the maximum length of an input in ids, EOS included. The default is 512, or the model's
+            maximum if it is smaller.
         license: str, the model's license, for the model card.
         command: str, the command that writes this export, for the model card.
         **settings: settings of the task. For a Translator these are beam_size, alpha, extra_length, length_penalty and
@@ -56,7 +56,7 @@ def export_saved_model(
             settings are fixed in the export, except for the inputs of `with_options`.
 
     Returns:
-        The path of the numbered folder, which appears when it is complete.
+        The path of the numbered folder, which appears only when it is complete.
 
     Raises:
         UserError: a setting is out of range, or the folder cannot be written.

@@ -43,7 +43,7 @@ _SENTENCES = """\
 """
 PATH = os.path.join("assets.extra", "tf_serving_warmup_requests")
 _WIDTHS = (6, 10, 16)  # numbers of pieces in the warm-up texts
-# Number of positions computed at a time. The logits of a position need 4 bytes per entry of the vocabulary.
+# Number of positions that are computed at a time. The logits of a position need 4 bytes per entry of the vocabulary.
 _POSITIONS = 2048
 
 
@@ -55,8 +55,8 @@ class TextSignatures:
 
     Args:
         translator: Translator.
-        max_input_length: int, the maximum length of an input in ids, EOS included. Default: see `longest_input`. If
-            inputs and targets share the model's positions (`joins_inputs`), the targets to score get the remaining
+        max_input_length: int, the maximum length of an input in ids, EOS included. For the default see `longest_input`.
+            If inputs and targets share the model's positions (`joins_inputs`), the targets to score get the remaining
             positions.
         **search: the `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export; alpha and
             extra_length are defaults, which callers may override.
@@ -144,15 +144,16 @@ class TextSignatures:
     def serving_default(self, inputs):
         """Translates string [batch]; returns {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
-        A score is the output's log-probability (nats) / length penalty. A blank text gives a blank output and score 0.
+        A score is the output's log-probability (nats) / length penalty. The output of a blank text is blank and has the
+        score 0.
         """
         return self._best(inputs, self._options.alpha, self._options.extra_length)
 
     def with_options(self, inputs, alpha, extra_length):
         """Like `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        alpha is clipped to the range 0 to 5, and extra_length to 0 to 512. If the export's own value is larger, this
-        value is the upper limit. If alpha is NaN, the export's alpha is used.
+        alpha is clipped to the range 0 to 5, and extra_length to the range 0 to 512. If the export's own value is above
+        the range, it is the upper limit instead. If alpha is NaN, the export's alpha is used.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
         alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
@@ -181,10 +182,10 @@ class TextSignatures:
         }
 
     def tokens(self, inputs):
-        """Like `serving_default`, and also returns the pieces of outputs and inputs.
+        """Like `serving_default`, but also returns the pieces of the outputs and of the inputs.
 
         "tokens" string and "ids" int32, both [batch, length], are the pieces of the outputs; "input_tokens" and
-        "input_ids" are the pieces of the inputs. Rows have no EOS and are padded with "" and 0.
+        "input_ids" are the pieces of the inputs. Rows have no EOS and are padded with "" or 0.
         """
         sources, read = self.read_inputs(inputs)
         results = self._search_results(sources, self._options.alpha, self._options.extra_length)
@@ -206,7 +207,7 @@ class TextSignatures:
 
         A score is the log-probability (nats) of a target given its source, EOS included. It is the sum of the row's
         "token_scores" float32 [batch, longest length], which are padded with 0; "lengths" are the numbers of terms. No
-        search is run. If the numbers of inputs and targets differ, the error is InvalidArgument.
+        search is run. If the numbers of inputs and targets differ, the call fails with the error InvalidArgument.
         """
         inputs, targets = self.pairs(*as_many(inputs=inputs, targets=targets))
         sources, targets = self.readers["inputs"](inputs), self.readers["targets"](targets)
@@ -220,7 +221,7 @@ class TextSignatures:
     # Methods that the signatures of a problem with a `substitution` override.
 
     def read_inputs(self, inputs):
-        """Encodes inputs; returns (`Sources`, in which blank texts are only EOS; the argument `read` of `texts`)."""
+        """Encodes inputs; returns (`Sources`, in which a blank text is only EOS; the value of `read` for `texts`)."""
         return blanked(self.readers["inputs"](inputs)), None
 
     def pairs(self, inputs, targets):
@@ -320,7 +321,7 @@ def scores_of_targets(model, sources, targets, lengths):
         model: see `log_probs_of_targets`.
         sources: int32 [batch, S], or None for a language model.
         targets: int32 [batch, T].
-        lengths: int32 [batch], the number of ids of each target that are scored.
+        lengths: int32 [batch], the number of ids to score in each target.
 
     Returns:
         {"scores" float32 [batch], the sums; "lengths", the argument; "token_scores" float32 [batch, T], padded with 0}.

@@ -53,7 +53,7 @@ def read_bytes(path, most=None):
 
 
 def list_files(folder, pattern):
-    """Returns the sorted paths in a folder whose names fully match a regular expression; [] if there is no folder.
+    """Returns the sorted paths in a folder whose names fully match a regular expression; [] if it is missing.
 
     Unlike in TensorFlow's globs, the folder's name is never treated as a pattern.
     """
@@ -194,7 +194,8 @@ def write_bytes(path, data, seconds=None):
     Args:
         path: str.
         data: bytes.
-        seconds: float, the modification time to set for a local file, in seconds since 1970. None: the current time.
+        seconds: float, the modification time to set for a local file, in seconds since 1970, or None for the current
+            time.
 
     Raises:
         UserError: the file cannot be written.
@@ -316,7 +317,7 @@ def _named_paths(paths):
 
 
 def _identity(path, stream):
-    """Returns a value that is equal for all paths to one file or folder; None for a path that may occur repeatedly."""
+    """Returns a value that is equal for all paths to the same file or folder; None if a path may occur repeatedly."""
     if is_remote(path):
         return path
     try:

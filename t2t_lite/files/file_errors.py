@@ -94,7 +94,7 @@ def check_scheme(path):
 
 @contextlib.contextmanager
 def translated(path, doing=_READ):
-    """Context manager that converts errors about a path to `UserError` or `Failure`; other errors are unchanged.
+    """Context manager that converts errors about a path to `UserError` or `Failure`; other errors pass unchanged.
 
     Args:
         path: str, as the user typed it.

@@ -14,7 +14,7 @@ from t2t_lite.files.file_errors import translated
 
 Status = collections.namedtuple("Status", "size modified_ns is_folder")
 Status.__doc__ = (
-    "A file's size in bytes, the time of its last change in ns since 1970, and whether the path is a folder."
+    "A file's size in bytes, the time of its last change in nanoseconds since 1970, and whether it is a folder."
 )
 
 
@@ -67,7 +67,7 @@ def list_names(folder):
 
 
 def walk(folder):
-    """Yields (folder, names of its folders, names of its files) for a folder and all its subfolders; follows links."""
+    """Yields (folder, names of its subfolders, names of its files) for a folder and those below it; follows links."""
     return _gfile().walk(folder) if is_remote(folder) else os.walk(folder, followlinks=True)
 
 

@@ -1,4 +1,4 @@
-"""Folders that appear only when they are complete, and lock files that only one process at a time can hold."""
+"""Provides folders that appear only when they are complete, and lock files that one process at a time can hold."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Hashes of files and texts, and a compact set of hashes."""
+"""Computes hashes of files and texts, and defines a compact set of hashes."""
 
 import functools
 import hashlib

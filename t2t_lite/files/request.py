@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """A setting whose stored value `there` differs from the requested value `asked` (None if missing)."""
+    """A setting whose stored value `there` differs from the requested value `asked`. A missing value is None."""
 
     name: str
     there: object
@@ -33,5 +33,5 @@ class Request:
         return next((Difference(name, *values) for name, values in self.changes.items()), None)
 
     def difference(self):
-        """Formats the differences, such as "num_heads: 4 -> 8, pos: timing -> none", or "" without differences."""
+        """Formats the differences, such as "num_heads: 4 -> 8, pos: timing -> none", or "" if there are none."""
         return ", ".join(f"{name}: {there} -> {asked}" for name, (there, asked) in self.changes.items())

@@ -145,7 +145,7 @@ class ResumableFiles:
         if is_intact and not differing:
             _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: resuming after {done:,} lines")
             return done, state, sizes
-        why = f"was made with another {', '.join(differing)}" if is_intact else "is damaged"
+        why = f"was made with a different {', '.join(differing)}" if is_intact else "is damaged"
         _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}. Starting again from the beginning.")
         return 0, None, None
 
@@ -202,10 +202,10 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
     Args:
         folder: path of a folder that need not exist yet.
         pattern: `CHECKPOINTS` or `TRANSLATIONS`.
-        min_steps: int, files with fewer steps are skipped.
+        min_steps: int; files of earlier steps are skipped.
         wait_minutes: float, the number of minutes without a new file after which the function returns.
-        missing: function of a `StepFile` that returns an error message if the file is incomplete, otherwise "". The
-            function is called repeatedly until the file is complete; only then are files of later steps considered.
+        missing: function that takes a `StepFile` and returns an error message if the file is incomplete, otherwise "".
+            It is called repeatedly until the file is complete; only then are files of later steps considered.
 
     Raises:
         UserError: there is no such folder, two files have the same step, a step is too large, or a file is still

@@ -17,8 +17,8 @@ def parse_json(text, where, most=MOST_BYTES, schema=None):
     Args:
         text: str or UTF-8 bytes.
         where: str, the name of the text or value in error messages, such as a path.
-        most: int, the largest accepted length.
-        schema: the value's expected form, see `check_schema`; None: any form.
+        most: int, the maximum length.
+        schema: the value's expected form, see `check_schema`. If None, any form is accepted.
 
     Raises:
         UserError: the text is not JSON, is longer than `most`, is nested too deeply, contains a repeated name in an
@@ -31,14 +31,14 @@ def parse_json(text, where, most=MOST_BYTES, schema=None):
 
 
 def check_schema(value, schema, where):
-    """Raises `UserError`, with the place of the mismatch, unless a JSON value matches a schema.
+    """Raises `UserError`, which names the place of the mismatch, unless a JSON value matches a schema.
 
     Args:
         value: a JSON value.
-        schema: a type or union of types (an int also counts as a float, but a bool does not count as a number);
-            `[schema]` for a list of such items; `{str: schema}` for an object with any names; `{"name": schema,
-            "other?": schema}` for an object with these names, where a question mark means that the name is optional.
-            Additional names are allowed.
+        schema: a type or union of types; `[schema]` for a list of such items; `{str: schema}` for an object with any
+            names; or `{"name": schema, "other?": schema}` for an object with these names. A question mark means that
+            the name is optional, and additional names are allowed. An int also counts as a float, but a bool does not
+            count as a number.
         where: str, the name of the text or value in error messages, such as a path.
     """
     if isinstance(schema, list):

@@ -1,4 +1,4 @@
-"""Keras layers of the Transformer; all maths in `keras.ops`. Layers from `extras` are imported on first use."""
+"""Keras layers of the Transformer, written with `keras.ops`. Layers from `extras` are imported on first use."""
 
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.attention_kinds import (

@@ -44,8 +44,8 @@ class MultiHeadAttention(Projections):
             patterns, a query never sees later keys.
 
     Any score can be combined with any pattern. Sparse patterns save time only on long sequences. All n² scores are
-    still computed if the sequence is known to be short, if the call requests the attention weights, if it gives a
-    context or one mask per query, or if a subclass overrides `attend`.
+    still computed if the sequence is known to be short, if the call requests the attention weights, if the
+    call passes a context or one mask per query, or if a subclass overrides `attend`.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2)
@@ -57,7 +57,7 @@ class MultiHeadAttention(Projections):
             size of a head is needed and the hidden size is not a multiple of `num_heads`.
     """
 
-    context_class = Context  # the required class; for another class of context, the error is `context_class.lack`
+    context_class = Context  # the class of context that calls must pass; `lack` is its error message for other classes
     turned = None  # the function that rotates queries and keys, set by `build`; a subclass may replace it
 
     def __init__(
@@ -227,7 +227,7 @@ class MultiHeadAttention(Projections):
         """Returns the number of floating-point operations per query, for its scores and the weighted sum of the values.
 
         Args:
-            keys: int.
+            keys: int, the number of keys.
             context: int, the number of keys from earlier states. If there are such keys, all scores are computed,
                 whatever the pattern.
         """
@@ -249,7 +249,7 @@ class MultiHeadAttention(Projections):
         return kept + self.score.extra_memory(self, seen, compute)
 
     def empty_past(self, batch, slots):
-        """Returns an empty `Past` for the start of decoding, with zeros in `slots` slots (positions times beams)."""
+        """Returns an empty `Past` for the start of decoding, with room for `slots` slots (positions times beams)."""
         sizes = self.query_size, self.value_size
         return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
 
@@ -293,10 +293,10 @@ class MultiHeadAttention(Projections):
         return self.project(output, "output"), Memory(keys, values)
 
     def step(self, query, past, position=None, attention_mask=None):
-        """Computes self-attention for the position of one decoding step, which sees itself and all earlier positions.
+        """Computes self-attention for one decoding step, in which each beam sees this position and all earlier ones.
 
         Args:
-            query: [B, K, hidden], where K is the number of beams (1 without beam search).
+            query: [B, K, hidden], where K is the number of beams (1 if there is no beam search).
             past: Past, from `empty_past` or from the previous step.
             position: int scalar, the number of the step. The step's keys are written into slots `position * K` to
                 `position * K + K - 1`. If None, the keys are appended.
@@ -338,7 +338,7 @@ class MultiHeadAttention(Projections):
         key_mask=None,
         mask=None,
     ):
-        """Computes attention for a whole sequence. (To decode one step, use `step`.)
+        """Computes attention for a whole sequence. (To decode a single step, use `step`.)
 
         Args:
             query: [B, T, hidden].

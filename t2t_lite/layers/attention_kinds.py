@@ -150,11 +150,11 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
             "pattern": [{"type": "strided", "stride": 8}, "full"]}.
         index: int, the number of the layer in its stack.
         has_order: bool, whether a position only sees itself and earlier positions, as in a decoder.
-        context_class: the class of the context passed to the layer, `Context` or a subclass.
+        context_class: the class of the context that the layer receives: `Context` or a subclass.
         **options: arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: see `kinds_of`; also if the kind needs a decoder or another class of context.
+        ValueError: see `kinds_of`; also if the kind needs a decoder or a different class of context.
     """
     kinds = kinds_of(self_attention)
     name, own = kinds[index % len(kinds)]
@@ -225,7 +225,7 @@ def spelled_kinds(text):
 
 
 def _shared_out(groups, text):
-    """Moves options of the last word to the words that accept them; returns the groups. Errors quote `text`."""
+    """Moves options of the last word to the words that accept them; returns the groups. Error messages quote `text`."""
     words = [word for group in groups for word in group]
     accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
     for n, word in enumerate(words):
@@ -259,8 +259,8 @@ class RelativeAttention(MultiHeadAttention):
 
     Args:
         num_heads: int, h, the number of heads.
-        max_relative_position: int, k, the largest distance with a separate vector. Longer distances use the vector of
-            distance k.
+        max_relative_position: int, k, the largest distance that has its own vector. All longer distances share the
+            vector of distance k.
         add_relative_to_values: bool, whether vectors for distances are also added to the values (equation 3), from a
             second table.
         **kwargs: other arguments of `MultiHeadAttention`.
@@ -316,10 +316,10 @@ class RestrictedAttention(MultiHeadAttention):
     """Self-attention in which every position sees only a neighbourhood of r positions, centred on itself.
 
     Time and memory grow as r · n, not n² (paper, section 4 and table 1): queries are grouped into blocks, and each
-    block attends to itself and its neighbours. At the ends of a sentence the neighbourhood is moved inwards, so that it
+    block attends to itself and its neighbours. At sentence boundaries, the neighbourhood is shifted inwards so that it
     always has r positions (as in Hassani et al. 2023, "Neighborhood Attention Transformer"). If r is at least n, this
-    is full attention. With a causal mask, the neighbourhood is the last r positions up to and including the query. A
-    sentence ends with its last unmasked position.
+    is full attention. With a causal mask, the neighbourhood is the last r positions up to and including the query. The
+    sentence ends at its last unmasked position.
 
     All scores are still computed if the sequence is known to be short, if the call requests the attention weights or
     gives one mask per query, or if a subclass overrides `attend`.

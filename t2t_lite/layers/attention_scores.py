@@ -1,4 +1,4 @@
-"""The scoring functions of attention: the dot product (paper, section 3.2.1), without or with relative positions."""
+"""The scoring functions of attention: the dot product (paper, section 3.2.1), with or without relative positions."""
 
 import keras
 from keras import ops
@@ -58,7 +58,7 @@ class RelativeScore(AttentionScore):
         self.add_relative_to_values = add_relative_to_values
 
     def build(self, layer, hidden_size):
-        """Creates the tables of distance vectors, initialized by Glorot uniform as in tensor2tensor."""
+        """Creates the tables of distance vectors, initialized with Glorot uniform as in tensor2tensor."""
         layer.key_table = self.table(layer, "key_table", layer.query_size)
         layer.value_table = None
         if self.add_relative_to_values:
@@ -96,7 +96,7 @@ class RelativeScore(AttentionScore):
         return ops.matmul(relative, ops.swapaxes(self._rows(offsets, query.dtype), -1, -2))
 
     def sums(self, table, weights, dtype, run):
-        """Returns sums of distance vectors, […, T, size], weighted with the attention […, T, S] to one run's keys."""
+        """Returns sums of distance vectors, […, T, size], weighted by the attention […, T, S] to one run's keys."""
         rows = self._rows(run.offsets(*shape_of(weights)[-2:]), weights.dtype)
         return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
 
@@ -169,14 +169,14 @@ class LeftRelativeScore(RelativeScore):
         return ops.matmul(x, near)
 
     def _near(self, table, run, length, like, dtype=None):
-        """Returns the vectors for all distances that `length` queries can have, [heads or 1, (1,) k or less, size]."""
+        """Returns the vectors for all distances among `length` positions, [heads or 1, (1,) k or less, size]."""
         size, reach = self.max_relative_position, length - run.shift
         size = min(size, max(reach, 0)) if isinstance(reach, int) else size
         near = ops.cast(table[:, self.max_relative_position - size :], dtype or like.dtype)
         return ops.expand_dims(near, 1) if len(like.shape) == 5 else near
 
     def _vectors(self, table, offsets, rank):
-        """Looks up the vectors of distances, int32 [D], [G, D] or [B, 1, D]: [(B,) heads or 1, (G or 1,) D, size]."""
+        """Maps distances, int32 [D], [G, D] or [B, 1, D], to their vectors, [(B,) heads or 1, (G or 1,) D, size]."""
         count = self.max_relative_position
         rows = ops.where((offsets > -count) & (offsets <= 0), offsets + count, 0)
         vectors = ops.take(ops.pad(table, ((0, 0), (1, 0), (0, 0))), rows, axis=1)

@@ -10,9 +10,9 @@ from keras import ops
 from t2t_lite.layers.quantization import can_quantize, policy_config
 
 _BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # arguments that Keras itself saves
-_TAKEN_AS_CONFIGS = ("initializer", "activation")  # arguments whose names end like this are serialized
+_TAKEN_AS_CONFIGS = ("initializer", "activation")  # arguments whose names end in one of these words are serialized
 _ON_REQUEST = ("return_attention_scores", "return_hidden_states")
-GATED = "swiglu"  # not a function of one tensor, because it needs a third matrix
+GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
 _OWN = {
     "relu": ops.relu,
     "gelu": functools.partial(ops.gelu, approximate=False),
@@ -41,7 +41,7 @@ class Layer(keras.layers.Layer):
             cls.__init__ = _recording(cls.__init__)
 
     def get_config(self):
-        """Returns the serialized constructor arguments and the dtype policies of quantized sublayers."""
+        """Returns the constructor's arguments, serialized, and the dtype policies of quantized sublayers."""
         arguments = {name: config_of(value) for name, value in vars(self).get("_arguments", {}).items()}
         return {**super().get_config(), **arguments, **policy_config(self)}
 
@@ -52,7 +52,7 @@ class Layer(keras.layers.Layer):
         return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
 
     def compute_output_shape(self, input_shape=None, *others, **named):
-        """Returns the shape of the first input. Override this method if the output has another shape.
+        """Returns the shape of the first input. Override this method if the output has a different shape.
 
         For a model summary, Keras passes the shapes under the argument names of `build`, such as `query_shape`.
         """
@@ -117,7 +117,7 @@ class Layer(keras.layers.Layer):
         if (frozen or lora or weights) and not self.built:
             self.build()  # the model was saved before its first call
         for path, part in self._parts():
-            if path in lora and not part.lora_enabled:  # the sublayer's own configuration may already have enabled LoRA
+            if path in lora and not part.lora_enabled:  # the sublayer's configuration may already have enabled LoRA
                 part.enable_lora(*lora[path])
         for path, part in self._parts():  # after LoRA is enabled, so that its matrices are frozen as well
             if path in frozen:

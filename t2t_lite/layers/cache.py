@@ -27,13 +27,13 @@ class Memory(NamedTuple):
 
 
 class Past(NamedTuple):
-    """The state of self-attention from one decoding step to the next.
+    """The state that self-attention passes from one decoding step to the next.
 
     Attributes:
         key: [B, heads, steps * K, key_dim].
         value: [B, heads, steps * K, value_dim].
-        prompt: the Memory of the prompts, which all beams see; () without prompts.
-        lengths: int32 [B], the lengths of the prompts; () without prompts.
+        prompt: the Memory of the prompts, which all beams see; () if there are no prompts.
+        lengths: int32 [B], the lengths of the prompts; () if there are no prompts.
     """
 
     key: Any
@@ -64,15 +64,15 @@ class Past(NamedTuple):
 
     @property
     def prompt_slots(self):
-        """The number of slots for prompts, P; 0 without prompts."""
+        """The number of slots for prompts, P; 0 if there are no prompts."""
         return shape_of(self.prompt.key)[2] if self.prompt else 0
 
     def count(self, beams):
-        """Returns an upper bound for the number of positions in one row of the cache, including its prompt."""
+        """Returns an upper bound on the number of positions in one row of the cache, including its prompt."""
         return shape_of(self.key)[2] // beams + self.prompt_slots
 
     def near(self, positions, seen, at, beams, mask):
-        """Selects the cached keys and values at some positions; returns them in the form of `parts`, and their mask.
+        """Returns the cached keys and values at the given positions, in the form of `parts`, and a mask for them.
 
         Args:
             positions: int32 [B or 1, W], the positions, counted from the beginning of each text.
@@ -174,7 +174,7 @@ def add_to_cache(past, new, position):
 
 
 def write_in_place(past, new, position):
-    """Does the same as `ops.slice_update` at `position * T` of axis 2, for TensorFlow graphs with unknown lengths.
+    """Works like `ops.slice_update` at `position * T` of axis 2, but for TensorFlow graphs with unknown lengths.
 
     Keras' operation uses XLA: it needs static lengths, is compiled for every new shape, and is not available in
     TensorFlow Serving. This function does not copy `past` if nothing else refers to it, as in a loop. (The tensors are

@@ -7,15 +7,15 @@ import keras
 
 
 def check_sizes(**sizes):
-    """Raises `ValueError` if a size is neither None nor a whole number of at least 1."""
+    """Raises `ValueError` unless a size is None or an integer of at least 1."""
     check_required_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
 def check_required_sizes(**sizes):
-    """Raises `ValueError` if a size is not a whole number of at least 1."""
+    """Raises `ValueError` if a size is not an integer of at least 1."""
     for name, size in sizes.items():
         if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1:
-            raise ValueError(f"`{name}` must be a whole number of at least 1: received {name}={size!r}.")
+            raise ValueError(f"`{name}` must be an integer of at least 1: received {name}={size!r}.")
 
 
 def check_rates(**rates):
@@ -26,7 +26,7 @@ def check_rates(**rates):
 
 
 def check_positive(**values):
-    """Raises `ValueError` if a number is not finite or not above 0."""
+    """Raises `ValueError` unless a number is finite and above 0."""
     for name, value in values.items():
         if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < value < math.inf:
             raise ValueError(f"`{name}` must be a number above 0: received {name}={value!r}.")
@@ -62,7 +62,7 @@ def check_sequences(**tensors):
 
 
 def is_known(tensor):
-    """Returns whether the values of a tensor are known, which is not the case while a graph is traced."""
+    """Returns whether the values of a tensor are known. While a graph is traced, they are not."""
     if isinstance(tensor, keras.KerasTensor):
         return False
     if not keras.ops.is_tensor(tensor):

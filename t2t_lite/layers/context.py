@@ -71,7 +71,7 @@ class Context:
 
     @property
     def has_states(self):
-        """Whether the context has states of earlier positions."""
+        """Whether the context holds states of earlier positions."""
         return not isinstance(self.earlier, tuple)
 
     def without_states(self):

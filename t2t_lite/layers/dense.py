@@ -19,7 +19,7 @@ class Dense(FileCheck, keras.layers.Dense):
     """A `keras.layers.Dense` that saves the kernel and the two LoRA matrices separately.
 
     Keras' layer saves only the merged kernel, and loads both LoRA matrices as zeros, whose gradients then stay zero.
-    Files of this layer include the merged kernel as well, so a layer without LoRA gives the same results.
+    Files of this layer also include the merged kernel, so a layer without LoRA that loads it gives the same results.
     """
 
     def __init__(self, units, **kwargs):
@@ -69,7 +69,7 @@ class Dense(FileCheck, keras.layers.Dense):
         """Loads the weights; if a file has no LoRA, the layer keeps its initial LoRA matrices.
 
         Raises:
-            ValueError: if the LoRA in the file has another rank or alpha, so the results would differ.
+            ValueError: if the LoRA in the file has a different rank or alpha, because the results would then differ.
         """
         self.check_file(store)
         names = list(store.keys())
@@ -136,7 +136,7 @@ class Projections(Layer):
             x = ops.reshape(_swap(x), (-1, heads * size))
             return ops.reshape(dense(x), (batch, length, dense.units))
         batch, length, hidden_size = shape_of(x)
-        # One two-dimensional matrix product, because the batched form is slower and its gradient much slower.
+        # A single two-dimensional product is used, because the batched form is slower and its gradient much slower.
         heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # -1 would be 0 in an empty batch
         return _swap(ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), heads))
 
@@ -144,9 +144,9 @@ class Projections(Layer):
         """Projects one tensor [B, T, hidden] to queries, keys and values, as `project` does.
 
         In a training step that XLA compiles, this is a single product with the three concatenated kernels, and the
-        gradients are computed in the same way. A step of the base model took 2 % less time on an H200. Outside such a
-        step three products are computed, because another order of additions would change the exact results of existing
-        runs.
+        gradients are computed in the same way. On an H200, this made a step of the base model 2 % faster. In all other
+        cases, three products are computed, because adding in a different order would change the exact results of
+        existing runs.
         """
         roles = "query", "key", "value"
         joins = is_compiled() and type(self).project is Projections.project  # an override may use other layers

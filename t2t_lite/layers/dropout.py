@@ -35,7 +35,7 @@ class Dropout(Layer):
         self.rate = rate
         self.seed = seed
         # Always set a seed: without a seed, Keras would call PyTorch's dropout, which ignores the generator.
-        seed = random.randint(1, 10**9) if seed is None else seed  # sampled as in Keras
+        seed = random.randint(1, 10**9) if seed is None else seed  # sampled in the same way as in Keras
         self.seed_generator = ScopedSeed(seed) if rate > 0 else None
         self.supports_masking = True
         self.built = True
@@ -75,7 +75,7 @@ def _hashed_bits(x, words):
         size = tf.shape(x)[axis]
         along = tf.reshape(tf.range(size), [-1] + [1] * (x.shape.rank - 1 - axis))
         place = place * tf.cast(size, tf.uint32) + tf.cast(along, tf.uint32)
-    # Each seed also has its own odd factor. If the key was only added, the mask of one seed would be a shifted copy of
+    # Each seed also has its own odd factor. If the key were only added, the mask of one seed would be a shifted copy of
     # the mask of another seed.
     return _mixed(place * (_mixed(key + 0x85EBCA6B) | 1) + key)
 
@@ -121,10 +121,10 @@ def is_compiled():
 
 
 class repeated_call:
-    """Context manager that gives repeated calls of a layer in one forward pass different seeds.
+    """Context manager under which each call of a layer within one forward pass gets a different seed.
 
     Args:
-        number: int, the number of earlier calls of the layer.
+        number: int, the number of earlier calls of the layer in this forward pass.
     """
 
     def __init__(self, number):
@@ -139,7 +139,7 @@ class repeated_call:
 
 
 class drawn_seeds:
-    """Context manager in which a layer uses the same seeds in each call, as recomputation requires.
+    """Context manager under which a layer uses the same seeds in every call, as recomputation requires.
 
     The seeds are taken once, when the context manager is created.
 
@@ -243,7 +243,7 @@ def uniform(shape, seed):
 
 
 def normal(shape, seed):
-    """Samples standard normal numbers, float32, as the quantiles of `uniform` numbers; XLA only changes their rounding.
+    """Samples standard normal numbers, float32, as quantiles of `uniform` numbers. XLA only changes the rounding.
 
     Args:
         shape, seed: as in `uniform`.

@@ -18,7 +18,9 @@ LOWEST = -1e4  # replaces masked states before a maximum; lower than any hidden 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class MaskedIdsHead(Layer):
-    """The head for masked ids: dense layer, activation and normalization; a tied embedding then computes the logits.
+    """The head for masked ids, which consists of a dense layer, an activation and a normalization.
+
+    A tied embedding then computes the logits from the head's outputs.
 
     Args:
         size: int, the size of the outputs, which must equal the size of the embeddings.
@@ -145,7 +147,7 @@ class SpanHead(Layer):
             allowed: bool [B, T], the positions where an answer may begin or end.
 
         Returns:
-            float32 [B, 2, 1 + T]. Id n + 1 is position n, and id 0 means "no span".
+            float32 [B, 2, 1 + T]. Id n + 1 stands for position n, and id 0 means "no span".
 
         Raises:
             ValueError: if `allowed` holds floats: see `check_masks`.
@@ -176,8 +178,8 @@ def mean_and_maximum(x, mask):
     x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))
     mask = ops.concatenate([~ops.any(mask, axis=1, keepdims=True), mask], axis=1)
     is_there = ops.expand_dims(ops.cast(mask, x.dtype), -1)
-    # Not `max`, whose gradient in JAX compares x with the result. XLA may compute x twice, rounded differently.
-    # Not `argmax`, in which Keras reinterprets floats as bits. LiteRT does not support this operation.
+    # `max` is not used, because its gradient in JAX compares x with the result, and XLA may compute x twice with
+    # different rounding. `argmax` is not used, because Keras reinterprets floats as bits for it, which LiteRT lacks.
     by_channel = ops.swapaxes(ops.where(ops.expand_dims(mask, -1), x, LOWEST), 1, 2)
     highest = ops.top_k(by_channel, 1)[0][..., 0]
     return ops.concatenate([ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1), highest], axis=-1)

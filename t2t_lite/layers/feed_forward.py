@@ -161,7 +161,7 @@ def spelled_kinds(text):
     kinds = []
     for [word, *others], *groups in read_kinds(text, "ffn_layer"):
         if others or groups:
-            raise ValueError(f"ffn_layer={text}: a layer has only one kind. Expected / between two layers.")
+            raise ValueError(f"ffn_layer={text}: a layer has only one kind. Separate layers with /.")
         options = own_options(word.name)
         for option in word.options:
             if option not in options:

@@ -21,7 +21,7 @@ class Pattern(Kind):
     `positions`. `register_pattern` gives the subclass a name.
 
     Attributes:
-        needs_order: bool, whether queries never see later keys, so that an encoder cannot use the pattern.
+        needs_order: bool, whether queries never see later keys. An encoder cannot use such a pattern.
     """
 
     needs_order = False
@@ -56,7 +56,7 @@ class Pattern(Kind):
 
         Args:
             at: int32 [B or 1, 1], the position of the step.
-            count: int or int scalar, an upper bound for the number of positions in a row.
+            count: int or int scalar, an upper bound on the number of positions in a row.
 
         Returns:
             int32 [B or 1, W]. The caller masks positions that are negative, later than `at` or not `visible`.
@@ -112,7 +112,7 @@ class Pattern(Kind):
 
 
 def end_of(seen, length):
-    """Returns the end of each row (its last unmasked position + 1), int32 [B, 1, 1, 1], or `length` without mask.
+    """Returns the end of each row (its last unmasked position + 1), int32 [B, 1, 1, 1], or `length` if `seen` is None.
 
     Args:
         seen: bool [B, S], or None.
@@ -176,12 +176,12 @@ def smallest_block(size):
 
 
 def is_short(size, length):
-    """Returns whether a sequence is known to be so short that blocks for this `size` save no scores."""
+    """Returns whether a sequence is known to be so short that blocks for this `size` would save no work."""
     return isinstance(length, int) and length <= _FEW_BLOCKS * blocks_of(smallest_block(size), length)[0]
 
 
 def last_positions(size, at, count):
-    """Returns the last `size` positions, but at most `count`, up to `at` [B or 1, 1]: int32 [B or 1, size]."""
+    """Returns the `size` positions that end at `at`, [B or 1, 1], but at most `count`: int32 [B or 1, size]."""
     size = min(size, count) if isinstance(count, int) else ops.minimum(size, count)
     return at - size + 1 + ops.arange(size, dtype="int32")
 

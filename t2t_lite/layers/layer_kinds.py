@@ -14,7 +14,7 @@ class Kind:
     Attributes:
         HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, the hyperparameters that set options.
             An hparams set includes these hyperparameters if `self_attention_type` names the kind.
-        other_name: str, tensor2tensor's name, which is an alias in `self_attention_type`; "" if there is no such name.
+        other_name: str, tensor2tensor's name, which `self_attention_type` accepts as an alias; "" if there is none.
     """
 
     HPARAMS: ClassVar = {}
@@ -31,7 +31,7 @@ def make_kind(argument, value, registry):
     """Creates a kind from its name, or from a dict with its name and options, {"type": "window", "neighborhood": 9}.
 
     Raises:
-        ValueError: if a name or option is unknown, or an option is missing or out of range.
+        ValueError: if a name or option is unknown, or a required option is missing or out of range.
     """
     name, given = name_and_options(value, argument)
     if name not in registry:
@@ -56,7 +56,7 @@ def name_and_options(kind, argument="self_attention"):
 
 
 def check_options(argument, name, options, given):
-    """Raises `ValueError` if a kind has an unknown option, or lacks an option without a default."""
+    """Raises `ValueError` if a kind has an unknown option, or lacks a required option."""
     if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
         raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
 
@@ -83,7 +83,7 @@ def named_kinds(argument, value, own_options):
 
 
 def kind_of(name, options):
-    """Returns a kind as its name, or as a dict with name and options if there are any."""
+    """Returns a kind's name if it has no options, otherwise a dict with its name and options."""
     return {"type": name, **options} if options else name
 
 
@@ -156,7 +156,7 @@ def in_words(name, options):
     """Converts a kind to the form returned by `read_kinds`; all options except "pattern" belong to the last word.
 
     Args:
-        name: str, which may contain +; None if the kind only has the option "pattern".
+        name: str, which may contain +; None if the option "pattern" is the only part of the kind.
         options: dict, in which "pattern" is a list of attention patterns for groups of heads.
     """
     options = dict(options)

@@ -94,7 +94,7 @@ class Visible(NamedTuple):
 def masked_softmax(scores, mask=None):
     """Returns the softmax over the last axis, computed in at least float32, with 0 where `mask` is False.
 
-    In rows without visible keys all results are equal, not NaN.
+    In rows without visible keys, all results are equal; they are not NaN.
 
     Args:
         scores: float [..., S].
@@ -142,7 +142,7 @@ def _softmax_in_xla(scores, mask):
 
 
 def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
-    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S], or None without masks.
+    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S], or None if there are no masks.
 
     Args:
         shape: (B, heads, T, S).
@@ -195,7 +195,7 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
 
 
 def _all_of(masks):
-    """Returns the logical AND of masks, or None without masks."""
+    """Returns the logical AND of masks, or None if there are no masks."""
     merged = None
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)

@@ -23,7 +23,7 @@ class Position(NamedTuple):
             adds positions to embeddings. None if nothing is added. The `max_length` of this layer limits the length of
             the model's sequences.
         turn: function(size) that returns a function(x, position=None, first=0) for rotating the queries and keys of
-            self-attention, with heads of `size` numbers: see `rotation`. None if queries and keys are not rotated. The
+            self-attention, whose heads have size `size`: see `rotation`. None if queries and keys are not rotated. The
             cache holds rotated keys.
     """
 
@@ -40,7 +40,7 @@ def _table(options, initializer, **arguments):
 
 
 def rotation(size):
-    """Returns the function that rotates heads of `size` numbers. Raises `ValueError` if the size is odd."""
+    """Returns the function that rotates heads of size `size`. Raises `ValueError` if the size is odd."""
     if size % 2:
         raise ValueError(f"Rotary positions need an even `key_dim`: received {size}.")
     return functools.partial(rotated, size)
@@ -183,7 +183,7 @@ class LearnedPositionEmbedding(Layer):
             if is_known(position):
                 self._check(int(ops.max(position)) + 1)
             position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
-            # A position beyond the table must not be an error, because finished rows in a search have such positions.
+            # A position beyond the table must not be an error, because finished rows of a search may reach it.
             rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
             return inputs + ops.where(ops.expand_dims(ops.less(position, self.max_length), -1), rows, float("nan"))
         length, hidden_size = shape_of(inputs)[1:]
@@ -204,8 +204,7 @@ class Strides(NamedTuple):
     Attributes:
         shift: int, int scalar, or int32 [G], one per group if the queries have groups, [B, heads, G, T, size].
         stride: int.
-        keys: S, the number of keys, if the keys of several runs are concatenated. None if the keys are not
-            concatenated.
+        keys: S, the number of keys, if the keys of several runs are concatenated, otherwise None.
     """
 
     shift: Any
@@ -218,11 +217,11 @@ class Strides(NamedTuple):
         return steps + ops.expand_dims(ops.cast(self.shift, "int32"), -1)
 
     def place(self, x):
-        """Rearranges numbers by distance, […, T, T + S], into numbers by key, […, T, S]."""
+        """Converts one number per distance, […, T, T + S], to one number per key, […, T, S]."""
         return shift_rows(x)
 
     def collect(self, x):
-        """Rearranges numbers by key, […, T, S], into numbers by distance, […, T, T + S]; the transpose of `place`."""
+        """Converts one number per key, […, T, S], to one per distance, […, T, T + S]; the transpose of `place`."""
         return shift_rows_back(x)
 
 
@@ -238,18 +237,18 @@ class Steps(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns the attribute `distances`, whatever the numbers of queries and keys."""
+        """Returns the attribute `distances`, regardless of how many queries and keys there are."""
         return self.distances
 
     def place(self, x):
-        """Returns its argument unchanged, because numbers [B, heads, T, S] are already arranged by key."""
+        """Returns its argument unchanged, because it already has one number per key, [B, heads, T, S]."""
         return x
 
     collect = place
 
 
 class Places(NamedTuple):
-    """The distances between queries at any positions of a row and S keys at positions 0 to S - 1.
+    """The distances between queries, at any positions of a row, and S keys, at positions 0 to S - 1.
 
     Attributes:
         places: int32 [B, N], the positions of the queries.
@@ -264,7 +263,7 @@ class Places(NamedTuple):
         return ops.arange(1 - keys, keys + 1, dtype="int32")
 
     def place(self, x):
-        """Rearranges numbers by distance, [B, heads, N, 2 S], into numbers by key, [B, heads, N, S]."""
+        """Converts one number per distance, [B, heads, N, 2 S], to one number per key, [B, heads, N, S]."""
         keys = shape_of(x)[-1] // 2
         at = ops.arange(keys, dtype="int32") - ops.expand_dims(ops.cast(self.places, "int32"), -1) + (keys - 1)
         return ops.take_along_axis(x, ops.expand_dims(at, 1), axis=-1)
@@ -323,5 +322,5 @@ def shift_rows_back(x):
 
 
 def _before(length):
-    """Returns the length minus one, or 0 for length 0, which occurs if all prompts are empty."""
+    """Returns the length minus one, or 0 if the length is 0, as it is if all prompts are empty."""
     return max(length - 1, 0) if isinstance(length, int) else ops.maximum(length - 1, 0)

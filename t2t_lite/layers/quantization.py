@@ -39,7 +39,7 @@ def is_quantized(layer):
 
 
 def check_plain_weights(models, what):
-    """Raises `UserError` if a model is quantized or has LoRA, because `what` needs one float kernel per layer."""
+    """Raises `UserError` if a model is quantized or has LoRA, but `what` needs one float kernel per layer."""
     for model in models:
         if is_quantized(model):
             raise UserError(

@@ -97,7 +97,7 @@ class Residual(Layer):
         output = function(self.normalization(inputs) if self.norm == "pre" else inputs)
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         output = self.dropout(output, training=training)
-        # Not `ops.add`, which mistakes an input without positions, [1, 0, hidden], for a bias and fails.
+        # `ops.add` would mistake an input without positions, [1, 0, hidden], for a bias, and fail.
         output = ops.cast(inputs, output.dtype) + output  # because inputs may be integers
         if self.norm == "post":
             output = self.normalization(output)
@@ -153,8 +153,8 @@ def normalized_for_training(x, gamma, beta, epsilon):
     """Normalizes x, with a custom gradient that needs fewer passes over the data; TensorFlow only.
 
     TensorFlow's automatic gradient computes the parts for variance and mean one after the other, whereas here the two
-    sums over a row are independent. On one H200, the automatic gradients of the base model's 30 normalizations took 3.3
-    of 33 ms per step.
+    sums over a row are independent. On one H200, the automatic gradients of the base model's 30 normalizations took
+    3.3 ms of the 33 ms per step.
 
     Args:
         x: float [..., hidden].

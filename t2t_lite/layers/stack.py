@@ -109,8 +109,8 @@ class TransformerStack(Layer):
 
         Returns:
             The output, [B, T, hidden], or a tuple that begins with the output. `return_attention_scores` adds a list
-            with the attention weights of each layer. `return_hidden_states` adds a list with the inputs and the output
-            of each layer, [B, T, hidden].
+            with the attention weights of each layer. `return_hidden_states` adds a list of the stack's inputs followed
+            by each layer's output, all [B, T, hidden].
         """
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
@@ -121,7 +121,7 @@ class TransformerStack(Layer):
             call = self.layers[:i].count(layer)  # the number of earlier occurrences of this layer
             output = self._run(layer, call, options, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
-            x = ops.cast(x, self.compute_dtype)  # because a layer may have another dtype policy
+            x = ops.cast(x, self.compute_dtype)  # because a layer may have a different dtype policy
             scores += rest
             states.append(x)
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
@@ -135,7 +135,7 @@ class TransformerStack(Layer):
         with repeated_call(call):
             seeds = drawn_seeds(layer)
         parts = layer._flatten_layers()
-        _refuse(filter(has_own_generator, parts), "has a stateful random generator and would use other numbers")
+        _refuse(filter(has_own_generator, parts), "has a stateful random generator and would sample different numbers")
 
         # Gradients flow only through arguments and outputs, not through tensors that a function captures or stores.
         floats, joined = context.separated() if given else ([], None)
@@ -169,7 +169,7 @@ class TransformerStack(Layer):
 
 
 def _refuse(layers, why):
-    """Raises `UserError` for the first of `layers` (which may be empty), because this layer cannot be recomputed."""
+    """Raises `UserError` if there are any `layers`, which cannot be recomputed; the message names the first one."""
     for layer in layers:
         raise UserError(
             f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} when it is recomputed. Expected "

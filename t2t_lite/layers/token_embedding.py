@@ -167,7 +167,7 @@ class TokenEmbedding(Layer):
         if reverse:
             self._check_hidden(inputs)
             matrix = self.reverse_matrix() if matrix is None else matrix
-            # One two-dimensional product, because the batched form is slower and its gradient much slower.
+            # A two-dimensional product is used, because the batched form is slower and its gradient much slower.
             rows = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, self.hidden_size))
             if self.projection is not None:
                 rows = ops.matmul(rows, ops.transpose(ops.cast(self.projection, self.compute_dtype)))
@@ -192,7 +192,7 @@ class TokenEmbedding(Layer):
         """Returns the matrix for `reverse` in the compute dtype, which can be reused for many calls.
 
         Its shape is [hidden, vocab_size], because products with few rows, as in a decoding step, are up to 1.4 times as
-        fast on a CPU (measured) if the matrix is not transposed each time. In bfloat16 its shape is [vocab_size,
+        fast on a CPU (measured) if the matrix is not transposed each time. In bfloat16, its shape is [vocab_size,
         hidden], because oneDNN packs the matrix for each product, and packing is faster if pairs of values are adjacent
         (measured: 1.2 times as fast).
         """

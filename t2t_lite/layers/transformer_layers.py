@@ -89,8 +89,8 @@ class TransformerEncoderLayer(_TransformerLayer):
     """An encoder layer: self-attention and a feed-forward network, each with a residual connection.
 
     Sub-layers can be passed as layers: `TransformerEncoderLayer(self_attention=RelativeAttention(8, 16),
-    feed_forward=FeedForward(2048))`. Sub-layers that are not passed are created from the options, which are the
-    arguments up to the initializers.
+    feed_forward=FeedForward(2048))`. Sub-layers that are not passed are created from the options, which are
+    all arguments before `self_attention`.
 
     Args:
         num_heads: int, h, the number of heads.
@@ -174,7 +174,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
             batch, slots: int, B, and the number of positions (times the number of beams) to allocate.
             prompt, lengths: the result of `prefill`, and int32 [B], the lengths of the prompts. Both arguments are ()
-                without prompts.
+                if there are no prompts.
 
         Returns:
             {"self": Past}. With cross-attention, the dict also has "memory": Memory.

@@ -19,13 +19,13 @@ from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, s
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Range, settings_of
 
-# {argument: module} for the arguments whose options are settings themselves, such as `self_attention.…`: see `_kinds`.
+# {argument: module} for arguments with options that are settings, too, such as `self_attention.…`: see `_kinds`.
 _KINDS = {"self_attention": attentions, "feed_forward": networks}
-_MEANINGS = {  # for arguments whose meaning differs from the meaning of their hyperparameter
+_MEANINGS = {  # for arguments whose meaning differs from that of their hyperparameter
     "num_layers": "N, the number of layers in the stack.",
     "key_dim": "d_k, the size of a head's queries and keys. Defaults to hidden_size / num_heads.",
     "value_dim": "d_v, the size of a head's values. Defaults to hidden_size / num_heads.",
-    "norm": "Position of the normalizations: post (as in the paper) or pre (with one more after each stack).",
+    "norm": "Position of the normalizations: post (as in the paper) or pre (plus one after each stack).",
     "self_attention": "Kind of self-attention, or a list of kinds that the layers use in turn: see "
     "`make_self_attention`.",
     "feed_forward": "Kind of feed-forward network, or a list of kinds that the layers use in turn: see "
@@ -37,9 +37,9 @@ _RATE = Range(0, below=1)
 
 
 def model_settings(model_class, **kinds):
-    """Returns {name: Setting} for all hyperparameters, including those of a model and of its kinds of layers.
+    """Returns {name: Setting} for all hyperparameters, including those of a model and of each layer type it uses.
 
-    `kinds` has the form returned by `HParams.kinds`; for missing kinds, the defaults of the hyperparameters are used.
+    `kinds` has the form returned by `HParams.kinds`. If a kind is missing, its hyperparameter's default is used.
     """
     return HParams(**kinds).of_model(model_class).settings()
 
@@ -66,7 +66,7 @@ def constructor_arguments(hparams, model_class):
             other = said_by[setting.argument]
             raise UserError(
                 f"{other}={hparams.get(other)}, {name}={hparams.get(name)}: these set "
-                f"{setting.argument} to both {found[setting.argument]} and {value}. Expected the same value."
+                f"{setting.argument} to two values, {found[setting.argument]} and {value}. Expected the same value."
             )
         said_by[setting.argument] = name
     for argument in [name for name in _KINDS if name in found]:
@@ -176,7 +176,7 @@ def constructor_parameters(model_class):
         if "__init__" in vars(base):
             parameters = inspect.signature(base.__init__).parameters
             found.update(parameters)
-            if "OPTIONS" in vars(base):  # the class accepts all its options, but maybe not the options of its bases
+            if "OPTIONS" in vars(base):  # the class accepts all of its own options, but perhaps not those of its bases
                 return {*found, "dtype"}
             if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
                 break
@@ -268,7 +268,7 @@ def own_options(settings):
         if values:
             default = values[default]
             kind = type(default)
-        if setting.zero:  # 0 stands for the value of another setting, or for None
+        if setting.zero:  # 0 stands for None, or for the value of a different setting
             other = settings.get(setting.zero)
             default, kind = (other.default, kind) if other else (None, kind | None)
             meaning = meaning.replace("; 0: num_hidden_layers", "").replace("; 0:", "; None:")
@@ -290,14 +290,14 @@ def shared_options(without=(), **defaults):
     """
     options = own_options(settings_of(HParams))
     dense = "in the dense layers: see `keras.layers.Dense`"
-    options["kernel_initializer"] = Option(Initializer, None, f"Initial kernels {dense}. Defaults to `initializer`.")
-    options["bias_initializer"] = Option(Initializer, "zeros", f"Initial biases {dense}.")
+    options["kernel_initializer"] = Option(Initializer, None, f"Kernel initializer {dense}. Defaults to `initializer`.")
+    options["bias_initializer"] = Option(Initializer, "zeros", f"Bias initializer {dense}.")
     options |= {name: options[name]._replace(default=default) for name, default in defaults.items()}
     return {name: option for name, option in options.items() if name not in without}
 
 
 def with_options(init, options):
-    """Wraps a constructor so that it has the options as additional parameters, and receives all options by name."""
+    """Adds the options to a constructor's parameters; the wrapped constructor receives every option by name."""
     signature = inspect.signature(init)
     *own, _ = signature.parameters.values()
     added = [

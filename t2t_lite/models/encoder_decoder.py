@@ -24,7 +24,7 @@ class EncoderDecoder(SequenceModel):
         decode(x, memory, training=None)         maps the shifted targets' embeddings [B, T, hidden] to [B, T, hidden]
         first_state(memory)                      returns the state before the first step, tensors [B, …]
         step(x, state, memory, position)         maps the embeddings of K beams [B, K, hidden] and their state [B, K, …]
-                                                 to ([B, K, hidden], the next state); must agree with `decode`
+                                                 to ([B, K, hidden], the next state); must match `decode`
 
     `extras/baselines/` has five such models. Hyperparameters become arguments of the constructor, which are all
     recorded in `config`: see `from_hparams`.
@@ -56,7 +56,7 @@ class EncoderDecoder(SequenceModel):
         )
 
     def make_embedding(self, size, name):
-        """Creates a `TokenEmbedding` for a vocabulary. Override this method for other initial values or scales."""
+        """Creates a `TokenEmbedding` for a vocabulary. Override this to change its initial values or scale."""
         return TokenEmbedding(size, self.config["hidden_size"], dtype=self.dtype_policy, name=name)
 
     def token_embeddings(self):
@@ -93,7 +93,7 @@ class EncoderDecoder(SequenceModel):
         return self.softmax(hidden, reverse=True, matrix=matrix)
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache for the start of decoding. The size of this cache does not depend on `max_length`.
+        """Returns the cache for the start of decoding. Its size does not depend on `max_length`.
 
         Args:
             memory: the result of `encode` for a batch of size B.
@@ -130,7 +130,7 @@ class EncoderDecoder(SequenceModel):
 
 
 def tied_embeddings(make, vocab_size, target_vocab_size, tie, **bias):
-    """Creates the embeddings of inputs and targets, and the output layer. If tied, they may all be one layer.
+    """Creates the embeddings of inputs and targets, and the output layer. One layer may serve as several.
 
     Args:
         make: function(vocabulary size, name, **bias) that returns a `TokenEmbedding`.

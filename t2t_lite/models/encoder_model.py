@@ -38,7 +38,7 @@ class EncoderModel(TransformerModel):
         ),
         "features_pooling": setting(
             ALL_POSITIONS, choices=(ALL_POSITIONS, *POOLINGS), argument="features_pooling",
-            meaning="How Predictor.features pools a text to one vector by default; none: one vector per position.",
+            meaning="How Predictor.features pools a text into one vector by default; none: one vector per position.",
         ),
         "features_normalized": setting(
             False, argument="features_normalized",
@@ -146,7 +146,7 @@ class EncoderModel(TransformerModel):
         return self.outputs(logits, self.costs_of_ids(results, inputs["inputs"]), results, **others)
 
     def costs_of_ids(self, results, ids):
-        """Returns the costs {feature: float32 [B, S]}, with 0 at padding, from the stack's {feature: Results}.
+        """Extracts the costs, {feature: float32 [B, S]} with 0 at padding, from the stack's {feature: Results}.
 
         `ids` are int [B, S]. The 1 + S positions of a row may be followed by other positions, such as a second stream.
         """

@@ -23,7 +23,7 @@ _NAME = "settings"  # key of the settings, stored next to the model's weights; m
 class ExportedModel(Layer, keras.Model):
     """Base class for models that Keras and TensorFlow can export as a function from int32 ids to float32 logits.
 
-    For other subclasses of `keras.Model`, Keras assumes float inputs with the lengths seen in the first call.
+    For any other subclass of `keras.Model`, Keras assumes float inputs with the lengths seen in the first call.
     """
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
@@ -91,13 +91,13 @@ class ExportedModel(Layer, keras.Model):
 
 
 def _is_float32(ids):
-    """Returns whether a tensor of ids is float32 and its values are unknown, as while a graph is traced."""
+    """Returns whether a tensor of ids is float32 and its values are unknown, as they are while a graph is traced."""
     dtype = getattr(ids, "dtype", "")
     return "float32" in str(dtype) and not is_known(ids)
 
 
 def _logits(outputs):
-    """Returns only the logits from the outputs of `call`, without costs, shares and state."""
+    """Returns only the logits from the outputs of `call`, without costs, shares or state."""
     if not isinstance(outputs, dict):
         return outputs
     return {name: output for name, output in outputs.items() if name not in RESERVED}
@@ -123,7 +123,7 @@ def select_operations(path):
 class SettingsInFiles(FileCheck):
     """Base class for models whose `.weights.h5` files include the constructor arguments that determine the weights.
 
-    As with `--warm_start_from`, weights from a model with other settings are loaded with a warning, because the
+    As with `--warm_start_from`, weights from a model with different settings are loaded with a warning, because the
     difference may be intended, for example to change the kind of attention. Only a different number of heads is an
     error, because the kernels would be split differently.
     """
@@ -135,12 +135,12 @@ class SettingsInFiles(FileCheck):
             store[_NAME] = np.frombuffer(json.dumps(settings).encode(), "uint8")
 
     def load_own_variables(self, store):
-        """Loads the model's own weights. Raises `ValueError` if the model in the file has another number of heads."""
+        """Loads the model's own weights. Raises `ValueError` if the file has a different number of heads."""
         self.check_file(store)
         super().load_own_variables({name: store[name] for name in store.keys() if name != _NAME})  # noqa: SIM118
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if the file has a different number of heads; warns about other differing settings."""
+        """Returns a `ValueError` if the file has a different number of heads; warns about other differences."""
         if _NAME not in list(store.keys()):
             return None
         saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
@@ -153,12 +153,12 @@ class SettingsInFiles(FileCheck):
                 f"{self.name}: the file has weights of a model with {text}. The number of heads must be the same."
             )
         if changed:
-            _LOGGER.warning(f"{self.name}: the weights come from a model with other settings: {text}")
+            _LOGGER.warning(f"{self.name}: the weights come from a model with different settings: {text}")
         return None
 
 
 def _settings(model):
-    """Returns only the {argument: value} pairs that JSON can represent, after a round trip through JSON."""
+    """Returns the {argument: value} pairs that JSON can represent, converted to JSON and back."""
     found = {}
     for name, value in fixed_arguments(model).items():
         try:

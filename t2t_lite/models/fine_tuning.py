@@ -21,12 +21,12 @@ _LORA = re.compile(r"/lora_\w+_[ab]$")
 
 
 def is_embedding(path):
-    """Returns whether a weight belongs to the embeddings, given its path without the model's name."""
+    """Returns whether a weight belongs to the embeddings, given the weight's path without the model's name."""
     return bool(_EMBEDDING.search(path))
 
 
 def parameters(layer):
-    """Returns the trainable and frozen weights of a layer or model, without its counters and seeds."""
+    """Returns the trainable and frozen weights of a layer or model, but not its counters and seeds."""
     own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
     return [weight for weight in layer.weights if id(weight) in own]
 
@@ -36,7 +36,7 @@ def parts_of(model):
 
     The parts are "embedding" (everything before the layers: ids, positions and segments, with their normalization), the
     stacks "encoder" and "decoder" with their final normalizations, "softmax" if it is a separate matrix, and "head"
-    (`SequenceModel.head_weights`). All weights outside these parts belong to parts named after their layers. Each
+    (`SequenceModel.head_weights`). Any other weight belongs to a part named after its layer. Each
     weight belongs to exactly one part.
 
     Args:
@@ -76,8 +76,8 @@ def parts_of(model):
 def fine_tune(model, hparams):
     """Adds LoRA to a built model and freezes weights, as set by hyperparameters; a second call has no effect.
 
-    Frozen weights have no gradients, and frozen kernels have no LoRA. With LoRA, all weights except those of heads are
-    frozen. If `frozen` names parts, only these parts and the kernels with LoRA are frozen.
+    Frozen weights have no gradients, and frozen kernels have no LoRA. With LoRA, only the LoRA matrices and the heads
+    are trained. But if `frozen` names parts, only these parts and the kernels with LoRA are frozen.
 
     Args:
         model: keras.Model, whose weights may have shapes but no values. A model that has no weights before its first
@@ -115,7 +115,7 @@ def enable_lora(model, rank, lora_alpha=None, targets=""):
         model: a built keras.Model.
         rank: int, r, the number of columns of A and rows of B.
         lora_alpha: float. Defaults to rank.
-        targets: str, the kernels with LoRA, such as "query/value", as in the hyperparameter `lora_targets`; "": all.
+        targets: str, the kernels with LoRA, such as "query/value", as in the hyperparameter `lora_targets`; "" for all.
 
     Raises:
         UserError: if the model has no such layers, or all of them are frozen.
@@ -179,7 +179,7 @@ def _add_lora(model, rank, alpha, frozen=(), targets=""):
     if not layers:
         raise UserError(
             f"lora_rank={rank}: the model {type(model).__name__} has no attention or feed-forward layers to add LoRA "
-            "to. Set lora_rank=0. In any model, frozen=… can freeze parts."
+            "to. Set lora_rank=0. To train only some of the weights, use frozen=…, which works with any model."
         )
     for name in dict.fromkeys(getattr(part, "without_lora", None) for part in model._flatten_layers()):
         if name:

@@ -83,7 +83,7 @@ def with_state(model, batch, state, training):
 
 
 def next_state(outputs, state):
-    """Returns the state in a model's outputs, cast to the dtypes of the previous state, or () without a state.
+    """Returns the state in a model's outputs, cast to the dtypes of the previous state, or () if there is none.
 
     Raises:
         UserError: if the structure or a shape of the new state differs from the previous state.
@@ -132,7 +132,7 @@ def attention_weights(model, features):
 def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, features=SequenceModel.features):
     """Creates a registered model whose weights have shapes but no values; this takes hardly any time or memory.
 
-    If this is impossible for a model, or the model is only built when it is called on data, its weights have values.
+    If a model does not support this, or is only built when it is called on data, its weights do have values.
 
     Args:
         model_class: a registered class with `from_hparams`.

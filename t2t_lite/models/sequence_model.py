@@ -50,9 +50,9 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         features: {feature: rank} of the input dict, where the rank is 2 for [B, length] and 1 for [B]. A subclass may
             have other features.
         vocab_size, target_vocab_size: int, the vocabulary sizes of inputs and targets, which a subclass sets.
-        config: dict of the constructor's arguments if these can be converted to hyperparameters, otherwise None.
-        softmax: the `TokenEmbedding` that computes the logits of "targets", or None if another layer does.
-        predicted_share: float, the share of positions that have logits, used to estimate costs.
+        config: dict of the constructor's arguments if they can be converted to hyperparameters, otherwise None.
+        softmax: the `TokenEmbedding` that computes the logits of "targets", or None if a different layer computes them.
+        predicted_share: float, the fraction of positions that have logits, used to estimate costs.
         context_length: int, the number of earlier positions that each layer sees through the state in training.
     """
 
@@ -64,11 +64,11 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.softmax = None  # not a class attribute, which with PyTorch would hide the layer of an instance
+        self.softmax = None  # with PyTorch, a class attribute would hide the layer of an instance
 
     @property
     def needed_features(self):
-        """The features that a call reads, {feature: rank}; the other `features` are labels, which may be missing."""
+        """The features that a call reads, {feature: rank}; all other `features` are labels, which may be missing."""
         return self.features
 
     def initial_state(self, rows, training=False):
@@ -107,7 +107,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return []
 
     def build_if_needed(self):
-        """Creates all weights unless they exist, for methods that may be called before the model itself is called.
+        """Creates all weights unless they exist. Methods that may run before the first call of the model call this.
 
         `build` must not be called again during a call of the model, in which weights are copies in the compute dtype.
         With PyTorch, Keras would mistake these copies for the model's parameters, whose gradients Keras clears before a
@@ -289,7 +289,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
 
         Args:
             names: iterable of str.
-            hparams: HParams with all values, for models whose settings depend on one another, or None if not known.
+            hparams: HParams with all values, for models whose settings depend on one another, or None if unknown.
 
         Raises:
             UserError: if a hyperparameter has no effect on this model.
@@ -308,7 +308,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             data_dir: the folder of the vocabulary, if the vocabulary is not in the checkpoint's folder.
 
         Raises:
-            UserError: if there is no run at the path, or the run's model has another class.
+            UserError: if there is no run at the path, or the run's model is of a different class.
         """
         check_tensorflow("from_run")
         model = t2t_lite.runs.open_run(path, data_dir).model

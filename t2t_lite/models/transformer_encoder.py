@@ -69,8 +69,8 @@ class TransformerEncoder(EncoderModel):
         ),
         "pooling": setting(
             "first", choices=POOLINGS, argument="pooling", fixed=True,
-            meaning="State for predicting a row's class or number: the state of the first position, or the mean and "
-            "maximum of all states.",
+            meaning="State from which a row's class or number is predicted: that of the first position, or the mean "
+            "and maximum of all states.",
         ),
         "pooler_activation": setting(
             "tanh", choices=POOLER_ACTIVATIONS, argument="pooler_activation", fixed=True,
@@ -170,7 +170,7 @@ class TransformerEncoder(EncoderModel):
 
     @property
     def max_length(self):
-        """The length of the longest row that fits the position table, int, or None without a limit."""
+        """The length of the longest row that fits the position table, int, or None if there is no limit."""
         longest = super().max_length
         return None if longest is None else longest - 1
 
@@ -216,7 +216,7 @@ class TransformerEncoder(EncoderModel):
         if self.segment_embedding is not None:
             x = x + self.segment_embedding(ops.minimum(segments, self.config["num_segments"] - 1))
         if self.match_embedding is not None:
-            # `where` instead of a cast from bool, because of LiteRT.
+            # LiteRT requires `where` here instead of a cast from bool.
             x = x + self.match_embedding(ops.where(_in_another_segment(row, segments), 1, 0))
         if self.task_embedding is not None:
             x = x + self.task_embedding(ops.zeros((1, 1), "int32"))

@@ -90,7 +90,7 @@ class TransformerLM(TransformerModel):
             # The variance of the zero vector is 0, so each of the 2 N + 1 normalizations (2 N with post-norm)
             # multiplies the gradient by norm_epsilon^-0.5, which is 1000 for 1e-6, until float32 overflows.
             raise ValueError(
-                f"`begin` must be end if position={c['position']}, since this does not change the zero vector: "
+                f"`begin` must be end if position={c['position']}, which leaves the zero vector unchanged: "
                 "received begin=zero."
             )
         of_softmax = {"use_bias": c["softmax_bias"]}
@@ -144,7 +144,7 @@ class TransformerLM(TransformerModel):
         return self.outputs(with_mask(self.logits(hidden), is_token(inputs["targets"])), *beside)
 
     def _read(self, features, training=None, states=None, **options):
-        """Runs the stack. Returns the targets' states [B, T, hidden], other outputs of the stack, costs and `Results`.
+        """Runs the stack; returns (states of the targets [B, T, hidden], the stack's other outputs, costs, `Results`).
 
         Costs and `Results` are dicts by feature. `states` is None, or a list with the earlier states of each layer, as
         arguments for its `Context`.
@@ -191,7 +191,7 @@ class TransformerLM(TransformerModel):
         return prompts, ops.maximum(lengths, 1)
 
     def _condition(self, inputs):
-        """Returns the ids [B, 1] whose embeddings condition all positions, or None; `inputs` are prompts [B, P]."""
+        """Returns the ids [B, 1] whose embeddings are added at all positions, or None; `inputs` are prompts [B, P]."""
         return (
             None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]
         )  # an empty prompt gives id 0

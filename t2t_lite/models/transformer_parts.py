@@ -37,7 +37,7 @@ class TransformerModel(SequenceModel):
     """
 
     OPTIONS: ClassVar = {}
-    context_class = Context  # the class of context for the stacks
+    context_class = Context  # the class of the context that the stacks receive
 
     def __init_subclass__(cls, **kwargs):
         if {"OPTIONS", "__init__"} <= vars(cls).keys():
@@ -82,7 +82,7 @@ class TransformerModel(SequenceModel):
     def embeddings_initializer(self):
         """Returns the initializer of embedding tables, or None for the layers' default initializer.
 
-        The initializer "normal" is used for all weights, as in GPT-2 and BERT. Other initializers are only used for the
+        The initializer "normal" applies to all weights, as in GPT-2 and BERT. Other initializers only apply to the
         layers' weight matrices.
         """
         c = self.config
@@ -136,7 +136,7 @@ class TransformerModel(SequenceModel):
         return c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
 
     def _output_initializer(self, num_layers):
-        """Returns the initializer of sub-layers' output matrices, or None if they need no special initializer."""
+        """Returns the initializer of sub-layers' output matrices, or None if they have no initializer of their own."""
         c = self.config
         if not c.get("scale_residuals") or c["kernel_initializer"]:
             return None
@@ -226,7 +226,7 @@ class TransformerModel(SequenceModel):
 
     @property
     def max_length(self):
-        """The number of positions in the position table, int, or None without a limit."""
+        """The number of positions in the position table, int, or None if there is no limit."""
         return self.position_limit
 
 

@@ -22,10 +22,10 @@ def check_tensorflow(what):
 
 
 def choose_tensorflow():
-    """Sets Keras' backend to TensorFlow in a command; returns the user's choice of another backend, or "".
+    """Sets Keras' backend to TensorFlow in a command; returns any other backend that the user has chosen, or "".
 
     Raises:
-        UserError: if Keras was already imported with another backend.
+        UserError: Keras was already imported with a different backend.
     """
     if "keras" in sys.modules:
         check_tensorflow("The command")
@@ -35,7 +35,7 @@ def choose_tensorflow():
 
 
 def _chosen():
-    """Describes the backend that the user has chosen and where it is set; returns "" without a choice."""
+    """Describes the backend that the user has chosen and where it is set; returns "" if nothing is set."""
     if os.environ.get(_VARIABLE):
         return f"{_VARIABLE}={os.environ[_VARIABLE]}"
     path = os.path.join(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras"), "keras.json")

@@ -59,13 +59,13 @@ def lazy_names(package, others=None):
 
 
 class ImportHook(importlib.abc.MetaPathFinder):
-    """An import hook that calls a function when a module is first imported; install it in `sys.meta_path` at 0.
+    """An import hook that calls a function when a module is first imported; insert it at the start of `sys.meta_path`.
 
     Args:
         name: str, the name of the module.
-        run: function of (exec_module, module), which must call exec_module(module).
-        when_used: bool, whether the module is executed when one of its attributes is first used, instead of at its
-            import.
+        run: function that takes (exec_module, module) and must call exec_module(module).
+        when_used: bool, whether the module is executed when one of its attributes is first used, instead of when it is
+            imported.
     """
 
     def __init__(self, name, run, when_used=False):

@@ -73,7 +73,7 @@ def names_in_extras(package, word):
 
 
 def modules_with(pattern, *packages):
-    """Searches the modules directly in packages for a pattern; returns matching modules. ^ is the start of a line."""
+    """Searches the modules directly in packages for a pattern; returns those that match. ^ is the start of a line."""
     compiled = re.compile(pattern, re.MULTILINE)
     return [
         f"{package}.{name}"

@@ -1,4 +1,4 @@
-"""Reading and writing training runs on disk. The functions are imported lazily, since they need TensorFlow."""
+"""Reads and writes training runs on disk. The functions are imported lazily, since they need TensorFlow."""
 
 from t2t_lite.process.lazy import lazy_names
 

@@ -51,7 +51,7 @@ def parts_of_checkpoints(folder):
 
 
 def read_list(folder):
-    """Reads a folder's list of checkpoints, a `Listed`.
+    """Reads a folder's list of checkpoints and returns it as a `Listed`.
 
     A list that cannot be read is treated as missing, since the list is only a hint.
     """

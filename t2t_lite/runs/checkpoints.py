@@ -37,21 +37,21 @@ class RunCheckpoints:
     If a moving average of the weights is kept, "model" in a checkpoint is this average. The weights themselves are in
     "trained", which is only read when training is resumed.
 
-    A save that is killed leaves earlier checkpoints intact, because the list is written last, by a rename. If the list
-    is lost or damaged, checkpoints are found by their files. TensorFlow's `CheckpointManager` is not used because it
-    relies on the list alone, deletes files in other folders if the list names them, and treats brackets in a folder's
-    name as a pattern.
+    A killed save leaves earlier checkpoints intact, because the list is written last and then renamed into place. If
+    the list is lost or damaged, checkpoints are found by their files. TensorFlow's `CheckpointManager` is not used
+    because it relies on the list alone, deletes files in other folders if the list names them, and treats brackets in a
+    folder's name as a pattern.
 
     Args:
         output_dir: str.
         model: a built Keras model.
         optimizer: the model's built Keras optimizer.
         keep_max: int, the number of recent checkpoints to keep, or None for all.
-        keep_every_n_hours: float, the hours between checkpoints that are kept permanently.
+        keep_every_n_hours: float, the number of hours between checkpoints that are kept permanently.
         carried: CarriedState, or None for a model without state. It is saved as `model.ckpt-<step>.state`, but only
             with the two newest checkpoints, because it may be larger than the weights.
-        **objects: other objects to save, such as the data iterator and counters, or None. "loss_scale" and "generators"
-            keep their values if the restored checkpoint lacks them.
+        **objects: other objects to save, such as the data iterator and counters; each may be None. "loss_scale" and
+            "generators" keep their values if the restored checkpoint lacks them.
     """
 
     def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, carried=None, **objects):
@@ -162,7 +162,7 @@ class RunCheckpoints:
                     )
                 objects = {name: value for name, value in self._objects.items() if name not in skip}
                 for name in ("loss_scale", "generators"):
-                    if not holds(path, name):  # the checkpoint was saved with another dtype, or by an earlier version
+                    if not holds(path, name):  # saved with a different dtype, or by an earlier version
                         objects.pop(name, None)
                 tf.train.Checkpoint(**objects).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 if self._carried and "state" not in skip:

@@ -1,4 +1,4 @@
-"""Guards the output_dir of a run: only one trainer at a time, and unchanged settings."""
+"""Guards the output_dir of a run, so that only one trainer uses it at a time and its settings do not change."""
 
 import contextlib
 import itertools
@@ -68,8 +68,8 @@ def _with_parents(path):
 def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
     """Returns the number of batches that each replica accumulates per training step.
 
-    A training step takes replicas x accumulation batches from the data. If a run is resumed with another number of
-    replicas, each step still takes the same batches, unless the user requested a different number.
+    A training step takes replicas x accumulation batches from the data. If a run is resumed with a different number of
+    replicas, each step still takes the same batches, unless the user requested a different number of batches.
 
     Args:
         replicas: int.
@@ -90,7 +90,7 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
         raise UserError(
             f"{counted(replicas, 'replica')} cannot equally share the {batches} batches that each step of this run "
-            f"takes. Expected {', '.join(possible)} replicas. For steps of another size, add "
+            f"takes. Expected {', '.join(possible)} replicas. For steps of a different size, add "
             f"--hparams=gradient_accumulation_steps={accumulation} --allow_hparams_change"
         )
     return batches // replicas
@@ -101,10 +101,10 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
 
     Args:
         earlier: dict, the `hparams.json` of the resumed run, or {}.
-        hparams_set: str, name of the set, or None. If it is the name of the run's set, the values of the run are used,
-            not the values of the set, so that repeating a command, or a part of it, gives the same settings.
+        hparams_set: str, name of the set, or None. If it names the run's set, the values of the run are used instead of
+            the values of the set, so that repeating all or part of a command gives the same settings.
         changes: str, see `HParams.parse`.
-        model: str, name of the model whose settings apply, see `model_name`, or None for the model of the run or the
+        model: str, name of the model whose settings apply (see `model_name`), or None for the model of the run or the
             set.
         random_seed: int, which replaces the seed of the set, or None to keep it.
         mixed_precision: bool, whether to set dtype_policy to mixed_bfloat16.
@@ -127,7 +127,7 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
     if mixed_precision:
         if parse_assignments(changes, "--hparams").get("dtype_policy", "mixed_bfloat16") != "mixed_bfloat16":
             raise UserError(
-                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Remove one of the two settings."
+                "--gpu_automatic_mixed_precision contradicts dtype_policy in --hparams. Remove one of the two settings."
             )
         hparams.dtype_policy = "mixed_bfloat16"
     return hparams
@@ -163,9 +163,9 @@ def _is_of_run(earlier, hparams_set):
 
 
 def check_meaning(names, model_class, where, hparams=None):
-    """Raises `UserError`, which begins with `where`, unless a model has all these hyperparameters.
+    """Raises `UserError`, whose message begins with `where`, unless a model has all these hyperparameters.
 
-    If `hparams` (all values) is given, names without effect for these values are refused as well: see
+    If `hparams` (all values) is given, names that have no effect with these values are refused as well: see
     `SequenceModel.check_has`.
     """
     from t2t_lite.models.sequence_model import SequenceModel
@@ -309,11 +309,11 @@ def changed_hparams(output_dir, config, allow_change):
     Args:
         output_dir: str.
         config: dict as in `hparams.json`, including "batches_a_step".
-        allow_change: bool, whether the records may differ, and the hyperparameters except architecture and optimizer.
+        allow_change: bool, whether the records and the hyperparameters (except architecture and optimizer) may differ.
 
     Returns:
-        {name: [old, new]} of the changed hyperparameters, and of "records_sha256". Another number of replicas or
-        accumulated batches is only a change (of "batches_a_step") if the number of batches per step differs.
+        {name: [old, new]} of the changed hyperparameters, and of "records_sha256". A different number of replicas or
+        accumulated batches counts as a change, of "batches_a_step", only if it changes the number of batches per step.
 
     Raises:
         UserError: a difference is not allowed; the message names it.

@@ -1,4 +1,4 @@
-"""Finds a trained model on disk (a run or an export) and its settings, without TensorFlow, Keras or loading the model.
+"""Finds a run or an export on disk and its settings, without loading the model or importing TensorFlow or Keras.
 
 A SavedModel written by t2t-exporter contains the model's settings, vocabulary and weights:
 

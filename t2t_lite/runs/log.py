@@ -81,7 +81,7 @@ class RunLog:
                 _write_summary("scalars", name, tf.constant(float(value)), step)
 
     def forget_events_after(self, step):
-        """Removes TensorBoard's events after a step, which a resumed run repeats. Call it before writing events."""
+        """Removes TensorBoard's events of steps after `step`, which a resumed run repeats. Call it before writing."""
         if self._is_silent:
             return
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
@@ -131,7 +131,7 @@ def _event_step(record):
 def lineage(lines):
     """Returns the lines of a run's log, a list of dicts, without lines of steps that were later repeated.
 
-    When a run is resumed from a checkpoint, lines that were already logged for later steps are omitted.
+    If a run was resumed from a checkpoint, the lines that had already been logged for later steps are omitted.
     """
     remaining = []
     for line in lines:
@@ -142,11 +142,10 @@ def lineage(lines):
 
 
 def read_lines(path):
-    """Returns all lines of a run's log, a list of dicts, which is [] if the file is missing. Truncated lines are
-    skipped.
+    """Returns all lines of a run's log, a list of dicts, or [] if the file is missing. Truncated lines are skipped.
 
     Raises:
-        UserError: a line has a form that no run writes; the message has the line's number.
+        UserError: a line has a form that no run writes; the message gives the line number.
     """
     if not exists(path):
         return []

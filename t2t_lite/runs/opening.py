@@ -32,7 +32,7 @@ from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, lora_fa
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
 from t2t_lite.settings.config import HParams
 
-_SLACK = 2**22  # parameters, which take 16 MiB in float32
+_SLACK = 2**22  # number of parameters; they take 16 MiB in float32
 _LEAST_WEIGHTS_OF_A_LAYER = 12
 
 
@@ -181,7 +181,7 @@ def check_size(checkpoint, config, name="model"):
 
 
 def _estimate(h, config):
-    """Returns (approximate number of a Transformer's parameters, number of layers of its deeper stack)."""
+    """Returns (approximate number of a Transformer's parameters, number of layers in its deeper stack)."""
     depths = h.num_encoder_layers or h.num_hidden_layers, h.num_decoder_layers or h.num_hidden_layers
     keys, values = h.attention_key_channels or h.hidden_size, h.attention_value_channels or h.hidden_size
     layer = 2 * h.hidden_size * (h.filter_size + keys + values)

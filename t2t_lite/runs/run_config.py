@@ -140,8 +140,8 @@ def check_registered(directory, config):
                 "t2t_lite's extras. Install t2t_lite again, or restore the folder."
             )
         raise UnknownName(
-            f"{where} is not registered. {nearest(name, entries.names(), ' ')}It may belong to an extra that is not "
-            "installed here, or to your own folder; in that case, add --t2t_usr_dir=FOLDER"
+            f"{where} is not registered. {nearest(name, entries.names(), ' ')}It may be part of an extra that is not "
+            "installed here, or be defined in a folder of your own: pass that folder with --t2t_usr_dir=FOLDER"
         )
 
 
@@ -165,7 +165,7 @@ def import_usr_dir(directory, config):
         config: dict, the contents of `hparams.json`.
 
     Raises:
-        UserError: the folder is inside `directory`, its path is relative or has links, or the import fails (see
+        UserError: the folder is inside `directory`, its path is relative or contains links, or the import fails (see
             `registry.import_usr_dir`).
     """
     path = config["usr_dir"]

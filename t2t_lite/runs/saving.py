@@ -40,10 +40,10 @@ def save_run(
         problem: Problem, or the name of a problem.
         data_dir: str, the folder in which t2t-datagen wrote the vocabulary.
         hparams: HParams with which the model was made and trained. By default they are derived from the model's
-            `config`, and all other settings have the paper's values.
+            `config`, and all other settings take the paper's values.
         hparams_set: str, name of the set of `hparams`, or "".
-        usr_dir: str, the user's folder that registers the problem or the model, stored for the commands.
-        step: int, the number of training steps, by default the count of the model's optimizer.
+        usr_dir: str, the user's folder that registers the problem or the model; its path is stored for the commands.
+        step: int, the number of training steps; by default, the number that the model's optimizer has counted.
 
     Returns:
         The path of the checkpoint, without suffix.
@@ -83,7 +83,7 @@ def save_run(
 
     def fill(built):
         if [w.shape for w in built.weights] != [w.shape for w in model.weights]:
-            raise UserError(f"{name}: a model with these hyperparameters would have weights of other shapes.")
+            raise UserError(f"{name}: a model with these hyperparameters would have weights of different shapes.")
         for weight, value in zip(built.weights, model.weights, strict=True):
             weight.assign(value)
 
@@ -158,7 +158,7 @@ def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hpara
     Args:
         output_dir: str, a new or empty folder, which appears only when it is complete.
         problem: str, name of the problem, such as translate_own.
-        hold: function of (problem, folder) that writes the vocabulary to the folder, using `hold_vocabulary` or
+        hold: function that takes (problem, folder) and writes the vocabulary to the folder, using `hold_vocabulary` or
             `hold_vocabularies`.
         model: str, the model's name.
         hparams: HParams of the model.

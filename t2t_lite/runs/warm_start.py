@@ -33,17 +33,17 @@ def warm_start(path, model, encoders, hparams=None):
     looked up in that side's vocabulary. If the new vocabulary is shared, the rows of the old target vocabulary take
     precedence. The model's `token_embeddings` and `softmax` determine which weights have such rows. If the head
     (`SequenceModel.head_weights`) differs, the new head keeps its initial values. The training of LoRA continues if
-    both models have the same rank and factor. Otherwise the trained model's LoRA is added to its kernels, and the new
-    model's LoRA keeps its initial values.
+    both models have the same rank and factor. Otherwise the trained model's LoRA is merged into its kernels, and the
+    new model's LoRA keeps its initial values.
 
-    Weights with the same shapes may belong to a model with other settings, such as another kind of attention; this is
-    logged as a warning. A different number of attention heads, which would split the kernels at other places, is an
-    error.
+    Weights with the same shapes may belong to a model with different settings, such as a different type of attention;
+    this is logged as a warning. A different number of attention heads, which would split the kernels at different
+    places, raises an error.
 
     Args:
         path: str, see `open_run`.
-        model: a built keras.Model, whose weights must have the same names and shapes, apart from the rows of embeddings
-            and softmax and from the head.
+        model: a built keras.Model, whose weights must have the same names and shapes, except for the head and for the
+            rows of embeddings and softmax.
         encoders: {feature: TextEncoder} of the new model.
         hparams: HParams of the new model, or None for a model without LoRA.
 
@@ -54,8 +54,8 @@ def warm_start(path, model, encoders, hparams=None):
 
     Raises:
         UserError: the checkpoint is missing or damaged, or belongs to the export of an ensemble; its vocabulary is
-            missing; a weight has another shape (the message names it); the number of attention heads differs; or a new
-            head is frozen.
+            missing; a weight has a different shape (the message names it); the number of attention heads differs; or a
+            new head is frozen.
     """
     checkpoint = find_checkpoint(path)
     check_is_one(checkpoint, path)
@@ -107,14 +107,14 @@ def warm_start(path, model, encoders, hparams=None):
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
     _log_facts(facts)
     for name, (count, of) in transferred.items():
-        _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows belong to pieces in both and are copied")
+        _LOGGER.info(f"vocabularies differ: {name}: {count:,} of {of:,} rows belong to pieces in both and are copied")
         if count < of and not weights[name].trainable:
             _LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows keep their initial values")
     return {**facts, "warm_start_rows": transferred}
 
 
 def _check_fits(checkpoint, model, apart, config, hparams):
-    """Checks that the weights' shapes agree, like `check_fits`; the error message has the settings that differ."""
+    """Checks that the weights' shapes agree, like `check_fits`; the error message lists the settings that differ."""
     request = Request({}, {}) if hparams is None else _request(config, model, hparams)
     try:
         check_fits(checkpoint, model, apart=apart)
@@ -165,7 +165,7 @@ def _changed_lora(config, hparams, weights, saved):
     if new == old and (not new or lora_facts(config) == lora_facts({**config, "hparams": hparams.values()})):
         return set()
     if old:
-        _LOGGER.info("the trained model's LoRA is added to its kernels")
+        _LOGGER.info("merging the trained model's LoRA weights into its kernels")
     return new | old
 
 
@@ -185,7 +185,7 @@ def _shapes_of(config):
 def _features_of_rows(model, is_looked_up=False):
     """Returns {name: [feature, …]} for the weights that have one row (or one number) per id of these features.
 
-    With `is_looked_up`, a matrix that is only used in the softmax is excluded.
+    If `is_looked_up` is true, a matrix that is only used in the softmax is excluded.
     """
     if not isinstance(model, SequenceModel):
         return {}
@@ -215,7 +215,7 @@ def _pieces(encoder):
 
 
 def _read(checkpoint, name, shape):
-    """Reads a weight as a float32 array. Raises `UserError` if the weight is damaged or has another shape."""
+    """Reads a weight as a float32 array. Raises `UserError` if the weight is damaged or has a different shape."""
     try:
         matrix = np.asarray(saved_value(open_checkpoint(checkpoint), checkpoint, name), "float32")
     except (tf.errors.OpError, IndexError) as error:

@@ -1,4 +1,4 @@
-"""A model's weights and their moving averages under stable names, which are used in checkpoints."""
+"""Gives a model's weights and their moving averages stable names, which are used in checkpoints."""
 
 import contextlib
 import re
@@ -16,7 +16,7 @@ _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 def named_weights(model):
     """Returns {name: Keras variable} of all weights, such as `encoder_0/feed_forward/network/inner/kernel`.
 
-    The names do not depend on other models of the process. Keras names the first unnamed layer `dense` and a later
+    The names do not depend on other models in the process. Keras names the first unnamed layer `dense` and a later
     layer `dense_7`. Here such numbers start from 0 in each model, and are omitted for a single layer.
     """
     paths = [_without_stacks(weight.path.split("/")[1:]) for weight in model.weights]  # without the model's name
@@ -105,7 +105,7 @@ def weight_name(key, name="model"):
 
 
 def assign_saved(path, weights, name="model", added=None):
-    """Sets weights, {name: variable}, to their values in a checkpoint, which may have another dtype.
+    """Sets weights, {name: variable}, to their values in a checkpoint, which may have a different dtype.
 
     Args:
         path: str, path of a checkpoint, without suffix.

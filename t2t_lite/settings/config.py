@@ -21,10 +21,10 @@ KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layer
 class HParams(DeclaredHParams):
     """Hyperparameters. Assigning a name that is not declared here is an error: see `add_hparam`.
 
-    Values have the type of their declaration and are in its range (ranges.py): an int may be assigned as `1e3`, a
-    float as `1`. A `Setting` says how models, runs, exporters and docs handle a value. Models declare further settings
-    in `HPARAMS`. `said` is the set of the settings that were given or assigned, even with the default value. Unless
-    `said` includes `dtype_policy`, a model uses Keras' global policy.
+    Assigned values are converted to the declared type, so an int may be assigned as `1e3` and a float as `1`. They must
+    be in the declared range: see ranges.py. A `Setting` says how models, runs, exporters and docs handle a value.
+    Models declare further settings in `HPARAMS`. `said` is the set of the settings that were given or assigned, even
+    if to the default value. Unless `said` includes `dtype_policy`, a model uses Keras' global policy.
     """
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
@@ -34,7 +34,7 @@ class HParams(DeclaredHParams):
         return made
 
     def __post_init__(self):
-        # `_own` has the values of the settings that are not fields of the dataclass, `_declared` their declarations.
+        # `_own` holds the values of settings that are not dataclass fields, and `_declared` holds their declarations.
         # `model_class` is the class whose settings are declared: see `of_model`.
         vars(self).update(_own={}, _declared={}, model_class=None, said=vars(self).pop("_given"))
 
@@ -43,7 +43,7 @@ class HParams(DeclaredHParams):
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
             vars(self).get("said", set()).add(name)
             if name == "lora_rank" and not self.lora_rank:
-                object.__setattr__(self, "lora_alpha", 0.0)  # drops the value that the set or the run had
+                object.__setattr__(self, "lora_alpha", 0.0)  # drops the value from the hparams set or the run
                 object.__setattr__(self, "lora_targets", "")
             if name in KINDS and self.__dict__.get("model_class"):
                 self._declare(self.model_class)
@@ -78,8 +78,8 @@ class HParams(DeclaredHParams):
     def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
-        The declared settings have their defaults, or their values in this object. The settings of kinds of attention
-        and of feed-forward layers follow from `self_attention_type` and `ffn_layer`.
+        The declared settings have their defaults, or their values in this object. Which settings of kinds of attention
+        and of feed-forward layers are included depends on `self_attention_type` and `ffn_layer`.
 
         Raises:
             UserError: a value has the wrong type or is out of range, or `HParams` already declares a name.
@@ -93,7 +93,7 @@ class HParams(DeclaredHParams):
         return {name: getattr(self, name) for name in KINDS}
 
     def _declare(self, model_class):
-        """Declares the settings of a model and of its kinds of layers."""
+        """Declares the settings of a model and of each layer type it uses."""
         object.__setattr__(self, "model_class", model_class)
         for name, declared in own_settings(model_class, **self.kinds()).items():
             if name in _SETTINGS:

@@ -44,7 +44,7 @@ class DeclaredHParams:
     # Structure. "none" + "dan" is post-norm, as in the paper; "n" + "da" is pre-norm.
     layer_preprocess_sequence: str = setting(
         "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
-        meaning="What precedes each sub-layer: nothing (the paper) or a normalization (n).",
+        meaning="What precedes each sub-layer: nothing (as in the paper) or a normalization (n).",
     )  # fmt: skip
     layer_postprocess_sequence: str = setting(
         "dan", choices={"dan": "post", "da": "pre"}, argument="norm", fixed=True,
@@ -58,7 +58,7 @@ class DeclaredHParams:
     )
     ffn_activation: str = setting(
         "relu", argument="activation", fixed=True,
-        meaning="Activation of the feed-forward networks: relu, gelu, gelu_tanh, swish, swiglu or another of Keras.",
+        meaning="Feed-forward activation: relu, gelu, gelu_tanh, swish, swiglu or any other Keras activation.",
     )  # fmt: skip
     shared_embedding_and_softmax_weights: bool = setting(
         True, argument="tie_embeddings", fixed=True, meaning="Whether embeddings and softmax share one matrix."
@@ -82,18 +82,18 @@ class DeclaredHParams:
     )  # fmt: skip
     position_layout: str = setting(
         "interleaved", choices=("interleaved", "marian", "tensor2tensor"), argument="position_layout", fixed=True,
-        meaning="Order and frequencies of the sinusoids; interleaved is as in the paper.",
+        meaning="Order and frequencies of the sinusoids; the paper uses interleaved.",
     )  # fmt: skip
     max_position: int = setting(
         1024, 1, 2**20, argument="max_position", fixed=True, meaning="Number of rows in the table of learned positions."
     )
     self_attention_type: str = setting(
         "dot_product", argument="self_attention", fixed=True,
-        meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
-        "dot_product_relative_v2 (Music Transformer), dot_product_relative_memory (Transformer-XL), restricted (the "
-        "paper, section 4), local_1d, local_2d, strided or fixed; a+b combines a kind of score with a pattern; a:b "
-        "gives pattern a to the first half of the heads and pattern b to the second half; a/b alternates kinds from "
-        "layer to layer.",
+        meaning="Kind of self-attention. Scores: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
+        "dot_product_relative_v2 (Music Transformer) or dot_product_relative_memory (Transformer-XL). Patterns: "
+        "restricted (the paper, section 4), local_1d, local_2d, strided or fixed. a+b combines a score with a pattern; "
+        "a:b gives pattern a to the first half of the heads and pattern b to the second half; a/b alternates kinds "
+        "from layer to layer.",
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
@@ -102,11 +102,11 @@ class DeclaredHParams:
     )  # fmt: skip
     add_relative_to_values: bool = setting(
         False, argument="self_attention.add_relative_to_values", fixed=True,
-        meaning="For dot_product_relative: whether distances also have vectors for values.",
+        meaning="For dot_product_relative: whether vectors for distances are also added to the values.",
     )  # fmt: skip
     heads_share_relative_embedding: bool = setting(
         False, argument="self_attention.heads_share_relative_embedding", fixed=True,
-        meaning="For dot_product_relative_v2: whether all heads share the vectors of distances.",
+        meaning="For dot_product_relative_v2: whether all heads share the vectors for distances.",
     )  # fmt: skip
     attention_neighborhood: int = setting(
         0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,
@@ -136,13 +136,13 @@ class DeclaredHParams:
         0.0, 0, below=1, argument="relu_dropout", meaning="Dropout rate inside the feed-forward networks."
     )
     label_smoothing: float = setting(
-        0.1, 0, below=1, meaning="Label smoothing: the probability that is spread over the wrong ids."
+        0.1, 0, below=1, meaning="Label smoothing: the total probability that is spread over all wrong ids."
     )
 
     # Batches.
     batch_size: int = setting(
         4096, 1, 2**24,
-        meaning="Maximum number of tokens per replica: rows x length of the longest row on either side.",
+        meaning="Maximum number of tokens in a batch of one replica: rows x length of the longest row on either side.",
     )  # fmt: skip
     max_length: int = setting(
         256, 0, 2**24, meaning="Maximum length of a training example; longer examples are dropped; 0: batch_size."
@@ -152,14 +152,14 @@ class DeclaredHParams:
     )
     bpe_dropout: float = setting(
         0.0, 0, 1,
-        meaning="Probability of skipping a merge in a training sentence, on both sides (text/bpe_dropout.py).",
+        meaning="BPE dropout: probability of skipping a merge in training, on both sides (text/bpe_dropout.py).",
     )  # fmt: skip
-    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Number of batches per replica and step.")
+    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Number of batches per step on each replica.")
 
     # Optimizer (paper, 5.3).
     optimizer: str = setting(
         "adam", choices=("adam", "true_adam", "adam_w", "lamb", "adafactor", "sgd", "multistep_adam"), fixed=True,
-        meaning="The optimizer. true_adam and adam_w are other names of adam; multistep_adam is adam with accumulated "
+        meaning="The optimizer. true_adam and adam_w are other names for adam; multistep_adam is adam with accumulated "
             "gradients.",
     )  # fmt: skip
     optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="For Adam: decay of the first moment.")
@@ -183,21 +183,21 @@ class DeclaredHParams:
         0.8, above=0, most=10, meaning="For Adafactor with decay type pow: exponent of the decay."
     )
     optimizer_adafactor_clipping_threshold: float = setting(
-        1.0, 0, 10**6, meaning="For Adafactor: root mean square at which an update is clipped; 0: never."
+        1.0, 0, 10**6, meaning="For Adafactor: root mean square above which an update is clipped; 0: never."
     )
     optimizer_adafactor_multiply_by_parameter_scale: bool = setting(
-        True, meaning="For Adafactor: whether an update is relative to the size of its weights."
+        True, meaning="For Adafactor: whether an update is scaled by the size of its weights."
     )
     optimizer_multistep_accumulate_steps: int = setting(
-        0, 0, 256, meaning="For multistep_adam: another name of gradient_accumulation_steps."
+        0, 0, 256, meaning="For multistep_adam: another name for gradient_accumulation_steps."
     )
     weight_decay: float = setting(
         0.0, 0, 1,
-        meaning="Weight decay: each step subtracts this share of the matrices, times the learning rate; 0: off.",
+        meaning="Weight decay: fraction of each matrix, times the learning rate, that a step subtracts; 0: off.",
     )  # fmt: skip
     ema_decay: float = setting(
         0.0, 0, below=1, fixed=True,
-        meaning="Decay of a moving average of the weights, which is evaluated and saved; 0: off.",
+        meaning="Decay of a moving average of the weights; the average is evaluated and saved; 0: off.",
     )  # fmt: skip
     learning_rate_schedule: str = setting(
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
@@ -206,21 +206,21 @@ class DeclaredHParams:
     learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="Value of the schedule's factor named constant.")
     learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Number of warm-up steps.")
     learning_rate_decay_steps: int = setting(
-        5000, 1, 2**31 - 1, meaning="Number of steps of the schedule's decay factors."
+        5000, 1, 2**31 - 1, meaning="Number of steps over which the schedule's factors decay."
     )
-    learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Rate of exponential decay.")
+    learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Factor of exponential decay.")
     learning_rate_decay_staircase: bool = setting(
         False, meaning="Whether exponential decay is applied in discrete steps."
     )
     learning_rate_layer_decay: float = setting(
         1.0, above=0, most=1,
-        meaning="Layer-wise decay: factor between the learning rates of each layer and the layer below, down to the "
-        "embeddings; 1: off.",
+        meaning="Layer-wise decay: each layer's learning rate is this factor times the rate of the layer above, "
+        "down to the embeddings; 1: off.",
     )  # fmt: skip
     unfreeze_steps: int = setting(
         0, limits=COUNT,
-        meaning="Unfreezing: number of steps after which one more layer is trained, from the top to the embeddings; "
-            "0: train all layers from the start.",
+        meaning="Gradual unfreezing: number of steps after which the next layer is also trained, from the top down to "
+            "the embeddings; 0: train all layers from the start.",
     )  # fmt: skip
     frozen: str = setting(
         "", fixed=True, meaning="Parts of the model that are not trained, such as embedding/encoder_0-3."
@@ -233,11 +233,11 @@ class DeclaredHParams:
     )
     lora_targets: str = setting(
         "", fixed=True,
-        meaning="Kernels with LoRA: query, key, value, output or filter, or several, such as query/value; empty: all.",
+        meaning="Kernels with LoRA: query, key, value, output, filter, or several, such as query/value; empty: all.",
     )  # fmt: skip
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm to which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
-        10, limits=COUNT, meaning="Training stops after this many consecutive steps with non-finite loss or gradient."
+        10, limits=COUNT, meaning="Training stops after this many consecutive steps with a non-finite loss or gradient."
     )
 
     # The machine.
@@ -256,12 +256,12 @@ class DeclaredHParams:
         meaning="Whether activations inside the layers are recomputed in the backward pass, to save memory.",
     )  # fmt: skip
     random_seed: int = setting(
-        429459, limits=SEED, meaning="Seed of the initial weights, the order of the data and dropout."
+        429459, limits=SEED, meaning="Seed for the initial weights, the order of the data, and dropout."
     )
 
     # Evaluation during training.
     eval_metrics: str = setting(
-        "", meaning="Further metrics besides those of the problem, separated by /, such as f1_macro/mcc or ter."
+        "", meaning="Metrics in addition to the problem's own, separated by /, such as f1_macro/mcc or ter."
     )
     eval_decode_examples: int = setting(
         200, limits=COUNT, meaning="Number of dev sentences to translate in each evaluation; 0: none."

@@ -54,7 +54,7 @@ class Range:
 
 @dataclasses.dataclass(frozen=True)
 class Choices:
-    """The allowed words of a setting."""
+    """The words that a setting accepts."""
 
     words: tuple
 
@@ -97,7 +97,7 @@ MASK_RATE = Range(0.001, 0.999)
 SLOT_ORDERS = ("binary_tree", "uniform")  # order in which an insertion model predicts the ids of a slot
 MASK_UNITS = ("token", "word", "ngram", "phrase")  # units that a masked language model predicts as a whole
 METRIC_MOVE = Range(0, 10**6)
-SEQUENCE_LENGTH = Range(2, 2**20)  # number of ids per row of text, or between the starts of two rows
+SEQUENCE_LENGTH = Range(2, 2**20)  # number of ids in a row of text, or between the starts of consecutive rows
 MODEL_VERSION = Range(0, 2**63 - 1)  # version of a model on a server
 REQUEST_TIMEOUT = Range(0.001, 10**6)  # seconds
 RETRIES = Range(0, 20)
@@ -124,8 +124,8 @@ class Setting:
         zero: str, name of the setting whose value replaces 0, "none" if 0 stands for the argument None, or "" if 0 has
             no special meaning.
         per: str, name of the setting by which the argument's value is divided.
-        flag: str, the setting's name in --decode_hparams, where tensor2tensor's names are used; "" if it is the same,
-            None if --decode_hparams does not have the setting.
+        flag: str, the setting's name in --decode_hparams, which uses tensor2tensor's names; "" if the name is the same
+            there, None if --decode_hparams does not have the setting.
         needs, excludes: names of facts in `decoding.command.flag_checks`: facts that must hold for the setting to have
             an effect, and facts that make it ineffective.
         predicts: bool, whether the setting affects the predictions of an encoder.
@@ -191,7 +191,7 @@ def check_settings(instance, limited_only=False):
 
     Args:
         instance: an instance of a dataclass.
-        limited_only: bool, whether to leave fields without limits unchanged, since they may have any type.
+        limited_only: bool, whether to leave fields that have no limits unchanged, since their types are arbitrary.
     """
     for name, declared in settings_of(type(instance)).items():
         if limited_only and declared.limits is None:

@@ -30,8 +30,8 @@ class SearchOptions:
         alpha: exponent of the length penalty; larger values prefer longer outputs.
         extra_length: the maximum number of ids by which an output may be longer than its input, counting EOS on both
             sides.
-        batch_size: number of sentences searched at a time; smaller for sentences of more than 128 ids, and with many
-            samples.
+        batch_size: number of sentences searched at a time. It is reduced for sentences longer than 128 ids, and if many
+            samples are drawn.
         length_penalty: "gnmt" for ((5 + n) / 6)^alpha or "power" for n^alpha, where the length n counts EOS.
         n_best: how many hypotheses to return, at most beam_size; when sampling, the number of samples.
         ends: which of the 2 * beam_size best continuations of a step may finish: "any" of them (tensor2tensor), or only
@@ -42,8 +42,8 @@ class SearchOptions:
             alpha and length_penalty then have no effect. Samples are in the order of sampling; a sample's score is its
             log-probability.
         temperature: for sampling: number by which logits are divided; values below 1 make probable ids more probable.
-        top_k: for sampling: number of candidates, the ids with the largest logits; 0 means all ids.
-        top_p: for sampling: candidates are the most probable ids up to this sum of probabilities.
+        top_k: for sampling: number of candidates, which are the ids with the largest logits; 0 means all ids.
+        top_p: for sampling: the candidates are the most probable ids whose probabilities add up to this number.
         seed: seed for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
         no_repeat_ngram_size: n to forbid repeating a sequence of n ids of the prompt or the output; 0 to allow
             repetitions.
@@ -103,7 +103,7 @@ class SearchOptions:
         return SearchOptions(**{name: getattr(self, name) for name in names})
 
     def numbers(self):
-        """Returns {name: value} of the options that are passed to a graph as tensors, without options that are off."""
+        """Returns {name: value} of the options that are passed to a graph as tensors, except options that are off."""
         names = ["temperature"] + ["top_p"] * (self.top_p < 1) if self.sampling else ["alpha"]
         names += ["repetition_penalty"] * (self.repetition_penalty != 1)
         return {name: getattr(self, name) for name in names}
@@ -115,7 +115,7 @@ class SearchOptions:
 
 
 def kept_settings(options, names):
-    """Returns {name: value} of the settings that an export keeps, without empty `banned_texts`."""
+    """Returns {name: value} of the settings that an export keeps; omits `banned_texts` if it is empty."""
     return {name: getattr(options, name) for name in names if name != "banned_texts" or options.banned_texts}
 
 

@@ -38,7 +38,7 @@ DECODING = (
 # Flags that trainer, decoder and exporter accept with a warning: switches, followed by flags with a value.
 TF1_SWITCHES = {name: answer for name, _, answer in _rows("switch")}
 TF1_VALUES = {name: answer for name, _, answer in _rows("option")}
-# Flags of all versions of tensor2tensor's commands and modules that are errors here, a list of (names, answer).
+# Flags of tensor2tensor's commands and modules, in all its versions, that are errors here: a list of (names, answer).
 FLAGS = [(names, answer) for names, _, answer in _rows("flag")]
 # Modules that users' code imports and that `t2t_lite.extras.tensor2tensor` lacks.
 _MODULES = {name: answer for name, _, answer in _rows("module")}

@@ -50,7 +50,7 @@ class LabelTask(EncoderTask):
 
 @registry.register_task("classification")
 class ClassificationTask(LabelTask):
-    """The classification of texts or pairs of texts."""
+    """Classifies texts or pairs of texts."""
 
     eval_metrics = ("accuracy",)
     head = "class"
@@ -118,7 +118,7 @@ class Value:
 
 @registry.register_task("regression")
 class RegressionTask(EncoderTask):
-    """Regression. `scores`, [rows, 1], are positions between the lowest and the highest number in training."""
+    """Predicts a number. `scores`, [rows, 1], are positions between the lowest and the highest number in training."""
 
     eval_metrics = ("pearson", "spearman")
     head = "real"

@@ -42,8 +42,8 @@ class EncoderTask(Task):
     (`outputs`).
 
     Attributes:
-        method, count: str, the names of the `Predictor` method that answers and of its argument for the number of
-            hypotheses.
+        method: str, the name of the `Predictor` method that answers.
+        count: str, the name of this method's argument for the number of hypotheses.
         labels: list of str, the classes or tags, if any.
         num_texts: int, the number of texts in a row; a problem's attribute with this name takes precedence.
         has_hypotheses: bool, whether an answer has several hypotheses.
@@ -81,7 +81,7 @@ class EncoderTask(Task):
 
         Args:
             text: str, or a tuple of `num_texts` str.
-            longest: int, the maximum number of ids in a row. If the row is longer, its end is cut off. In a pair,
+            longest: int, the maximum length of the row, in ids. If the row is longer, its end is cut off. In a pair,
                 the end of the longer text is cut off first.
 
         Raises:
@@ -98,7 +98,7 @@ class EncoderTask(Task):
         return self.encoder.encode(text)
 
     def texts(self, text):
-        """Returns a row's texts as a tuple. Raises `UserError` if the problem has another number of texts."""
+        """Returns a row's texts as a tuple. Raises `UserError` if the problem has a different number of texts."""
         texts = text if isinstance(text, tuple) else (text,)
         if len(texts) != self.num_texts:
             raise UserError(
@@ -196,7 +196,7 @@ class EncoderTask(Task):
 
         Args:
             max_input_length: int, or None for the task's default.
-            most: int, the maximum number of ids in a row.
+            most: int, the maximum length of a row, in ids.
 
         Raises:
             UserError: the number is out of range, or exports cannot read the vocabulary.
@@ -205,7 +205,7 @@ class EncoderTask(Task):
         return typed_value("max_input_length", found, int, Range(2 * len(self.inputs) - 1, most))
 
     def features_length(self, longest, most):
-        """Returns the maximum number of ids with features in an export; `longest` is the result of `export_length`."""
+        """Returns the maximum number of ids for which an export returns features; for `longest` see `export_length`."""
         return longest
 
     @functools.cached_property
@@ -238,7 +238,7 @@ class EncoderTask(Task):
         raise NotImplementedError
 
     def warmup_text(self, text):
-        """Converts a text, bytes, to a text that suits the task, to warm up a server."""
+        """Converts a text, given as bytes, to a text that suits the task, for warming up a server."""
         return text
 
 

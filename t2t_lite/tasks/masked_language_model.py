@@ -31,7 +31,7 @@ class Candidate:
 
 @registry.register_task("masked_language_model")
 class MaskedLanguageModelTask(EncoderTask):
-    """The prediction of masked pieces. Texts without masks, and pairs of texts, can only be read for features."""
+    """Predicts masked pieces. Texts without masks, and pairs of texts, can only be read for features."""
 
     head = "masked_lm"
     sparse_targets = True
@@ -57,7 +57,7 @@ class MaskedLanguageModelTask(EncoderTask):
         return blank_before_mask(self.encoder)
 
     def texts(self, text):
-        """Returns a text or a pair of texts as a tuple. Raises `UserError` for another number of texts."""
+        """Returns a text or a pair of texts as a tuple. Raises `UserError` for a different number of texts."""
         return text if isinstance(text, tuple) and len(text) == 2 else super().texts(text)
 
     def read(self, text, longest):

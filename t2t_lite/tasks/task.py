@@ -20,15 +20,15 @@ class Task:
     Attributes:
         name: str, set by the registry.
         answered_by: str, the public name of the class whose objects `t2t_lite.load(path, …)` returns.
-        eval_metrics: tuple of str, a problem's default metrics, computed with teacher forcing.
+        eval_metrics: tuple of str, a problem's default metrics, which are computed with teacher forcing.
         model: str, name of the model that `--model=transformer` selects.
         head: str, the hyperparameter `head` of a model that supports several heads, or None if the task has no such
             model.
         problems: tuple of str, the names of problems for an imported model with this head, the most common problem
             first.
         has_perplexity: bool, whether the loss is a mean in nats, so that its exponential is shown as perplexity.
-        sparse_targets: bool, whether `targets` are aligned with the inputs. If so, 0 does not mark padding, but
-            positions without a prediction.
+        sparse_targets: bool, whether `targets` are aligned with the inputs. If so, 0 does not mean padding: it
+            marks a position without a prediction.
         smooths_labels: bool, whether label smoothing may be applied, because targets are ids of a vocabulary.
         labels_are_of_all_rows: bool, whether `fit_labels` returns labels for the whole batch instead of one label per
             row.
@@ -38,7 +38,8 @@ class Task:
         hub_task: str, the task's name on Hugging Face's Hub.
         export_name: str, an example of a model's name on a server.
         unit: str, the word for an input in messages, such as "sentence".
-        inputs, output: tuple of str, the names of an export's inputs; and str, the name of its main output.
+        inputs: tuple of str, the names of an export's inputs.
+        output: str, the name of an export's main output.
         metrics: {name: AnswerMetric} in the order in which t2t-score prints them; {} if the task has no such metrics.
     """
 

@@ -100,12 +100,12 @@ class BpeDropout:
         return steps, steps >= merges
 
     def _merge(self, symbols, begins, sizes, calm, draw):
-        """Merges the symbols of all words; returns (remaining symbols, concatenated, sizes [words])."""
+        """Merges the symbols of all words; returns (the remaining symbols of all words, number of symbols per word)."""
         # Each step makes one merge in each unfinished word. All words in a step have the same number of symbols. The
         # loop starts with the longest words. After a step, these have one symbol fewer, and the words that have this
         # number of symbols from the beginning are added.
         order = np.argsort(-sizes, kind="stable")
-        # where in `order` the words of each size begin and end, from the largest size
+        # where in `order` the words of each size begin and end, starting with the largest size
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))
         sizes, parts = sizes.copy(), []
         calm, all_calm = calm[:0], calm
@@ -158,7 +158,7 @@ class BpeDropout:
         merged = self._merged[self._find(table[at], table[at + 1])]
         table[at] = merged
         # Padding (id 0) never merges. If the merged symbol has no left neighbour, the left rank is written to the last
-        # column of the previous row (for the first row, of the last row), where it stays `_NEVER`.
+        # column of the previous row (in the case of the first row, of the last row), where it stays `_NEVER`.
         left = np.where(columns > 0, table[at - 1], 0)
         right = np.where(columns + 2 < size, np.take(table, at + 2, mode="clip"), 0)
         ranks[at - 1] = self._ranks[self._find(left, merged)]
@@ -189,7 +189,7 @@ class BpeDropout:
         self._characters = np.array([i for ids in characters for i in ids], np.int32)
 
     def _read_merges(self, normal, scores):
-        """Makes a hash table (linear probing) from pairs of pieces to the rank and id of the piece that they form."""
+        """Makes a hash table (linear probing) that maps two pieces to the rank and id of the piece that they form."""
         ranks = np.unique(-scores, return_inverse=True)[1].tolist()
         pairs = [
             (normal[piece[:cut]], normal[piece[cut:]], i)

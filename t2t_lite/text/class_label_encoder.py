@@ -12,10 +12,10 @@ from t2t_lite.text.encoder_parts import lines_of, read_content
 
 
 class ClassLabelEncoder:
-    """Maps class labels to the ids 1, 2, … in their order; 0 is padding (tensor2tensor's ids begin at 0).
+    """Maps class labels, in order, to the ids 1, 2, … The id 0 is padding (in tensor2tensor, the ids begin at 0).
 
     Args:
-        class_labels: list of str, all different; None: the labels are read from the file.
+        class_labels: list of str, all different. If None, the labels are read from the file.
         class_labels_fname: path of a file with one class label per line, on any file system that `tf.io.gfile`
             supports.
 

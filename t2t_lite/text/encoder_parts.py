@@ -6,14 +6,14 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 
 BLANK = "\u2581"  # SentencePiece's symbol for a space
-_LONGEST_WORD = 64  # largest number of characters of a cached word; longer words are rare and would fill the memory
+_LONGEST_WORD = 64  # maximum number of characters in a cached word; longer words are rare and would fill the memory
 SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
 _MASKS = ("[MASK]", "<mask>")  # the mask token of BERT, and the mask token of RoBERTa and XLNet
 _SEPARATE = "\u2581"  # SentencePiece's blank
 
 
 def read_content(path):
-    """Returns the bytes of a vocabulary's text file, without byte order mark.
+    """Returns the bytes of a vocabulary's text file, without a byte order mark.
 
     Raises `UserError` if the file is missing.
     """
@@ -21,7 +21,7 @@ def read_content(path):
 
 
 def lines_of(content, path, expected):
-    """Returns the lines of a vocabulary's text file, without line ends and byte order mark.
+    """Returns the lines of a vocabulary's text file, without line ends or a byte order mark.
 
     Args:
         content: bytes.
@@ -111,9 +111,9 @@ def mask_in(pieces):
 def blank_before_mask(encoder):
     """Returns the id of the space before a mask token; None if the parts between mask tokens are encoded separately.
 
-    A SentencePiece vocabulary that was learned here encodes a text with masks like any other text. A published
-    vocabulary may belong to a tokenizer with special tokens. Then the parts of a text between the mask tokens are
-    encoded separately, as this tokenizer does. With ALBERT and XLNet, each part begins with a space.
+    With a SentencePiece vocabulary learned by this package, a text with masks is encoded like any other text. A
+    published vocabulary may belong to a tokenizer with special tokens. Such a tokenizer encodes the parts between mask
+    tokens separately, so this package does the same. With ALBERT and XLNet, each part begins with a space.
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, mask = mask_in(pieces)

@@ -12,7 +12,7 @@ from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.rows import beginning_of
 from t2t_lite.text.vocabulary import UNK_ID, ByteTextEncoder, SentencePieceEncoder
 
-# largest product of the lengths of two compared texts in characters; a comparison then takes up to a second
+# maximum product of the lengths, in characters, of two texts to compare; such a comparison takes up to a second
 _LARGEST_COMPARISON = 4_000_000
 
 

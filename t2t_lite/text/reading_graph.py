@@ -82,14 +82,14 @@ def beginnings(texts, longest, ends=False, strips=True):
 
 
 def row_reader(encode, longest, num_texts):
-    """Returns a function that encodes one or two string [batch] as (int32 [batch, width], truncated bool [batch]).
+    """Returns a function that encodes one or two batches of texts as (int32 [batch, width], truncated bool [batch]).
 
     A row of ids has one or two texts, each followed by EOS, and is padded with 0. The longer of two texts is truncated
     first, as in `cut_texts`.
 
     Args:
         encode: the result of `encoding`.
-        longest: int, the maximum number of ids in a row, including EOS.
+        longest: int, the maximum length of a row, in ids, including EOS.
         num_texts: 1 or 2, the number of texts per row.
     """
 

@@ -17,7 +17,7 @@ def cut_texts(ids, longest):
 
     size = tf.size(ids, tf.int64)
     first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # index of the end of the first text
-    second = tf.maximum(size - first - 2, 0)  # ids of the second text, if there is one
+    second = tf.maximum(size - first - 2, 0)  # number of ids of the second text, if there is one
     is_pair = tf.cast(size > first + 1, tf.int64)
     room = longest - 1 - is_pair  # the number of ids that fit in addition to EOS
     first_length, second_length = kept_lengths(first, second, room)
@@ -41,7 +41,7 @@ def kept_lengths(first, second, room):
 
 CHARACTERS_OF_AN_ID = 64  # upper bound: with any vocabulary, the mean over hundreds of pieces is lower
 _FEWEST_IDS = 64
-_MARGIN = 64  # the largest number of ids before a cut that can differ from the ids of the whole text
+_MARGIN = 64  # the maximum number of ids before a cut that can differ from the ids of the whole text
 
 
 def encode_beginning(encoder, text, count, prepare=None):
@@ -51,7 +51,7 @@ def encode_beginning(encoder, text, count, prepare=None):
         encoder: TextEncoder.
         text: str.
         count: int, the number of ids that the caller needs.
-        prepare: None, or a function of the text that returns the text to encode.
+        prepare: None, or a function that takes the text and returns the text to encode.
 
     Raises:
         UserError: see `encoder.encode`.
@@ -79,8 +79,8 @@ def longest_text(count):
 def row_ids(ragged):
     """Returns int64 [all values], the index of each value's row in a ragged tensor.
 
-    `RaggedTensor.value_rowids` needs memory for all rows padded to the longest row, which is gigabytes for one long
-    word among many short words.
+    `RaggedTensor.value_rowids` needs memory for all rows padded to the longest row, which can be gigabytes if there is
+    one long word among many short words.
     """
     import tensorflow as tf
 

@@ -46,8 +46,8 @@ _RULES_OF_CHARACTERS = {
 _LOGGER = logging.getLogger("t2t_lite")
 _BLOCK = 2**14  # number of lines whose words are counted in one call, unless the lines are very long
 _BLOCK_CHARACTERS = 2**24
-MOST_COUNTED = 40_000_000  # limit, while counting, on the sum of the distinct words' lengths; then about 600 MB
-# Limit, after counting, on the sum of the distinct words' lengths in characters. SentencePiece needs about 65 bytes per
+MOST_COUNTED = 40_000_000  # limit, while counting, on the total length of the distinct words; they take 600 MB
+# Limit, after counting, on the total length of the distinct words in characters. SentencePiece needs about 65 bytes per
 # character, and up to 120 for text without spaces.
 MOST_KEPT = 10_000_000
 # Longest word in characters. SentencePiece indexes the characters of a word with 16 bits, and NFKC may turn one
@@ -133,10 +133,10 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
 
     Every line counts, however long it is. A word of more than 3,640 characters, such as a document in a script without
     spaces, is counted in parts of that length. If the distinct words do not fit in memory, the rarest words are
-    dropped, even while counting (lossy counting: a count can be too low by the count that the word had when it was last
-    dropped). If only some of the words with equal counts fit, a uniform sample of them, selected by checksum, is kept.
-    The counts of the words in the sample are multiplied by up to 16 to make up for the dropped words. The result
-    depends only on the lines.
+    dropped, even while counting. With this lossy counting, the count of a word can be too low by the count that it had
+    when it was last dropped. If only some of the words with equal counts fit, a uniform sample of them, selected by
+    checksum, is kept. The counts of the words in the sample are multiplied by up to 16 to make up for the dropped
+    words. The result depends only on the lines.
 
     Args:
         lines: iterable of strings.

@@ -25,7 +25,7 @@ INVISIBLE = [
 
 
 def reading_plain(encoder):
-    """Returns an encoder that encodes a text with stray characters like the text without them.
+    """Returns an encoder that encodes a text with stray characters as if it did not contain them.
 
     A space that occurs in no piece is read as U+0020, and an invisible character that occurs in no piece is dropped.
     Texts without such characters get the same ids as before. The model's own normalization is extended, so ids and

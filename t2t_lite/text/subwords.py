@@ -18,7 +18,7 @@ RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that are in 
 LONGEST_SYMBOL = 100
 IDENTITY = NORMALIZATIONS[0]
 CHARACTER_COVERAGE = 0.9999
-# maximum length of a sentence in bytes, the largest possible value; SentencePiece's default is 4,192
+# maximum sentence length in bytes, set to the largest value allowed (SentencePiece's default is 4,192)
 _LONGEST_SENTENCE = 2**30
 _LOGGER = logging.getLogger("t2t_lite")
 # The characters that the normalization "identity" turns into spaces. NUL is omitted, because a rule of SentencePiece
@@ -28,7 +28,7 @@ _SPACES = dict.fromkeys([*BLANKS, ord(BLANK)], " ")
 
 
 def is_blank(text):
-    """Returns whether a text has only white space, `BLANKS` and U+2581, SentencePiece's own symbol for a space.
+    """Returns whether a text consists only of white space, `BLANKS` and U+2581, SentencePiece's symbol for a space.
 
     A vocabulary that is learned here encodes `BLANKS` and U+2581 as spaces.
     """
@@ -83,10 +83,10 @@ def train_sentencepiece(
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
         vocab_size: number of pieces, including the special pieces and 256 bytes.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
-        character_coverage: share of the text's characters that become pieces.
-        normalization: "identity" (control characters and line separators become spaces, and nothing else changes), or
-            one of SentencePiece's rules: "nfkc", "nmt_nfkc", or one of these with `_cf` (lower case). Consecutive
-            spaces become one space.
+        character_coverage: fraction of the text's characters that become pieces.
+        normalization: "identity", or one of SentencePiece's rules: "nfkc", "nmt_nfkc", or one of these with `_cf`
+            (lower case). With "identity", control characters and line separators become spaces, and nothing else
+            changes. Consecutive spaces become one space.
         split_digits: whether numbers are spelled digit by digit, so that no piece has more than one digit.
         user_defined_symbols: strings without spaces that are always one piece; their ids begin at 3.
 

@@ -1,4 +1,4 @@
-"""Encoders between text and ids, in Python and inside a TensorFlow graph (mirrors tensor2tensor's text_encoder.py).
+"""Converts text to ids and back, in Python and inside a TensorFlow graph (mirrors tensor2tensor's text_encoder.py).
 
 In every encoder, id 0 is padding and id 1 is the end of sentence (EOS). Encoders return ids without EOS; records add
 EOS. TensorFlow and tensorflow-text are imported at the first use in a graph.
@@ -174,7 +174,7 @@ class TokenTextEncoder(TextEncoder):
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
-        replace_oov: entry that replaces words outside the vocabulary; if None, such a word is an error.
+        replace_oov: entry that replaces words outside the vocabulary; if None, such a word raises an error.
     """
 
     def __init__(self, path, replace_oov=None):
@@ -197,7 +197,7 @@ class TokenTextEncoder(TextEncoder):
         super().__init__(len(self._words))
 
     def encode(self, text):
-        """Returns the ids of the space-separated words. Raises `UserError` for unknown words without `replace_oov`."""
+        """Returns the ids of space-separated words. Raises `UserError` for unknown words if `replace_oov` is None."""
         ids = [self._ids.get(word, self.unknown_id) for word in text.split()]
         if None in ids:
             raise UserError(
@@ -356,7 +356,7 @@ def vocabulary_sizes(encoders):
 
 
 def tf_visible(ids, least=1, size=2**31 - 1):
-    """Returns int32 [batch, length] as ragged rows that end before EOS, only with ids from `least` to `size` - 1."""
+    """Returns int32 [batch, length] as ragged rows that end before EOS and keep only ids from `least` to `size` - 1."""
     import tensorflow as tf
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)

@@ -43,7 +43,7 @@ def ending_of(path):
 
 
 def open_encoder(path):
-    """Returns the TextEncoder for a vocabulary file. Raises `UserError` if the file is damaged or its kind unknown."""
+    """Returns the TextEncoder for a vocabulary file. Raises `UserError` if the file is damaged or of unknown kind."""
     ending = ending_of(path)
     if ending == BYTE_LEVEL_BPE and bpe_files.marks_word_ends(path):
         ending = "word_bpe"
@@ -91,7 +91,7 @@ def as_adopted(source, path):
     """Returns {path: bytes} for the files that hold a vocabulary's pieces after it has been adopted as `path`.
 
     Raises:
-        UserError: `source` is damaged, or its name and its contents belong to different kinds of vocabularies.
+        UserError: `source` is damaged, or its name and its contents belong to different vocabulary types.
     """
     if ending_of(source) == SENTENCEPIECE:
         return {path: subwords.with_usual_ids(files.read_bytes(source), source)}

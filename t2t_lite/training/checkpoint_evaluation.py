@@ -30,7 +30,7 @@ _POLL_SECONDS = 10  # as in tensor2tensor's utils/bleu_hook.py
 # The names of the splits' runs in TensorBoard, as in tensor2tensor, except that the test set has a separate name.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
-# The hyperparameters that may differ between evaluation and training, in addition to a model's eval_… hyperparameters.
+# Hyperparameters that may differ between training and evaluation, as may a model's eval_… hyperparameters.
 _FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics", "eval_tokenization")
 
 
@@ -75,14 +75,14 @@ class CheckpointEvaluation:
         unreadable checkpoint is tried again at the next poll. If it is still unreadable, it is skipped with a warning.
 
         Args:
-            timeout_seconds: float, how long to wait for a new checkpoint. 0 means no waiting, infinity means forever.
+            timeout_seconds: float, how long to wait for a new checkpoint; 0 to not wait, infinity to wait forever.
             poll_seconds: float, the seconds between two polls of the folder.
 
         Yields:
             (path of the checkpoint, its metrics).
 
         Raises:
-            UserError: if no checkpoint appeared, data are missing, or settings contradict the settings of the run.
+            UserError: if no checkpoint appeared, data are missing, or settings contradict those of the run.
         """
         seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
         evaluations = []

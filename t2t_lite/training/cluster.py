@@ -26,8 +26,8 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import parse_json
 
 _LOGGER = logging.getLogger("t2t_lite")
-# How long to wait for machines (documented in docs/clusters.md). The name of a machine may only be resolvable once the
-# machine runs.
+# How long to wait for machines (documented in docs/clusters.md). In some clusters, the name of a machine can only be
+# resolved once the machine runs.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
 SECONDS_TO_JOIN = 180  # how long TensorFlow may take to connect the machines; with eight GPUs, it takes 30 s
@@ -88,7 +88,7 @@ def read_cluster(text=None):
         kind, index = task.get("type", "worker"), int(task.get("index", 0))
     except ValueError as error:  # also UserError
         reason = str(error).removeprefix("TF_CONFIG: ").removesuffix(" Copy the file again.").rstrip(".")
-        raise UserError(f"TF_CONFIG: cannot be read ({reason}). {_EXPECTED}") from None
+        raise UserError(f"TF_CONFIG cannot be read ({reason}). {_EXPECTED}") from None
     if unused := sorted({*hosts, kind} - {"chief", "worker"}):
         raise UserError(f"TF_CONFIG lists {', '.join(unused)}, but every machine must be a worker. {_EXPECTED}")
     chief, workers = hosts.get("chief", []), hosts.get("worker", [])
@@ -148,7 +148,7 @@ def _is_known(host, port, end):
 
 @contextlib.contextmanager
 def ended_after(seconds, what):
-    """Context manager that ends this process with a one-line message and status 1 after `seconds`.
+    """Context manager that ends this process after `seconds` seconds, with a one-line message and status 1.
 
     In the context, TensorFlow waits for the other machines in C++ and holds the interpreter's lock, so no Python
     exception, thread or signal handler can run. `faulthandler` does not need the lock, so it can end the process;

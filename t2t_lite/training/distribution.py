@@ -94,7 +94,7 @@ class Replicas:
         return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
     def in_turn(self, values):
-        """Returns the values of this machine's replicas, one after another, from a list that `run` returned."""
+        """Returns the values of this machine's replicas, in order, from a list that `run` returned."""
         if self.strategy is None:
             return values
         of_each = self.strategy.experimental_local_results
@@ -197,7 +197,7 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
 
 
 def planned_replicas(worker_gpu=1, logical_cpus=0):
-    """Returns the number of replicas that `choose_replicas` will choose, without looking for devices."""
+    """Returns the number of replicas that `choose_replicas` will choose, but does not look for devices."""
     cluster = read_cluster()
     return (logical_cpus or worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
 
@@ -267,7 +267,7 @@ class _MirroredStrategy(tf.distribute.MirroredStrategy):
     """A MirroredStrategy whose collective operations have unique keys.
 
     TensorFlow assigns the same keys to the groups of all strategies, and remembers the devices of a key until the
-    process ends. Without unique keys, a run on two replicas would make a later run on eight fail.
+    process ends. Without unique keys, a run on two replicas would make a later run on eight replicas fail.
     """
 
     _groups = itertools.count(step=100)  # a strategy has far fewer than 100 groups

@@ -70,11 +70,12 @@ class Evaluator:
         hparams: HParams, of which batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size and
             eval_alpha are used.
         records: Records of a problem, which also determines the metrics. For the shards, see `shards_to_evaluate`.
-        settings: EvaluationSettings, or None for the defaults. eval_steps is the number of teacher-forced batches.
-            The longest sentences come first. search overrides options of hparams and problem. With translate_all, all
-            examples are decoded, not only eval_decode_examples. Without eval_stride, each row is scored separately, or
-            with the state of earlier rows if the model carries a state. With eval_stride, costs are not reported,
-            because they may depend on ids after the scored ids, as in a right-to-left stack.
+        settings: EvaluationSettings, or None for the defaults. `eval_steps` is the number of teacher-forced batches,
+            which begin with the longest sentences. `search` overrides options of hparams and problem. If
+            `translate_all` is set, all examples are decoded instead of only eval_decode_examples. Without
+            `eval_stride`, each row is scored separately, or with the state of earlier rows if the model carries a
+            state. With `eval_stride`, costs are not reported, because they may depend on ids after the scored ids, as
+            in a right-to-left stack.
         weights: function that returns a context manager. In its context, the model has the weights to evaluate.
 
     Raises:

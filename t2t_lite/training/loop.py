@@ -21,8 +21,8 @@ from t2t_lite.training.training_data import Feed
 
 _LOGGER = logging.getLogger("t2t_lite")
 # The largest number of steps whose metrics stay on the device. Until the metrics are fetched, the batches of these
-# steps stay in memory, in case they must be saved for debugging, and a machine does not learn of signals to other
-# machines.
+# steps stay in memory, in case they must be saved for debugging, and a machine does not learn that another
+# machine has received a signal.
 _UNKNOWN_STEPS = 100
 _UNKNOWN_STEPS_OF_MACHINES = 10
 _BYTES_HELD = 2**26
@@ -30,7 +30,7 @@ TRACING = "tracing the first step, which takes longer than later steps"
 
 
 class TrainingLoop:
-    """Trains a run from its current step. A later loop can continue from its checkpoints bit for bit.
+    """Trains a run from its current step. A later loop that continues from its checkpoints gives identical results.
 
     Args:
         context: RunContext.
@@ -61,7 +61,7 @@ class TrainingLoop:
         """Trains until step `train_steps`, until early stopping, or until the threading.Event `stopped` is set.
 
         Returns:
-            The metrics of the last evaluation, a dict, which is empty without an evaluation.
+            The metrics of the last evaluation, a dict, which is empty if there was no evaluation.
 
         Raises:
             UserError: if the data are damaged.

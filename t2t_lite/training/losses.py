@@ -76,7 +76,7 @@ def _fused_losses(logits, labels, label_smoothing, keeps_softmax=True):
 
     The objective is logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1), minus the entropy. Only the
     softmax is stored for the gradient, which is softmax(z) minus the smoothed labels. The loss also uses the softmax:
-    logsumexp(z) = max z - log max softmax(z). This saves passes over [N, V], which are the main cost of a loss. Scatter
+    logsumexp(z) = max z - log max softmax(z). This saves passes over [N, V], the main cost of a loss. Scatter
     is avoided, because with deterministic operations it runs on the CPU.
 
     XLA computes e^z at no extra cost wherever it reads z, so with XLA the softmax is recomputed instead of stored. On
@@ -120,7 +120,7 @@ def _losses(logits, labels, label_smoothing):
 class SmoothedCrossEntropy(keras.losses.Loss):
     """The label-smoothed training objective for `model.compile(loss=…)`, averaged over non-padding tokens.
 
-    Masks of the logits, weights and reductions work as in Keras' own losses. Padding (id 0) is also masked, as in
+    The logits' masks, sample weights and reductions work as in Keras' own losses. Padding (id 0) is also masked, as in
     `keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)`.
 
     Args:
@@ -150,7 +150,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         """Returns the loss of a batch, reduced as set by `reduction`.
 
         Args:
-            y_true: int ids [batch, target_len], 0 is padding.
+            y_true: int ids [batch, target_len], where 0 is padding.
             y_pred: float logits [batch, target_len, V].
             sample_weight: [batch] or [batch, 1], one weight for all tokens of a row, or [batch, target_len]. Defaults
                 to 1.
@@ -210,7 +210,7 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
         """Adds the correct and total tokens of a batch to the accuracy.
 
         Args:
-            y_true: int ids [batch, target_len], 0 is padding.
+            y_true: int ids [batch, target_len], where 0 is padding.
             y_pred: float logits or probabilities [batch, target_len, V].
             sample_weight: [batch], [batch, 1] or [batch, target_len]. Defaults to 1.
         """

@@ -26,7 +26,7 @@ from t2t_lite.training.evaluator import evaluate_and_log
 from t2t_lite.training.objectives import further_losses
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY_ZEROS = 3  # the number of evaluations after which a metric that has always been 0 is reported
+_MANY_ZEROS = 3  # a metric that has been 0 in this many evaluations is reported
 BEST_FOLDER = "best"
 
 
@@ -75,7 +75,7 @@ class Monitor:
         return metrics
 
     def catch_up(self, step, is_due):
-        """Completes the work of a killed run: evaluates its last checkpoint if needed, and updates the best checkpoint.
+        """Completes what a killed run left undone: evaluates its last checkpoint if needed, and updates the best one.
 
         Args:
             step: int, the checkpoint's step.
@@ -126,7 +126,7 @@ def history(log):
 
 
 def _tokenization(line):
-    """Returns the tokenization in an evaluation's BLEU signature, or the default in logs without a signature."""
+    """Returns the tokenization in an evaluation's BLEU signature, or the default if a log has no signature."""
     named = re.search(r"\btok:([^|]+)", line.get("bleu_signature") or "")
     return named[1] if named else tokenizations.DEFAULT
 
@@ -141,8 +141,8 @@ def warn_of_zeros(evaluations):
     if zeros and len(evaluations) > 1:
         spaces = "If the target language has no spaces, set --tokenization. " if "bleu" in zeros else ""
         _LOGGER.warning(
-            f"{' and '.join(zeros)}: 0 in all {len(evaluations)} evaluations. This is normal early in training; "
-            f"later, check the outputs. {spaces}Ties for the best model are broken by the lower loss."
+            f"{' and '.join(zeros)} stayed at 0 in all {len(evaluations)} evaluations. This is normal early in "
+            f"training; later, check the outputs. {spaces}Ties for the best model are broken by the lower loss."
         )
 
 
@@ -204,10 +204,10 @@ def check_early_stopping(rule, names):
             f"{nearest(rule.metric, names, end=' ')}Expected one of {', '.join(names)}."
         )
     if rule.metric_minimize not in (None, lower_is_better(rule.metric)):
-        better = "less" if lower_is_better(rule.metric) else "more"
+        better = "a lower value" if lower_is_better(rule.metric) else "a higher value"
         raise UserError(
-            f"--eval_early_stopping_metric_minimize={str(rule.metric_minimize).lower()}: for {rule.metric} {better} is "
-            "better. Remove the flag."
+            f"--eval_early_stopping_metric_minimize={str(rule.metric_minimize).lower()}: for {rule.metric}, {better} "
+            "is better. Remove the flag."
         )
 
 

@@ -16,12 +16,12 @@ class Sums(NamedTuple):
     Attributes:
         objective: {feature: float32 scalar}, the label-smoothed cross-entropy of each predicted feature, or the squared
             error if the feature is a number.
-        nats: {feature: float32 scalar}, the loss of each predicted feature, without smoothing and gradient.
+        nats: {feature: float32 scalar}, the unsmoothed loss of each predicted feature, which has no gradient.
         cost: {feature: float32 scalar}, the model's costs.
-        added: {"layers": float32 scalar}, a batch's share of the losses that layers add per step; empty if layers add
-            no losses.
+        added: {"layers": float32 scalar}, a batch's share of the losses that layers add per step; empty if layers
+            add no losses.
         shares: {name: {feature: list of float32 [n], one per layer}}, the model's counts in training, such as the
-            number of positions that each of n experts computes; empty without counts.
+            number of positions that each of n experts computes; empty if there are no counts.
     """
 
     objective: dict

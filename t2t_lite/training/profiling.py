@@ -14,7 +14,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.training.run_context import kept_states
 
 _LOGGER = logging.getLogger("t2t_lite")
-_STEPS_BEFORE = 10  # steps before the profile starts, so that it excludes graph tracing and compilation
+_STEPS_BEFORE = 10  # number of steps before the profile starts, so that it excludes graph tracing and compilation
 _TRACED_STEPS = 5
 # The errors that XLA raises. InternalError is not listed, because TensorFlow also raises it for a lost machine.
 _NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError

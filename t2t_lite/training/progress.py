@@ -22,12 +22,12 @@ _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters
 _NARROWEST = 70  # columns of the narrowest terminal that shows the bar
 _SECONDS_MOVING = 0.5
-_SECONDS_PLAIN = 60  # seconds until the next line, even if --log_step_count_steps steps take longer
+_SECONDS_PLAIN = 60  # time until the next line, in seconds, even if --log_step_count_steps steps take longer
 # The progress line only shows a field if its value is beyond its threshold.
 _MUCH_WAITING = 0.1
 _MUCH_PADDING = 0.4
 _LARGE_GRADIENT = 100.0
-_STARVED = 0.1  # experts with less than this fraction of an equal share of positions are shown
+_STARVED = 0.1  # experts are shown if they get less than this fraction of an equal share of the positions
 
 
 def announce(context, train_step, gives_up=()):
@@ -51,7 +51,7 @@ def announce(context, train_step, gives_up=()):
         left_out += f" (truncated to {data.max_length} ids: {cut})"
     kept = "" if accumulation == hparams["gradient_accumulation_steps"] else " (same batches per step)"
     exactly = (
-        f"except for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
+        f"except for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives identical results"
     )
     further = []
     if data.ladder:
@@ -273,14 +273,14 @@ def sentences_read(lines, step, batches_read):
 
 
 class ProgressLine:
-    """The progress line of a run, which replaces itself on a terminal.
+    """The progress line of a run. On a terminal, each new line replaces the previous line.
 
     Args:
         train_steps: int, the step at which the run ends.
         unit: str, the unit of the loss.
 
     Attributes:
-        moves: bool, whether the line is shown on a terminal, where each new line replaces the previous line.
+        moves: bool, whether the line is shown on a terminal, where the next line replaces it.
     """
 
     def __init__(self, train_steps, unit):

@@ -21,7 +21,7 @@ from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, Evalu
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData, check_lengths, check_reads
 
-# TensorFlow operations whose random state is not saved in checkpoints.
+# Random TensorFlow operations, whose state is not saved in checkpoints.
 _DRAWS = re.compile(r"(?!Stateless)(\w*Random\w*|\w*TruncatedNormal|Multinomial|Stateful\w*(Normal|Uniform)\w*|Rng\w+|"
                     r"(Eager)?PyFunc)")  # fmt: skip
 _KNOWN = ("t2t_lite", "keras")  # packages whose layers sample only from generators that checkpoints save
@@ -35,7 +35,7 @@ class RunContext:
         output_dir: str.
         config: dict, the contents of the run's `hparams.json`.
         hparams: HParams.
-        accumulation: int, the number of batches per replica and step. May differ from gradient_accumulation_steps.
+        accumulation: int, the number of batches per step on each replica. May differ from gradient_accumulation_steps.
         data: TrainingData.
         replicas: Replicas.
         evaluation: EvaluationSettings, or None if the run is not evaluated.
@@ -114,7 +114,7 @@ class TrainingState:
         )  # fmt: skip
 
     def set_position(self, step, batches):
-        """Makes the end of `step`, whose StepBatches are `batches`, the position that checkpoints save."""
+        """Sets the position that checkpoints save to the end of `step`, whose StepBatches are `batches`."""
         self.step.assign(step)
         self.batches_read.assign(batches.end)
 

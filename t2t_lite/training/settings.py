@@ -14,7 +14,7 @@ from t2t_lite.settings.ranges import setting, settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 EARLY = "eval_early_stopping_"  # prefix of the flags of `EarlyStopping`
-# xla_compile and xla_shapes are stored separately in hparams.json; profile concerns a single process.
+# xla_compile and xla_shapes are stored separately in hparams.json; profile applies to a single process.
 _NOT_REMEMBERED = ("xla_compile", "xla_shapes", "profile")
 _SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # keys: `translate_all`
 _WITHOUT_EVALUATIONS = "train"
@@ -61,7 +61,7 @@ class EvaluationSettings(_Checked):
         "ids, given the ids before them in the text; 0: score each row separately."
     )  # fmt: skip
     eval_throttle_seconds: float = setting(
-        0, limits=ranges.SECONDS, meaning="Minimum seconds between evaluations, except before the last; 0: no minimum."
+        0, limits=ranges.SECONDS, meaning="Minimum seconds between evaluations, except before the last one; 0: none."
     )
     best_checkpoint_metric: str | None = setting(
         None,
@@ -101,13 +101,13 @@ class DeviceSettings(_Checked):
     )
     deterministic: bool = setting(True, meaning="Use only deterministic GPU operations.")
     xla_compile: bool | None = setting(
-        None, meaning="Compile training with XLA, for a few batch shapes. Default: off; if resumed, as before."
+        None, meaning="Compile training with XLA, for a few batch shapes. Default: off; a resumed run keeps its value."
     )
     xla_shapes: int | None = setting(
         None,
         limits=ranges.SHAPES,
-        meaning="Maximum number of batch shapes that XLA compiles; fewer shapes mean more padding. Default: 16; if "
-        "resumed, as before.",
+        meaning="Maximum number of batch shapes that XLA compiles; fewer shapes mean more padding. Default: 16; a "
+        "resumed run keeps its value.",
     )
 
 
@@ -140,7 +140,7 @@ class RememberedFlags:
     Attributes:
         output_dir: str, the output_dir of the run, for messages.
         values: {flag of t2t-trainer: JSON value}. A command or a `Trainer` uses these values for flags that are not
-            given again. Flags without a value have their defaults.
+            given again. Flags that are missing here have their default values.
     """
 
     output_dir: str = ""

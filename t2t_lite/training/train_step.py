@@ -51,7 +51,7 @@ class TrainStep:
     Attributes:
         batches_a_step: int, the number of batches per step.
         loss_scale: LossScale for float16, otherwise None.
-        traces: int, how often the step was traced. One trace serves all batch shapes.
+        traces: int, how often the step has been traced. One trace serves all batch shapes.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TrainStep:
         self.accumulation = hparams.gradient_accumulation_steps
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
-        # On one device, XLA also compiles the update, which has no branch. With replicas, a collective operation comes
+        # On one device, XLA also compiles the update, which has no branch. With replicas, a collective operation runs
         # before the update, and the host decides whether to skip the update.
         self._compiles_update = xla_compile and replicas.strategy is None
         with tf.device(replicas.devices[0] if self._compiles_update else "CPU:0"):
@@ -249,7 +249,7 @@ class TrainStep:
         """Clips the gradients of one replica; returns (gradients, metrics) from its copy of the global sums."""
         if self.loss_scale is not None:
             gradients = [gradient / scale for gradient in gradients]
-        # LoRA matrices are float32 even if the other weights have half precision.
+        # LoRA matrices are float32 even if all other weights have half precision.
         is_mixed = len({gradient.dtype for gradient in gradients}) > 1
         summed = [tf.cast(gradient, tf.float32) for gradient in gradients] if is_mixed else gradients
         norm = tf.linalg.global_norm(summed)

@@ -66,8 +66,8 @@ _SAYS_THAT_IT_STOPS = functools.partial(
 class Trainer:
     """Trains a registered model on a registered problem, in an output_dir.
 
-    Calling `train` again, in this process or in another, continues from the newest checkpoint. The result is bit for
-    bit the same as without an interruption.
+    Calling `train` again, in this process or in another, continues from the newest checkpoint. The result is
+    bit-for-bit identical to that of an uninterrupted run.
 
     Args:
         problem: str, the name of the problem. If None, the problem of the run in output_dir is used. `model`, `hparams`
@@ -84,11 +84,11 @@ class Trainer:
         devices: DeviceSettings.
         log: LogSettings.
         inexact: tuple of str, other settings of the caller that make the run irreproducible, for the log.
-        allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
-        keep_batches_a_step: bool, whether a run that is resumed on another number of replicas adjusts its accumulation
-            so that its steps stay the same. If False (and with allow_hparams_change), it uses the accumulation set in
-            `hparams`.
-        warm_start_from: str, a checkpoint or the output_dir of another run, whose weights a new run starts with.
+        allow_hparams_change: bool, whether a resumed run may have different hyperparameters.
+        keep_batches_a_step: bool, whether a run that is resumed on a different number of replicas adjusts its
+            accumulation so that its steps stay the same. If False (and with allow_hparams_change), it uses the
+            accumulation set in `hparams`.
+        warm_start_from: str, a checkpoint or the output_dir of another run; a new run starts with its weights.
         usr_dir: str, the user's --t2t_usr_dir, stored for later commands.
         flags_text: str, the contents to write to `flags.txt`.
         also_asked: dict of JSON values, other settings of the caller that the run should remember, or None.
@@ -137,7 +137,7 @@ class Trainer:
                 a new run.
 
         Returns:
-            The metrics of the last evaluation, a dict, which is empty without an evaluation.
+            The metrics of the last evaluation, a dict, which is empty if there was no evaluation.
 
         Raises:
             UserError: if settings, data and output_dir do not match.
@@ -206,7 +206,7 @@ class Trainer:
         if has_gpu and self.devices.deterministic:
             tf.config.experimental.enable_op_determinism()
         if has_gpu and not compiles:
-            _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/gpus.md.")
+            _LOGGER.info("On a GPU, training with --xla_compile may be several times as fast: see docs/gpus.md.")
         # This seed is for the initial weights; the order of the data has a separate seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         # The accumulation is adjusted so that the steps are the same as earlier in the run.
@@ -246,7 +246,7 @@ class Trainer:
 
     def _build(self, train_steps):
         """Builds the training state, which includes the model and the optimizer, and the monitor of the run."""
-        # A run that only tries out a setup has the learning rates of the full run, which may depend on its length.
+        # A run that only tries out a setup uses the full run's learning rates, which may depend on its length.
         length = train_steps if self.remembers else max(train_steps, self._before.values.get("train_steps", 0))
         self._state = TrainingState(self._context, length)
         self.trained = self._state.model
@@ -254,7 +254,7 @@ class Trainer:
         self._monitor = self._make_monitor()
 
     def _compare(self):
-        """Raises `UserError` if machines have different settings, or if fixed settings have changed."""
+        """Raises `UserError` if machines have different settings, or if settings that must not change have changed."""
         config, check_same = self._context.config, self._context.replicas.check_same
         values = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
         check_same(values | config["hparams"], "problem, model and hyperparameters")

@@ -65,7 +65,7 @@ class TrainingData:
 
 
 def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=ExampleBatches, lanes=None):
-    """Opens and checks the TrainingData of a run, without writing files.
+    """Opens and checks the TrainingData of a run; writes no files.
 
     Args:
         problem: str, the name of the problem.
@@ -97,7 +97,7 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
 def several_sentences(data):
     """Returns the proportion of the first thousand training examples whose inputs have several sentences.
 
-    The run remembers this number, which decides whether decoding splits texts into sentences: see
+    The run remembers this number, because it decides whether decoding splits texts into sentences: see
     `t2t_lite.decoding.sentence_parts.splits_sentences`. The result is None if the texts are not natural language.
 
     Args:
@@ -119,7 +119,7 @@ def _of_another_rank(feature, features):
 
 
 def check_reads(model, problem):
-    """Raises `UserError` if a problem's batches lack a feature that a model reads, or give it another rank."""
+    """Raises `UserError` if a problem's batches lack a feature that a model reads, or give it a different rank."""
     wanted = model.features if isinstance(model, SequenceModel) else {}
     features = batch_features(problem, type(model))
     if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:

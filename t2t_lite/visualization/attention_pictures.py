@@ -32,7 +32,7 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
         target: str, a translation, or a list of its ids, with EOS if it is complete. If None, a translation model
             translates the text itself. A language model whose problem has inputs also generates the continuation,
             such as an image from its class.
-        most: int, the largest number of tokens in the source, and in the target.
+        most: int, the maximum number of tokens in each of the two texts.
         **options: options of `Translator.translate`, such as beam_size and alpha, or of `Generator.generate`.
 
     Raises:
@@ -71,13 +71,13 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
 
     Args:
         attention: SentenceAttention, a value in the dict returned by `attend`.
-        layer: int, counted from 1, as in the paper. Defaults to the last layer but one, as in the paper's figures. A
+        layer: int, counted from 1, as in the paper. Defaults to the second-to-last layer, as in the paper's figures. A
             "grid" shows all layers.
         heads: list of int, counted from 1. Defaults to all heads.
         word: str, the only word whose attention is drawn, as in figure 3. Defaults to all words.
         view: "lines" (two columns of tokens, joined by lines in the color of the head, which are darker for larger
             weights), "heat_map" (a matrix for each head), "grid" (a small matrix for each head of each layer) or "map"
-            (an image for each head, for up to 1,100 tokens, without labels).
+            (an unlabelled image for each head, with up to 1,100 tokens).
         whole_words: bool, whether the pieces of a word are combined: see `SentenceAttention.whole_words`.
 
     Returns:
@@ -115,7 +115,7 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
 
 
 def default_layer(attention):
-    """Returns the last layer but one, counted from 1, or 1 if there is only one layer."""
+    """Returns the second-to-last layer, counted from 1, or 1 if there is only one layer."""
     return max(1, len(attention.weights) - 1)
 
 
@@ -160,7 +160,7 @@ def draw_heat_maps(attention, layer, heads, rows=None):
 
 
 def draw_grid(attention, heads, rows=None):
-    """Draws a small matrix for each head (columns) of each layer (rows), without attention weights below 0.05."""
+    """Draws a small matrix for each head (columns) of each layer (rows), leaving out attention weights below 0.05."""
     queries = range(len(attention.queries)) if rows is None else rows
     size = 110
     cell_width, cell_height = size / len(attention.keys), size / len(queries)
@@ -192,7 +192,7 @@ def _begin(attention, layer, rows, width, height):
 
 
 def _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_height, smallest):
-    """Draws the weights of one head, with tooltips except in small matrices, to keep the file small."""
+    """Draws the weights of one head, with tooltips. Small matrices have none, to keep the file small."""
     drawing.rectangle(x0, y0, cell_width * len(attention.keys), cell_height * len(queries), _PAPER)
     weights = attention.weights[layer - 1][head - 1]
     for at, row in enumerate(queries):

@@ -22,7 +22,7 @@ FORMATS = ("svg", "png", "pdf")
 # Keeps dates and program names out of files, so that equal pictures give equal files.
 _METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}, "svg": {"Date": None}}
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_CHARACTERS = 24  # labels are truncated to this length
+_MOST_CHARACTERS = 24  # longer labels are truncated
 _LINE_WIDTH = 2
 _HALO = {"color": "#ffffff", "width": 4, "opacity": 0.8}
 _SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names for left-to-right text
@@ -185,7 +185,7 @@ class Drawing:
         self.texts.append(Text(x, y, drawable(text, most), **options))
 
     def svg(self):
-        """Returns the drawing as the text of an SVG file."""
+        """Returns the drawing as the contents of an SVG file, a str."""
         size = {"width": _number(self.width), "height": _number(self.height)}
         box = f"0 0 {size['width']} {size['height']}"
         root = ElementTree.Element(
@@ -252,7 +252,7 @@ class Drawing:
         if lacking := sum("missing from font" in str(warning.message) for warning in caught):
             _LOGGER.warning(
                 f"{lacking} characters are missing from all installed fonts, and are drawn as boxes. An .svg file is "
-                "drawn with the fonts of the program that shows it."
+                "drawn with the fonts of the program that displays it."
             )
         return content
 

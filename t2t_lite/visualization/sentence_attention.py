@@ -14,7 +14,7 @@ from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import Plot
 
 BEGIN, END = "<begin>", "<EOS>"  # the name of END is from figures 3 to 5 of the paper
-MOST_TOKENS = 200  # per source or target, because larger pictures would be unreadable
+MOST_TOKENS = 200  # in the source or in the target; larger pictures would be unreadable
 TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "memory": "Cross-attention"}
 # The labels for (queries, keys) in captions, by kind of attention.
 SIDES = {
@@ -118,7 +118,9 @@ class SentenceAttention:
 
 
 def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TOKENS):
-    """Returns a model's attention weights for a sentence, {kind: SentenceAttention}, for kinds whose texts are given.
+    """Returns a model's attention weights for a sentence, {kind: SentenceAttention}.
+
+    Only kinds whose texts are given are returned.
 
     Args:
         model: a model that exposes attention weights: see `t2t_lite.models.outputs`.
@@ -166,7 +168,7 @@ def text_features(problem, target=None):
 
 
 def attending_features(problem):
-    """Returns the inputs that a problem's model needs for pictures, {feature: rank}, or None without a problem.
+    """Returns the inputs that a problem's model needs for pictures, {feature: rank}, or None if there is no problem.
 
     A language model only reads its targets: see `text_features`.
     """
@@ -177,7 +179,7 @@ def attending_features(problem):
 
 
 def without_text(features, rows):
-    """Returns {feature: int32 zeros [rows, 2], or [rows] for rank 1}; for `features` see `read_attention`."""
+    """Returns {feature: int32 zeros [rows, 2], or [rows] for rank 1}; for `features`, see `read_attention`."""
     features = {"inputs": 2, "targets": 2} if features is None else features
     return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # Keras warns about length 1
 
@@ -208,7 +210,7 @@ def _tokens(encoders, texts, ids, feature, shifted=False):
 
 
 def _groups(words, count):
-    """Returns float32 [words, count], 1 where a position belongs to a word."""
+    """Returns a matrix, float32 [words, count], which is 1 where a position belongs to a word and 0 elsewhere."""
     groups = np.zeros((len(words), count), np.float32)
     for row, (_, positions) in enumerate(words):
         groups[row, positions] = 1
@@ -216,7 +218,7 @@ def _groups(words, count):
 
 
 def _bare(word):
-    """Normalizes a word for comparison: lower case, without surrounding characters that are not letters or numbers."""
+    """Normalizes a word for comparison: lowercases it and strips characters that are not alphanumeric from its ends."""
     positions = [at for at, c in enumerate(word) if c.isalnum()]
     return word[positions[0] : positions[-1] + 1].lower() if positions else word
 
@@ -274,5 +276,5 @@ def draw_map(attention, layer, heads):
         axes.set_axis_off()
     figure.colorbar(scale, ax=grid, label="weight", shrink=0.8)
     (title, _), *_ = caption(attention, layer)
-    figure.suptitle(f"{title}. Positions are counted from 0. Grey: not seen.", parse_math=False)
+    figure.suptitle(f"{title}. Positions start at 0. Grey: masked.", parse_math=False)
     return Plot(figure)

@@ -75,7 +75,7 @@ def test_a_result_is_printed_or_kept(tmp_path, capsys):
 
 def test_an_unknown_side_is_refused(capsys):
     assert command.main(benchmark(), ["--sides=ours,pear"]) == 2
-    assert "--sides: pear: unknown. Expected some of ours, peer." in capsys.readouterr().err
+    assert "--sides: unknown values: pear. Choose one or more of ours, peer." in capsys.readouterr().err
 
 
 def test_every_benchmark_has_a_help_and_sides(capsys):
@@ -93,4 +93,4 @@ def test_every_benchmark_has_a_help_and_sides(capsys):
 
 def test_an_unknown_benchmark_is_refused(capsys):
     assert every.main(["decodin"]) == 2
-    assert "decodin: unknown benchmark. Expected some of startup, decoding" in capsys.readouterr().err
+    assert "decodin: unknown benchmark. Choose one or more of startup, decoding" in capsys.readouterr().err

@@ -52,7 +52,7 @@ class Answering:
 
 def test_an_unknown_section_is_refused(capsys):
     assert gpu.main(["--sections=works,speed"]) == 2
-    assert "--sections: speed: unknown. Expected some of works, train" in capsys.readouterr().err
+    assert "--sections: unknown values: speed. Choose one or more of works, train" in capsys.readouterr().err
 
 
 def test_a_case_without_room_says_what_fits(tmp_path):

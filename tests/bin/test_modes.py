@@ -43,15 +43,15 @@ def flags_of(*words):
         (
             "print",
             ["--colour=red"],
-            "--colour: cannot be used with --print, only with --draw. Remove it. A printer has one.",
+            "--colour cannot be used with --print, only with --draw. Remove it. A printer has one.",
         ),
-        ("stop", ["--size=3"], "--size: cannot be used with --stop, only with --draw or --print. Remove it."),
+        ("stop", ["--size=3"], "--size cannot be used with --stop, only with --draw or --print. Remove it."),
         (
             "stop",
             ["--size=4", "--colour=red"],
-            "--colour, --size: cannot be used with --stop, only with --draw. Remove them.",
+            "--colour, --size cannot be used with --stop, only with --draw. Remove them.",
         ),
-        ("print", ["--draw=x"], "--draw: cannot be used with --print. Remove it."),
+        ("print", ["--draw=x"], "--draw cannot be used with --print. Remove it."),
         ("draw", ["--draw=x"], "missing --colour (The colour)."),
     ],
 )

@@ -176,7 +176,7 @@ def test_the_tokenization_is_a_hyperparameter_which_a_run_remembers(call, record
     assert (recorded[0]["hparams"].eval_tokenization, recorded[0]["hparams"].hidden_size) == ("char", 16)
     for flag, words in (
         ("--hparams=eval_tokenization=zh", "'eval_tokenization' is given twice"),
-        ("--tokenization=zh", "--tokenization: given twice"),
+        ("--tokenization=zh", "--tokenization is given twice"),
     ):
         status, _, err = call(*flags, flag)
         assert status == 2 and words in err

@@ -74,8 +74,8 @@ def test_an_extra_adds_flags_help_checks_and_a_mode(folder, capsys):
     shown = capsys.readouterr().out
     assert shown.index("--sing sings.") < shown.index("--hours=NUMBER") < shown.index("--song=TEXT")
     for argv, message in (
-        (["--song=a"], "--song: cannot be used with work, only with --sing. Remove it."),
-        (["--sing", "--hours=3"], "--hours: cannot be used with --sing, only with work. Remove it."),
+        (["--song=a"], "--song cannot be used with work, only with --sing. Remove it."),
+        (["--sing", "--hours=3"], "--hours cannot be used with --sing, only with work. Remove it."),
     ):
         assert run_x(*argv) == 2
         assert capsys.readouterr().err.splitlines()[-1] == f"t2t-x: error: {message}"
@@ -130,17 +130,17 @@ def flags_of(*words):
         (("--sing", "--rest", "--song=a"), "--sing", None),  # the first one
         (("--sing",), "--sing", r"missing --song \(What to sing\)\."),
         (("--sing", "--song="), "--sing", r"missing --song \(What to sing\)\."),
-        (("--song=a",), "work", r"--song: cannot be used with work, only with --sing\. Remove it\.$"),
-        (("--loud",), "work", r"--loud: cannot be used with work, only with --sing or --rest\. Remove it\.$"),
-        (("--song=a", "--loud"), "work", r"--(song|loud), --(song|loud): cannot be used .*, only with --sing\. Remove"),
+        (("--song=a",), "work", r"--song cannot be used with work, only with --sing\. Remove it\.$"),
+        (("--loud",), "work", r"--loud cannot be used with work, only with --sing or --rest\. Remove it\.$"),
+        (("--song=a", "--loud"), "work", r"--(song|loud), --(song|loud) cannot be used .*, only with --sing\. Remove"),
         (("--noloud",), "work", None),  # says that nothing is asked for
         (("--song=",), "work", None),
         (
             ("--sing", "--song=a", "--hours=3"),
             "--sing",
-            r"--hours: cannot .* --rest or work\. Remove it\. Sing it twice\.$",
+            r"--hours cannot .* --rest or work\. Remove it\. Sing it twice\.$",
         ),
-        (("--sing", "--song=a", "--tool=x"), "--sing", r"--tool: cannot be used .*, only with work\. Remove it\.$"),
+        (("--sing", "--song=a", "--tool=x"), "--sing", r"--tool cannot be used .*, only with work\. Remove it\.$"),
     ],
 )
 def test_what_a_mode_reads_and_needs(words, name, message):

@@ -151,7 +151,7 @@ def test_the_question_about_a_header_proposes_what_works(cells, proposed):
 )
 def test_a_header_in_another_order_is_refused(tmp_path, layout, header, row, columns):
     path = write(tmp_path / "a.tsv", f"{header}\n{row}\n")
-    with pytest.raises(UserError, match=rf"has a different order than .* --columns={columns}\."):
+    with pytest.raises(UserError, match=rf"is in a different order than .* --columns={columns}\."):
         rows(path, layout._replace(header=True))
     chosen = layout._replace(columns=tuple(columns.split(",")))
     assert rows(path, chosen) == [row.split("\t")[::-1]]

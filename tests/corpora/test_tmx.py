@@ -78,7 +78,7 @@ def test_languages_count_not_the_order(tmp_path):
     data, removed = HEAD + "".join(units) + TAIL, collections.Counter()
     expected = [("one", "eins"), ("two", "zwei"), ("color", "Farbe")]
     assert read(tmp_path / "a.tmx", data, languages=("en", "de"), removed=removed) == expected
-    assert removed == {"units without both languages": 2, "empty": 1, "segments of other languages": 2}
+    assert removed == {"units that lack one of the languages": 2, "empty": 1, "segments of other languages": 2}
     assert read(tmp_path / "a.tmx", data, languages=("de", "en")) == [pair[::-1] for pair in expected]
     assert read(tmp_path / "a.tmx", data) == expected, "those of the first unit"
     assert read(tmp_path / "a.tmx", data, languages=("en", "fr"))[0] == ("two", "deux"), "the first of several"
@@ -94,7 +94,7 @@ def test_without_languages_the_order_counts(tmp_path):
     data = f"{HEAD}<tu><seg>a</seg><seg>b</seg></tu><tu><seg>c</seg></tu>{TAIL}"
     removed = collections.Counter()
     assert read(tmp_path / "a.tmx", data, languages=("en", "de"), removed=removed) == [("a", "b")]
-    assert removed == {"units without both languages": 1}
+    assert removed == {"units that lack one of the languages": 1}
 
 
 def test_bad_units_are_left_out(tmp_path):

@@ -73,7 +73,7 @@ def test_another_request_is_named_and_its_begun_data_are_replaced(folder, tmp_pa
     again.problem.random_seed = 7
     other = DataFolder(again.problem, folder.path)
     other.begin()
-    assert other.leftovers() == [] and "replacing the unfinished output of another request" in caplog.text
+    assert other.leftovers() == [] and "replacing the unfinished output of a different request" in caplog.text
     other.problem.generate_data(folder.path, folder.path)
     with pytest.raises(UserError, match="contains bytes with random_seed = 7, but you requested random_seed = 429459"):
         folder.finished()

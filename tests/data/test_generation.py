@@ -190,7 +190,7 @@ def test_what_an_older_module_of_the_problem_has_begun_is_not_continued(tmp_path
     begun.write_text(json.dumps(said | {"source": "older"}))
     with caplog.at_level("INFO", logger="t2t_lite"):
         ToyText().generate_data(folder, folder)
-    assert "replacing the unfinished output of another request" in caplog.text
+    assert "replacing the unfinished output of a different request" in caplog.text
 
 
 def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):

@@ -186,7 +186,7 @@ def test_what_cannot_be_streamed_or_is_out_of_range_is_named(eager, letters):
     with pytest.raises(TypeError, match=r"no argument `extra_length`. Expected max_new_tokens"):
         generator.generate(["a"], extra_length=3)
     with pytest.raises(
-        TypeError, match=r"no argument `foo`. Expected some of max_new_tokens, max_prompt_length, "
+        TypeError, match=r"no argument `foo`. Expected one or more of max_new_tokens, max_prompt_length, "
     ) as at:
         generator.generate(["a"], foo=3)
     assert "extra_length" not in str(at.value)

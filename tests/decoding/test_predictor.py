@@ -133,7 +133,7 @@ def test_a_vector_of_each_text():
         np.testing.assert_allclose(features_of(model, **options)(ids), expected, rtol=1e-6)
     assert features_of(model, pooling="none")(ids).shape == (2, 5, 2)
     assert features_pooling(States(3)) == features_pooling(model, "none") == (None, False)
-    with pytest.raises(UserError, match="normalize=True: needs one vector"):
+    with pytest.raises(UserError, match="normalize=True: only for one vector"):
         features_of(States(3), normalize=True)
 
 

@@ -34,7 +34,7 @@ def test_an_argument_of_another_name():
     check_options(["alpha"], ["alpha", "beam_size"], "translate")
     with pytest.raises(TypeError, match=r"translate\(\) has no argument `beam`. Nearest: beam_size"):
         check_options(["alpha", "beam"], ["alpha", "beam_size"], "translate")
-    with pytest.raises(TypeError, match=r"`xyz`. Expected some of alpha, beam_size"):
+    with pytest.raises(TypeError, match=r"`xyz`. Expected one or more of alpha, beam_size"):
         check_options(["xyz"], ["alpha", "beam_size"], "translate")
 
 

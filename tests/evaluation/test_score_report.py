@@ -193,7 +193,7 @@ def test_seed_and_resamples_are_in_the_signature(monkeypatch):
     assert "seed:7|" in other.signature
     assert other.translation_interval != first["chrf"].translation_interval
     monkeypatch.setenv("SACREBLEU_SEED", "seven")
-    with pytest.raises(UserError, match="SACREBLEU_SEED=seven: expected a whole number"):
+    with pytest.raises(UserError, match="SACREBLEU_SEED=seven: expected an integer"):
         compare(ONE_WORSE, HALF_WORSE, TEXT, ["chrf"])
 
 

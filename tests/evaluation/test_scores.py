@@ -140,7 +140,7 @@ def test_mistakes(hypotheses, references, options, words):
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"asian_support": True}, "ter_asian_support: has no effect by itself. Add ter_normalized"),
+        ({"asian_support": True}, "ter_asian_support has no effect by itself. Add ter_normalized"),
         ({"normalised": True}, "ter_normalised: unknown option. Nearest: normalized"),
     ],
 )
@@ -219,7 +219,7 @@ def test_ter_counts_characters_where_it_can(warnings_of):
 def test_forms_of_unicode_that_never_match(warnings_of):
     decomposed = [unicodedata.normalize("NFD", line) for line in FRENCH]
     for pair in ((decomposed, FRENCH), (FRENCH, decomposed), (FRENCH, [FRENCH, decomposed])):
-        assert warnings_of(*pair)[0].startswith("2 lines, such as line 1: text and reference are in different")
+        assert warnings_of(*pair)[0].startswith("2 lines, such as line 1: the text and the reference use different")
     assert warnings_of([FRENCH[0], decomposed[1]], FRENCH)[0].startswith("1 line, such as line 2")
     for pair in (
         (FRENCH, FRENCH),
@@ -233,8 +233,8 @@ def test_forms_of_unicode_that_never_match(warnings_of):
 def test_blank_lines_in_one_of_several_references(warnings_of):
     full = ["the old house is red", "the small tree is very old now"]
     said, scores = warnings_of(["the old house is red", "the small tree"], [full, ["an old house is red", " "]])
-    assert said.startswith("reference 2 of 2: 1 blank line, such as line 2.") and scores["bleu"].score == 100.0
-    assert warnings_of(full, [["", full[1]], full])[0].startswith("reference 1 of 2: 1 blank line, such as line 1.")
+    assert said.startswith("reference 2 of 2 has 1 blank line, such as line 2.") and scores["bleu"].score == 100.0
+    assert warnings_of(full, [["", full[1]], full])[0].startswith("reference 1 of 2 has 1 blank line, such as line 1.")
     assert warnings_of(["", full[1]], [["", full[1]], ["", full[1]]])[0] == ""  # of a blank source
     assert warnings_of(full, [full, ["", full[1]]], ("chrf",))[0] == ""  # which takes the best reference
 

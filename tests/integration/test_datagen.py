@@ -267,5 +267,5 @@ def test_tables_and_translation_memories(tmp_path, generate, refused):
     generate(*flags, "--columns=English,German")
     assert sorted(pairs_of(tmp_path / "d", "train")) == sorted(PAIRS)
     assert sorted(pairs_of(tmp_path / "d", "eval")) == sorted(PAIRS[:50])
-    assert removed_from(tmp_path / "d", "eval") == {"units without both languages": 1}
+    assert removed_from(tmp_path / "d", "eval") == {"units that lack one of the languages": 1}
     assert "columns = English and German" in refused(*flags, "--columns=3,2", "--header")

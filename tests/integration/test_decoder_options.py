@@ -104,7 +104,7 @@ def test_scoring_does_not_go_on_with_an_unfinished_translation(decode, tmp_path,
     decode(status=1)
     monkeypatch.setattr(ResumableFiles, "write", write)
     result, lines = decode("--score_file=in", "--decode_from_file=")
-    assert "was made with another kind of job. Starting again" in result.stderr and lines == losses
+    assert "was made with a different kind of job. Starting again" in result.stderr and lines == losses
 
 
 @pytest.mark.slow

@@ -316,8 +316,8 @@ def test_long_lines_are_cut_and_told_or_refused(decode, loaded, assert_user_erro
     [
         (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: ", "is an encoder"]),
         (["--long_input=split"], ["--long_input=split", "truncated"]),
-        (["--features_pooling=mean"], ["--features_pooling: cannot be used with"]),
-        (["--features_file=x", "--decode_to_file=y"], ["--decode_to_file: cannot be used with --features_file"]),
+        (["--features_pooling=mean"], ["--features_pooling cannot be used with"]),
+        (["--features_file=x", "--decode_to_file=y"], ["--decode_to_file cannot be used with --features_file"]),
         (["--features_file=x", "--features_layers=4"], ["layers=(4,)", "from 0 to 2"]),
         (["--features_file=x", "--features_layers=all"], ["join=None", "sum or concat"]),
     ],

@@ -136,7 +136,7 @@ def test_questions_that_squad_2_marks_as_impossible(score):
 def test_another_form_of_unicode_is_reported(score):
     reference = "é\tone\nno\ttwo\né\tthree\n"
     said = score("classification", reference, "e\u0301\nno\né\n").stderr
-    assert "1 answer, such as answer 1: text and reference are in different Unicode forms" in said
+    assert "1 answer, such as answer 1: the text and the reference use different Unicode forms" in said
     assert score("classification", reference, "é\nno\nno\n").stderr == ""
 
 

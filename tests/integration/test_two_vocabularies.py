@@ -46,7 +46,7 @@ def test_from_files_to_translations_and_to_a_second_run(call_command, tmp_path):
 
     succeed(*own, second, "--data_dir=other", "--vocab_size=305", "--target_vocab_size=310")
     result = succeed(*tune, "--data_dir=other", "--output_dir=other-pieces", "--train_steps=1")
-    taken = re.findall(r"another vocabulary: (\w+)/embeddings: (\d+) of (\d+) rows", result.stderr)
+    taken = re.findall(r"vocabularies differ: (\w+)/embeddings: (\d+) of (\d+) rows", result.stderr)
     assert [(name, rows) for name, _, rows in taken] == [("input_embedding", "305"), ("target_embedding", "310")]
     assert all(259 < int(both) <= int(rows) for _, both, rows in taken), "bytes, special ids and some more"
     [start] = [line for line in (tmp_path / "other-pieces" / "train.log").read_text().splitlines() if "start" in line][

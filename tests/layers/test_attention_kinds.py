@@ -203,7 +203,7 @@ def test_a_kind_that_cannot_be_read(kind, words):
         ),
         ("=local_2d,block_width=5", "`image_width` must be a multiple of `block_width`=5: received image_width=32"),
         ("=restricted", "`attention_neighborhood` must be .* received attention_neighborhood=0"),
-        ("=strided:restricted(neighborhood=0)", "`neighborhood` must be a whole number of at least 1"),
+        ("=strided:restricted(neighborhood=0)", "`neighborhood` must be an integer of at least 1"),
         ("=strided:strided:local_1d", "3 kinds in `self_attention_type`"),
         ("=strided(stride=0)", r"self_attention_type=strided\(stride=0\): stride=0: expected"),
         ("=local_1d(block_length=x)", r"local_1d\(block_length=x\): block_length=.*x"),

@@ -41,8 +41,8 @@ def test_arguments_may_come_without_names():
 @pytest.mark.parametrize(
     "argument, words",
     [
-        ({"hidden_size": 0}, "`hidden_size` must be a whole number of at least 1: received hidden_size=0"),
-        ({"num_layers": 0}, "`num_layers` must be a whole number"),
+        ({"hidden_size": 0}, "`hidden_size` must be an integer of at least 1: received hidden_size=0"),
+        ({"num_layers": 0}, "`num_layers` must be an integer"),
         ({"dropout": 1}, r"`dropout` must be a rate in \[0, 1\): received dropout=1"),
         ({"position": "sines"}, "`position` must be one of sinusoidal, learned, rotary, none: received position='sin"),
         ({"no_such": 1}, "no_such"),

@@ -59,7 +59,7 @@ def test_other_heads_are_refused_and_other_settings_named(tmp_path, caplog):
     made(dropout=0.3).load_weights(path)
     assert not caplog.text
     made(activation="gelu").load_weights(path)
-    assert "of a model with other settings: activation=relu (here gelu)" in caplog.text
+    assert "from a model with different settings: activation=relu (here gelu)" in caplog.text
     outer = Outer(made(num_heads=4))
     Outer(made()).save_weights(path)
     with pytest.raises(ValueError, match=r"of a model with num_heads=2 \(here 4\)"):

@@ -226,8 +226,8 @@ def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
         ({"num_hidden_groups": 3}, "num_hidden_groups=3"),
         ({"first_id": VOCAB}, "from 0 to 14: received first_id=15"),
         ({"first_id": "a"}, "from 0 to 14: received first_id='a'"),
-        ({"num_segments": -1}, "`num_segments` must be a whole number of at least 1"),
-        ({"sentence_classes": -1}, "`sentence_classes` must be a whole number of at least 1"),
+        ({"num_segments": -1}, "`num_segments` must be an integer of at least 1"),
+        ({"sentence_classes": -1}, "`sentence_classes` must be an integer of at least 1"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

@@ -129,9 +129,7 @@ def test_a_model_that_two_register_or_that_is_broken_is_refused(with_extras, tmp
         """
     (mine, other, transformer), _ = with_extras(files, code)
     folder = str(tmp_path)
-    assert (
-        mine
-        == f"models: 'my_model' is in {folder}/one/my_model.py and in {folder}/two/my_model.py. Rename one of them."
-    )
+    places = f"{folder}/one/my_model.py and in {folder}/two/my_model.py"
+    assert mine == f"models: 'my_model' is registered in {places}. Rename one of them."
     assert other.startswith(f"models: other: the extra 'broken' cannot be used: {folder}/broken/other.py, line 1: ")
     assert transformer == "t2t_lite.models.transformer"

@@ -74,7 +74,7 @@ REFUSED = {  # {what: (GPUs, TF_CONFIG, arguments, what is said)}
     "a negative number": (0, "", {"worker_gpu": -1}, "worker_gpu=-1: expected a whole number from 0"),
     "too many CPUs": (0, "", {"logical_cpus": 65}, "logical_cpus=65: expected a whole number from 0 to 64"),
     "CPUs that TensorFlow lacks": (None, "", {"logical_cpus": 64}, "--logical_cpus=64: .* with 8"),
-    "a cluster that is none": (0, "{", {}, "TF_CONFIG: cannot be read"),
+    "a cluster that is none": (0, "{", {}, "TF_CONFIG cannot be read"),
     "CPUs of a cluster": (0, '{"cluster": {"worker": ["a:1", "b:2"]}}', {"logical_cpus": 2}, "--logical_cpus=2: "),
 }  # fmt: skip
 

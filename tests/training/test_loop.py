@@ -300,7 +300,7 @@ def test_a_step_that_fails_saves_nothing(tmp_path, clock, step):
 def test_too_many_steps_that_are_not_finite_leave_their_state_apart(tmp_path, clock):
     run = Run(tmp_path, clock, hparams="max_skipped_steps=2", log=LogSettings(1))
     real = run.__class__.__call__
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Failure, match="for 2 steps in a row, up to step 4"):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Failure, match="for 2 consecutive steps, up to step 4"):
         skipped = lambda self: {"skipped": tf.constant(float(self.step in (1, 3, 4)))}  # noqa: E731
         patch.setattr(Run, "__call__", lambda self, *given: real(self, *given) | skipped(self))
         run.train(9)

@@ -91,7 +91,7 @@ def test_a_run_goes_on_from_one_with_lora_with_the_same_merged_or_another(data_d
         caplog.clear()
         made = tune(data_dir, tmp_path / name, runs / "tuned", hparams)
         made.train(0)
-        assert ("is added to its kernels" in caplog.text) == (name != "same")
+        assert ("into its kernels" in caplog.text) == (name != "same")
         np.testing.assert_allclose(np.array(made.trained(BATCH)), expected, atol=1e-5)
         found = {weight_name: weight.numpy() for weight_name, weight in named_weights(made.trained).items()}
         if name == "same":

@@ -149,11 +149,11 @@ def test_a_metric_that_is_always_0_is_said_once(tmp_path, caplog, first_bleu, la
     of_run = Monitor(context(tmp_path), evaluator)
     for step in range(1, last + 1):
         of_run.evaluate(step, is_last=step == last)
-        said = [message for message in caplog.messages if ": 0 in all" in message]
+        said = [message for message in caplog.messages if " stayed at 0 in all" in message]
         assert len(said) == (said_at is not None and step >= said_at)
         evaluator.metrics |= {"bleu": 0.0, "token_accuracy": 0.0}
     for message in said:
-        assert message.startswith(f"bleu and token_accuracy: 0 in all {said_at} evaluations.")
+        assert message.startswith(f"bleu and token_accuracy stayed at 0 in all {said_at} evaluations.")
         assert "--tokenization" in message
 
 
@@ -272,7 +272,7 @@ def test_a_metric_of_a_feature_that_the_model_does_not_predict_is_refused_before
     monkeypatch.setattr(Problem, "eval_metrics", lambda self: ["token_accuracy", "monitored_inputs"])
     check()
     monkeypatch.setattr(Problem, "eval_metrics", lambda self: ["monitored_label"])
-    with pytest.raises(UserError, match=r"metric monitored_label: measures 'label', .* predicts targets, inputs"):
+    with pytest.raises(UserError, match=r"metric monitored_label measures 'label', .* predicts targets, inputs"):
         check()
 
 

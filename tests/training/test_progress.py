@@ -199,7 +199,7 @@ USUAL = [
     "problem p: 1,200 training examples",
     "model m, set s: 6 parameters, bfloat16",
     "batches: up to 256 tokens per replica, 2,560 tokens per step (all replicas): 2 replicas, accumulation 5",
-    "seed 7: reproducible, the same command on this machine gives the same bits",
+    "seed 7: reproducible, the same command on this machine gives identical results",
     "output: run",
 ]
 CUT, KEPT = (

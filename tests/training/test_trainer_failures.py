@@ -51,7 +51,7 @@ def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(da
     when = {"local_eval_frequency": 100, "log_step_count_steps": log_step_count_steps}
     schedule = "learning_rate_schedule=constant*exp_decay,learning_rate_decay_rate=10,learning_rate_decay_steps=1"
     hparams = f"{HPARAMS},{schedule},max_skipped_steps=3"
-    with pytest.raises(Failure, match=r"3 steps in a row.*not-finite-step-\d+\. "):
+    with pytest.raises(Failure, match=r"3 consecutive steps.*not-finite-step-\d+\. "):
         small_trainer(data_dir, tmp_path, hparams, **when).train(60)
     [folder] = [path for path in tmp_path.iterdir() if path.name.startswith("not-finite")]
     step = checkpoint_step(folder)

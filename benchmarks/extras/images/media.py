@@ -3,10 +3,10 @@
 python -m benchmarks.extras.images.media --tmp_dir=FOLDER
 python -m benchmarks.extras.images.media --tmp_dir=FOLDER --sides=relative --kinds=images
 
-FOLDER contains MNIST's four idx files and `Jsb16thSeparated.json`, compressed or not; without --tmp_dir the files are
-downloaded. All models are trained by t2t-trainer with the sets `image_transformer_small` and `music_transformer_small`,
-and evaluated on the whole development set. If a run was interrupted, the next call with the same --bench_dir continues
-the run. Seconds are those of the training steps.
+FOLDER contains MNIST's four idx files and `Jsb16thSeparated.json`, each compressed or not. Without --tmp_dir, the files
+are downloaded. All models are trained by t2t-trainer with the sets `image_transformer_small` and
+`music_transformer_small`, and evaluated on the whole development set. If a run was interrupted, the next call with the
+same --bench_dir continues the run. The reported seconds are those that the training steps took.
 """
 
 import os
@@ -32,7 +32,9 @@ def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--tmp_dir", help="folder with the files of MNIST and of the chorales")
     parser.add_argument("--kinds", default="images,music", help="kinds of data: images, music, or both")
-    parser.add_argument("--images_steps", type=int, default=2000, help="number of training steps, each on 5 images")
+    parser.add_argument(
+        "--images_steps", type=int, default=2000, help="number of training steps, each on a batch of 5 images"
+    )
     parser.add_argument("--music_steps", type=int, default=3000, help="number of training steps, each on 2,048 notes")
 
 

@@ -3,10 +3,10 @@
 python -m benchmarks.extras.memory.memory --train_files=train.txt.gz --dev_files=validation.txt.gz
 python -m benchmarks.extras.memory.memory --train_files=… --dev_files=… --sides=memory,longer --steps=2400
 
-All models have 3 layers of hidden size 128 and are trained by t2t-trainer with 1,024 ids per step. Each layer of
-`memory` sees the 32 ids before a segment, and each layer of `longer` the 128 ids before it, also in evaluation. `plain`
-reads each row of 32 ids separately; `stride` is the same model evaluated with windows that move by 8 ids. The plain
-model has wider feed-forward networks, so that all models have the same number of parameters.
+All models have 3 layers of hidden size 128 and are trained by t2t-trainer with 1,024 ids per step. Both in training and
+in evaluation, each layer of `memory` sees the 32 ids before a segment, and each layer of `longer` sees the 128 ids
+before it. `plain` reads each row of 32 ids separately; `stride` is the same model, but evaluated with windows that move
+by 8 ids. The plain model has wider feed-forward networks, so that all models have the same number of parameters.
 """
 
 import pathlib
@@ -53,7 +53,7 @@ def add_flags(parser):
 def measure(result, flags):
     """Trains each side, and evaluates it on the development text."""
     if not flags.train_files or not flags.dev_files:
-        raise UserError("--train_files, --dev_files: missing. Expected the paths of texts.")
+        raise UserError("--train_files or --dev_files is missing. Expected the paths of texts.")
     folder = pathlib.Path(flags.bench_dir, "memory")
     shutil.rmtree(folder, ignore_errors=True)
     steps = 20 if flags.quick else flags.steps

@@ -23,7 +23,7 @@ def words(path):
 
 
 def phrases(path, shortest=3, longest=20):
-    """Prints every tree, followed by each of its phrases of 3 to 20 words as a separate tree, without duplicates."""
+    """Prints every tree, and each of its phrases that has 3 to 20 words as a separate tree, without duplicates."""
     lines = set()
     for tree, _ in trees.read_trees(path):
         print(trees.to_line(tree))
@@ -37,8 +37,8 @@ def phrases(path, shortest=3, longest=20):
 def recombined(path, count=60_000, share=0.25, longest=50, longest_phrase=20):
     """Prints new trees, in which phrases of a treebank are randomly replaced by phrases with the same label.
 
-    A phrase is replaced with probability `share`. The sentences make no sense, but their brackets are right (as in SUB2
-    for treebanks, Shi et al. 2020).
+    A phrase is replaced with probability `share`. The sentences make no sense, but their brackets are right. This is
+    like SUB2 for treebanks (Shi et al. 2020).
     """
     draw = random.Random(1)
     treebank = [tree for tree, _ in trees.read_trees(path)]

@@ -3,12 +3,13 @@
 python -m benchmarks.extras.serving.server_load
 python -m benchmarks.extras.serving.server_load --run=RUN --text=test.en --clients=32 --sizes=1,32 --count=2000
 
-The run is exported, and texts, one in twenty of them hostile, are translated offline (`serving_load.py`). One side is
-t2t-server with a process of clients, each of which sends its next request when it has the answer to the previous one.
-The other side is a process that loads the same SavedModel and calls its signature from one thread per core, which is
-faster than one thread. The sides take turns with all texts, for each number of texts per request in `--sizes`; direct
-calls always have 32 texts. Every answer is compared with the offline translation. CPU time and memory are those of the
-process that has the model; sentences per second of CPU time are more reliable if other programs are running.
+The run is exported, and texts are translated offline; one text in twenty is hostile (`serving_load.py`). One side is
+t2t-server, together with a process of clients, each of which sends its next request as soon as it has the answer to the
+previous one. The other side is a process that loads the same SavedModel and calls its signature from one thread per
+core, which is faster than calling it from a single thread. For each number of texts per request in `--sizes`, the sides
+take turns, each with all texts; a direct call always has 32 texts. Every answer is compared with the offline
+translation. CPU time and memory are those of the process that has the model. If other programs are running, sentences
+per second of CPU time are the more reliable figure.
 """
 
 import base64
@@ -121,7 +122,7 @@ def client_of(address):
 
 
 def cpu_seconds(pid):
-    """Returns the CPU time that a process has used so far, in seconds."""
+    """Returns how much CPU time a process has used so far, in seconds."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,16 +1,17 @@
-"""Compares the Universal Transformer with the Transformer: digits reversed and added, at twice the trained length.
+"""Compares how the Universal Transformer and the Transformer reverse and add digits at twice the trained length.
 
 python -m benchmarks.extras.universal.digits                                   # 30 minutes each, one after the other
 python -m benchmarks.extras.universal.digits --minutes=5 --seeds=1,2,3 --jobs=15 --trainer_flags=--xla_compile
 
-The models train on sequences of up to 40 digits. The first position is a random number below the sequence's length, so
-that the models see position numbers up to 80. The models have 0.46 million weights: 4 steps of one layer of hidden size
-128, or 4 layers of hidden size 64. Halfway through training and at its end, they process 128 sequences of exactly 20,
-40, 60 and 80 symbols. The share of digits that are right at their places is computed in two ways: for each digit given
-the right digits before it, like tensor2tensor's `accuracy`, and for the output of greedy search. `adaptive` halts by
-itself after at most 4 steps; its number of steps is reported. Each model trains for as many steps as it can run in
-`--minutes`, as in `benchmarks.table2`. Steps have 512 tokens; with 2,048 tokens and six steps of recurrence, the
-Universal Transformer learned far less in 30 minutes.
+The models train on sequences of up to 40 digits. The number of the first position is random and smaller than the
+sequence's length, so that the models see position numbers up to 80. Each model has 0.46 million weights: a Universal
+Transformer runs one layer of hidden size 128 in 4 steps, and a Transformer has 4 layers of hidden size 64. Halfway
+through training and at its end, the models process 128 sequences each of exactly 20, 40, 60 and 80 symbols. The share
+of digits that are right at their places is computed in two ways. In the first, each digit is predicted given the right
+digits before it, as in tensor2tensor's `accuracy`; in the second, the output of greedy search is compared. `adaptive`
+halts by itself after at most 4 steps, and its number of steps is reported. Each model trains for as many steps as it
+can run in `--minutes`, as in `benchmarks.table2`. A training step has 512 tokens; with 2,048 tokens and six steps of
+recurrence, the Universal Transformer learned far less in 30 minutes.
 """
 
 import json
@@ -55,7 +56,7 @@ class Run(NamedTuple):
 
 def add_flags(parser):
     """Adds this benchmark's flags."""
-    parser.add_argument("--tasks", default="reverse", help=f"some of {', '.join(PROBLEMS)}")
+    parser.add_argument("--tasks", default="reverse", help=f"comma-separated, chosen from {', '.join(PROBLEMS)}")
     parser.add_argument("--rate", type=float, default=1e-3, help="the largest learning rate")
     add_training_flags(parser, minutes=30)
 
@@ -88,7 +89,7 @@ def measure(result, flags):
 
 
 def _kind(run):
-    """Returns the side and task, which a run shares with runs of other seeds."""
+    """Returns the side and the task of a run, which it shares with the runs with other seeds."""
     return run.side, run.task
 
 
@@ -116,7 +117,7 @@ def side(name, run, task):
     questions = {length: [_question(problem, task, random.Random(n), length) for n in range(128)] for length in LENGTHS}
     parts = []
     last = max(int(path.stem.split("-")[-1]) for path in pathlib.Path(run).glob("model.ckpt-*.index"))
-    for step in sorted({max(1, last // 2), last}):  # an interrupted and resumed run also has other checkpoints
+    for step in sorted({max(1, last // 2), last}):  # a run that was interrupted and resumed also has other checkpoints
         translator = Translator.load(str(pathlib.Path(run, f"model.ckpt-{step}")))
         for length, pairs in questions.items():
             texts = [" ".join(map(str, symbols)) for symbols, _ in pairs]
@@ -164,7 +165,7 @@ def _next_digit_right(translator, texts, pairs):
 
 
 def _scores(answers, targets):
-    """Returns the shares of right digits and of right sequences."""
+    """Returns the share of digits and the share of sequences that are right."""
     pairs = [(answer, [*map(str, target)]) for answer, target in zip(answers, targets, strict=True)]
     right = sum(a == b for answer, target in pairs for a, b in zip(answer, target, strict=False))
     whole = sum(answer == target for answer, target in pairs)

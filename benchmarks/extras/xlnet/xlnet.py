@@ -40,7 +40,10 @@ def our_step(flags, ids, targets, order):
 
 
 def their_step(flags, ids, targets, order):
-    """Like `our_step`, with Hugging Face's XLNet; each row gets a final [CLS], which our model adds by itself."""
+    """Does the same as `our_step`, but with Hugging Face's XLNet.
+
+    Each row gets a final [CLS], which our model adds by itself.
+    """
     import numpy as np
     import torch
     from transformers import XLNetConfig, XLNetLMHeadModel

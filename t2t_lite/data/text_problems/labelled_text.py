@@ -68,8 +68,8 @@ def _encode(encoder, prefix, num_texts, label_id, samples):
 class Text2ClassProblem(LabelledTextProblem):
     """Classifies texts. Subclasses define `num_classes` and `generate_samples`, as in tensor2tensor.
 
-    Samples are {"inputs": str, "label": int}, the label from 0 to num_classes - 1. Records and batches hold label + 1
-    as `targets`, because id 0 is padding.
+    Samples are {"inputs": str, "label": int}, where labels range from 0 to num_classes - 1. Records and batches hold
+    label + 1 as `targets`, because id 0 is padding.
     """
 
     task = "classification"
@@ -96,7 +96,7 @@ class Text2ClassProblem(LabelledTextProblem):
 
 
 class TextConcat2ClassProblem(Text2ClassProblem):
-    """Classifies pairs of texts: "inputs" is a list of two str. The class has its name from tensor2tensor."""
+    """Classifies pairs of texts: "inputs" is a list of two str. The name of the class comes from tensor2tensor."""
 
     num_texts = 2
 
@@ -112,8 +112,8 @@ def _class_id(name, num_classes, sample):
 class Text2RealProblem(LabelledTextProblem):
     """Predicts a number from a text. Subclasses define `label_range` and `generate_samples`.
 
-    Samples are {"inputs": str, "targets": float, or a list of one float, as in tensor2tensor}. Records and batches hold
-    the number, scaled to the range, as an id: see `RealEncoder`.
+    Samples are {"inputs": str, "targets": float}. As in tensor2tensor, the targets may also be a list of one float.
+    Records and batches hold the number, scaled to the range, as an id: see `RealEncoder`.
     """
 
     task = "regression"
@@ -169,7 +169,7 @@ def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on
 
     Args:
         source_txt_path, label_txt_path: paths.
-        class_strs: list of str, the names of the classes by label. None if the second file contains the labels as
+        class_strs: list of str, the class names, indexed by label. None if the second file contains the labels as
             numbers.
         on_bad_line: see `txt_line_iterator`.
     """

@@ -32,19 +32,19 @@ class Text2TextProblem(Problem):
         approx_vocab_size: number of pieces in the shared vocabulary.
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
             applies to the inputs. If None, both sides share one vocabulary.
-        vocab_size_is_approximate: whether a vocabulary of another size is learned if the text does not allow the sizes
-            above. If False, impossible sizes are an error.
+        vocab_size_is_approximate: whether to learn a vocabulary of a different size if the text does not allow the
+            sizes above. If False, an impossible size raises an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
             `t2t_lite.text.sentencepiece_model`.
         additional_reserved_tokens: strings that are always one piece; not supported by `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
-            `t2t_lite.text.subwords.train_sentencepiece`. They do not affect other kinds of vocabularies.
+            `t2t_lite.text.subwords.train_sentencepiece`. They do not affect other vocabulary types.
         existing_vocabularies: {"inputs": path, "targets": path}, vocabularies to use instead of learning one. They can
-            be of any kind in `t2t_lite.text.vocabulary_files`. If both paths are equal, the sides share a vocabulary.
-        max_samples_for_vocab: number of samples, chosen uniformly, from which a vocabulary is learned; None: all
-            samples.
+            be of any type in `t2t_lite.text.vocabulary_files`. If both paths are equal, the sides share a vocabulary.
+        max_samples_for_vocab: number of samples, chosen uniformly, from which a vocabulary is learned. If None, all
+            samples are used.
         use_vocab_from_other_problem: another problem, whose vocabulary is used instead.
-        oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words; None: an unknown word is an error.
+        oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words. If None, they raise an error.
         inputs_prefix, targets_prefix: strings that are prepended to each input text and each target text.
     """
 
@@ -75,7 +75,7 @@ class Text2TextProblem(Problem):
 
     @property
     def dataset_splits(self):
-        """The splits and their numbers of shards."""
+        """The splits, each with its number of shards."""
         return [{"split": DatasetSplit.TRAIN, "shards": 100}, {"split": DatasetSplit.EVAL, "shards": 1}]
 
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
@@ -93,7 +93,7 @@ class Text2TextProblem(Problem):
 
     @property
     def vocab_filenames(self):
-        """{feature: file name}: `vocab_filename` if shared, otherwise `vocab.<problem>.<feature>.<size>.model`."""
+        """{feature: file name}: `vocab_filename` if it is shared, or else `vocab.<problem>.<feature>.<size>.model`."""
         if other := self.use_vocab_from_other_problem:
             names = other.vocab_filenames
             if len(set(names.values())) == 1:
@@ -315,7 +315,7 @@ class Text2TextProblem(Problem):
         return dict.fromkeys(self.text_features, self.get_or_create_vocab(data_dir, None, force_get=True))
 
     def learned_files(self, data_dir):
-        """Returns the paths of the vocabularies that this problem learns, without existing vocabularies."""
+        """Returns the paths of the vocabularies that this problem learns, but not those of `existing_vocabularies`."""
         if self.vocab_type in (VocabType.CHARACTER, VocabType.TOKEN) or self.use_vocab_from_other_problem:
             return []
         paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())

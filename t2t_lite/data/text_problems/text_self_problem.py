@@ -37,7 +37,7 @@ class Text2SelfProblem(Text2TextProblem):
             yield sample
 
     def count_text(self, text, ends):
-        """Adds a text to the counts of units; if `ends`, its end counts as one word, one character and one byte."""
+        """Adds a text to the counts of units. If `ends` is true, its end counts as one word, character and byte."""
         self.unit_counts.update(
             word=len(text.split()) + ends,
             character=len(text) + ends,
@@ -51,12 +51,12 @@ class ChoppedTextProblem(Text2SelfProblem):
     Subclasses define `sequence_length` and the paths of their files.
 
     The ids of each document end in 1, and the next document follows in the same row. Text is encoded in pieces of about
-    1,000 characters. In every 16,384 pieces of text, only the last row can have fewer ids. The dev and test sets keep
-    the order of the text: the concatenated records are the ids of the whole text.
+    1,000 characters. In every 16,384 pieces of text, only the last row can be shorter than `sequence_length`. The dev
+    and test sets keep the order of the text: the concatenated records are the ids of the whole text.
 
     Attributes:
         sequence_length: number of ids in a full row.
-        remainder_policy: what to do with rows that have fewer ids: "pad" keeps these rows, and "drop" removes them.
+        remainder_policy: what to do with shorter rows: "pad" keeps them, and "drop" removes them.
     """
 
     is_generate_per_split = True

@@ -30,8 +30,9 @@ class TranslateProblem(Text2TextProblem):
     Attributes:
         prepared_dataset: name of a tensorflow-datasets set with the same sentence pairs, such as
             "wmt14_translate/de-en". Its features must be named as in `language_pair`.
-        archive_checksums: {url: (bytes, SHA-256 in hex)} of published archives.
-        datatypes_to_clean: not supported; setting it is an error, because tensor2tensor's cleaner does not exist here.
+        archive_checksums: {url: (size in bytes, SHA-256 in hex)} for published archives.
+        datatypes_to_clean: not supported, because tensor2tensor's cleaner does not exist here; setting it raises an
+            error.
     """
 
     is_generate_per_split = True
@@ -61,7 +62,7 @@ class TranslateProblem(Text2TextProblem):
             for split in (part["split"] for part in self.dataset_splits):
                 sources = self.source_data_files(split)
                 if folder := self._find_prepared(sources, tmp_dir):
-                    _LOGGER.info(f"{self.name}: {FILE_TAGS[split]} from the prepared set {folder}")
+                    _LOGGER.info(f"{self.name}: {FILE_TAGS[split]} is read from the prepared set {folder}")
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):

@@ -16,12 +16,12 @@ def translate_catalog(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source: path of a file of a registered kind.
-        output: path to write; it must have the same extension.
-        reference, prefixes: must be "", since a catalog has no lines of text to which these files could be parallel.
+        source: path of a file whose extension is registered for a kind of catalog.
+        output: path of the file to write, which must have the same extension.
+        reference, prefixes: must be "", since these files have one line per line of text, and a catalog has no lines.
 
     Raises:
-        UserError: the file or the output cannot be used, or an option needs lines of text.
+        UserError: the file or the output cannot be used, or an option is only for lines of text.
     """
     _check(job, source, output, {"--decode_reference": reference, "--prefix_file": prefixes})
     job.check_files({"--decode_to_file": output})
@@ -48,7 +48,7 @@ def _check(job, source, output, others):
     ending = plain_text.kind(source)
     if job.predicts or job.generates:
         raise UserError(
-            f"--decode_from_file={source}: needs a model that translates; {job.runs[0].checkpoint} does not."
+            f"--decode_from_file={source}: expected a model that translates, but {job.runs[0].checkpoint} does not."
         )
     if not output or plain_text.kind(output) != ending:
         found = f"--decode_to_file={output}: expected" if output else "--decode_to_file is missing. Expected"
@@ -61,4 +61,4 @@ def _check(job, source, output, others):
     used += ["n_best"] * (settings.num_outputs > 1 and not job.mbr)
     if used:
         it = "it" if len(used) == 1 else "them"
-        raise UserError(f"{', '.join(used)}: needs lines of text, but {source} is a {ending} file. Remove {it}.")
+        raise UserError(f"{', '.join(used)}: only for lines of text, but {source} is a {ending} file. Remove {it}.")

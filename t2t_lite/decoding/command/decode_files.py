@@ -1,4 +1,4 @@
-"""Decodes a file (in chunks, so that a killed command can resume), standard input, or typed lines."""
+"""Decodes a file, standard input, or typed lines. A file is decoded in chunks, so that a killed command can resume."""
 
 import contextlib
 import dataclasses
@@ -65,8 +65,8 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source, output: paths. If `output` is "", outputs go to a file in the source's folder with tensor2tensor's name,
-            or to standard output if the source is a device such as /dev/stdin.
+        source, output: paths. If `output` is "", outputs go to a file in the source's folder with the name that
+            tensor2tensor would give it. If the source is a device such as /dev/stdin, they go to standard output.
         reference, prefixes: paths of files with as many lines as the source, or "".
 
     Raises:
@@ -94,9 +94,9 @@ def _default_output(job, source):
 
 
 def searches_many_batches(job, num_lines):
-    """Returns whether a job mostly runs uncompiled searches in parallel, which are faster with one thread per search.
+    """Returns whether a job mostly runs uncompiled searches in parallel, which run faster with one thread per search.
 
-    An encoder's predictions need no search. Searches of single sentences, and sampling, are compiled, and a compiled
+    An encoder predicts without a search. Sampling is compiled, and so is the search of a single sentence; a compiled
     search uses all threads.
     """
     options = job.settings.search
@@ -106,12 +106,12 @@ def searches_many_batches(job, num_lines):
 
 
 def translate_lines(job, part, path, write=None, convert=None):
-    """Answers the lines of a `FilePart`, writes the answers to a file (- is standard output), and logs a summary.
+    """Answers the lines of a `FilePart`, writes the answers to the file `path`, and logs a summary.
 
     Args:
         job: DecodingJob.
         part: FilePart.
-        path: str.
+        path: str, where - is standard output.
         write: a function from `Problem.writers`, or None to write lines of text.
         convert: None, or a function that converts the output lines to files {path: bytes}, which are written instead.
     """
@@ -146,7 +146,8 @@ def translate_lines(job, part, path, write=None, convert=None):
 def score_file(job, source, output="-"):
     """Writes the mean loss per target piece for each line of a file. The lines are input<TAB>target.
 
-    For a language model the lines are texts, and the loss is per piece of the text. An empty text has no loss.
+    For a language model, the lines are texts, and the mean is taken over the pieces of the text. An empty text has no
+    loss.
     """
     path = job.settings.shard_name(output)
     job.check_files({"--decode_to_file": path})
@@ -180,7 +181,7 @@ def part_of_file(path, settings, errors=None, read=text_files.input_lines):
 
 
 def made_from(job, part, title):
-    """Returns everything on which the outputs depend, {name for messages: value}; `title` is the kind of job."""
+    """Returns everything that the outputs depend on, {name for messages: value}; `title` names the kind of job."""
     asked = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
     asked += ["tokenization"] if job.mbr == "bleu" else []
     return {
@@ -208,7 +209,7 @@ def _write(job, paths, part, make, title, convert=None):
         part: FilePart.
         make: function of (lines, index of the first line, on_progress) that returns (a list of lines for each path,
             the number of tokens).
-        title: str, the kind of job, such as "scoring". A job of another kind does not resume an unfinished output.
+        title: str, the kind of job, such as "scoring". An unfinished output is not resumed by a job of another kind.
         convert: None, or a function that converts the first output's lines to {path: bytes}, the files to write
             instead of the first output. Until these files are written, the lines are in `<path>.ids`.
 
@@ -273,7 +274,7 @@ def _restore_history(translator, history, path):
 
 
 class _ToStandardOutput:
-    """Replaces ResumableFiles if one of the outputs is standard output, so that nothing can be resumed."""
+    """Takes the place of ResumableFiles if an output is standard output, in which case nothing can be resumed."""
 
     def __init__(self, paths):
         self.done, self.state = 0, None

@@ -48,7 +48,7 @@ class DecodeHParams:
             reranks outputs, its selected output comes first.
         n_best: number of outputs to write per input line; 0 means one, or beam_size with return_beams.
         write_beam_scores: write the score of each output after the output.
-        max_input_size: the longest input in ids, EOS included; -1 means the model's maximum.
+        max_input_size: maximum length of an input in ids, EOS included; -1 means the model's maximum.
         num_samples: number of outputs sampled per line. When a problem's records are decoded, this is the number of
             records instead, as in tensor2tensor.
         num_decodes: number of passes over a problem's records when sampling; each pass is written to its own folder.
@@ -86,8 +86,8 @@ class DecodeHParams:
             mbr: bool, whether outputs are selected by minimum Bayes risk decoding instead of a beam search.
 
         Raises:
-            UserError: an unknown name (the message has the nearest names), a value of the wrong type or out of range,
-                or a setting of tensor2tensor that has no meaning here.
+            UserError: a name is unknown (the message lists the nearest names), a value has the wrong type or is out of
+                range, or a setting of tensor2tensor has no meaning here.
         """
         made, search, kinds = cls(), dict(defaults), decode_settings()
         for name, value in parse_assignments(text, where).items():
@@ -181,10 +181,10 @@ class DecodeHParams:
 
 
 def evaluation_search(text, where="--decode_hparams"):
-    """Parses the search settings for evaluations, `name=value,…`; returns a dict, or None without settings.
+    """Parses the search settings for evaluations, `name=value,…`; returns a dict, or None if there are none.
 
     Raises:
-        UserError: evaluations do not use a setting, or a value is out of range.
+        UserError: a setting is not used by evaluations, or a value is out of range.
     """
     given, search = parse_assignments(text, where), DecodeHParams.parse(text, where).search
     if other := [name for name in given if name not in EVALUATION_SETTINGS]:

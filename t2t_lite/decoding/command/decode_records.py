@@ -12,12 +12,12 @@ from t2t_lite.errors import UserError
 
 
 def translate_records(job, split, output=""):
-    """Decodes records to `<output>.<model>….decodes`, with their `.inputs` and `.targets`, and shows BLEU.
+    """Decodes records to `<output>.<model>….decodes`, writes the files `.inputs` and `.targets`, and shows BLEU.
 
     Args:
         job: DecodingJob.
         split: DatasetSplit.
-        output: path, or "" for files in the checkpoint's folder.
+        output: path with which the files' names begin, or "" to write the files to the checkpoint's folder.
     """
     base = output or os.path.join(os.path.dirname(job.runs[0].checkpoint), FILE_TAGS[split])
     paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]
@@ -47,7 +47,7 @@ def read_records(job, split):
     """Returns the texts of this job's shard of the examples, and their references.
 
     Raises:
-        UserError: the records are missing, or the records were generated with another vocabulary.
+        UserError: the records are missing, or they were generated with a different vocabulary.
     """
     translator = job.translator
     for side, encoder in translator.problem.get_feature_encoders(job.data_dir).items():

@@ -1,4 +1,4 @@
-"""Implements --features_file of t2t-decoder: writes an encoder's hidden states, for each line of a file, as .npz."""
+"""Implements --features_file of t2t-decoder: writes an encoder's hidden states for a file's lines to an .npz file."""
 
 import functools
 import sys
@@ -19,7 +19,7 @@ from t2t_lite.tasks.encoder_task import Reading
 from t2t_lite.tasks.task import unit_of
 from t2t_lite.text.vocabulary import EOS_ID
 
-_POSITIONS = 2**14  # number of positions kept in memory before writing: 200 MB for four layers of size 768
+_POSITIONS = 2**14  # positions kept in memory until they are written; for four layers of size 768 they take 200 MB
 
 
 def write_features(job, source, path, pooling=None, **options):
@@ -35,11 +35,11 @@ def write_features(job, source, path, pooling=None, **options):
         pooling, **options: see `Predictor.features`.
 
     Raises:
-        UserError: see `Predictor.features`; or a file is missing, or a line cannot be read.
+        UserError: a file is missing, or a line cannot be read; also in the cases of `Predictor.features`.
     """
     path = written_path(job.settings.shard_name(path))
     if is_device(path):
-        raise UserError(f"--features_file={path}: is a device. Expected a file name, such as features.npz.")
+        raise UserError(f"--features_file={path} is a device. Expected a file name, such as features.npz.")
     job.check_files({"--features_file": path})
     options["pooling"] = pooling
     pooling, _ = features_pooling(job.translator.model, pooling)
@@ -74,7 +74,7 @@ def write_features(job, source, path, pooling=None, **options):
 
 
 def _parts(sizes):
-    """Yields the ranges (start, end) of groups of one or more lines with at most about `_POSITIONS` positions."""
+    """Yields the ranges (start, end) of groups of one or more lines, each with up to about `_POSITIONS` positions."""
     start = total = 0
     for at, size in enumerate(sizes):
         if at > start and total + size > _POSITIONS:

@@ -153,8 +153,9 @@ def _ranks(asked):
 # {fact: (function of an `Asked` that returns whether the fact holds, message for flags that need the fact)}
 _FACTS = {
     "input_file": (lambda asked: asked.shards == 1 or asked.mode not in ("stream", "decode_interactive"),
-                   "{names}: needs an input file, --decode_from_file."),
-    "dev_set": (_has_dev_set, "{names}: needs a dev set: --decode_from_file and --decode_reference, or --data_dir."),
+                   "{names}: standard input cannot be split. Name a file in --decode_from_file."),
+    "dev_set": (_has_dev_set, "{names}: missing dev set. Add --decode_from_file and --decode_reference, or "
+                "--data_dir."),
     "output_file": (lambda asked: asked.mode != "score_file" or asked["decode_to_file"] not in ("", "-"),
                     "{names}: standard output has no modification time. Name a file in --decode_to_file, or remove "
                     "{it}."),
@@ -165,35 +166,36 @@ _FACTS = {
                    "are read from a file."),
     "part": (lambda asked: asked["worker_id"] < asked.shards,
              "{values}: expected less than --decode_shards={shards}."),
-    "bleu": (_has_bleu, "{names}: only for BLEU, so it needs --decode_reference, --tune or --mbr=bleu. Remove {it}."),
+    "bleu": (_has_bleu, "{names}: only for BLEU. Add --decode_reference, --tune or --mbr=bleu, or remove {it}."),
     "encoder": (lambda asked: asked.answered_by in (None, "Predictor"),
-                "{names}: needs an encoder; {checkpoint} is {kind}. Remove {it}."),
+                "{names}: only for encoders; {checkpoint} is {kind}. Remove {it}."),
     "translation": (lambda asked: asked.answered_by not in ("Predictor", "Generator"),
-                    "{names}: needs a model that translates; {checkpoint} is {kind}. Remove {it}."),
+                    "{names}: only for models that translate; {checkpoint} is {kind}. Remove {it}."),
     "text": (lambda asked: asked.answered_by != "Predictor",
-             "{names}: needs a model that writes text; {checkpoint} is {kind}. Remove {it}."),
+             "{names}: only for models that write text; {checkpoint} is {kind}. Remove {it}."),
     "decoded_records": (lambda asked: asked.mode != "records" or asked.answered_by not in ("Predictor", "Generator"),
                         "{names}: {checkpoint} is {kind}, whose records can be evaluated by t2t-eval but not decoded. "
                         "Name a file of texts in --decode_from_file (- is standard input)."),
     "attention": (lambda asked: all(hasattr(model, "attention_weights") for model in asked.models),
                   "{names}: {checkpoint} is a {model}, which does not expose its attention. Remove {it}."),
     "stepwise": (lambda asked: not any(callable(getattr(model, "search", None)) for model in asked.models[:1]),
-                 "{names}: needs a model that predicts one id after the other, but {checkpoint} is a {model}, whose "
+                 "{names}: only for models that predict one id after the other, but {checkpoint} is a {model}, whose "
                  "own search returns one output. Remove {it}."),
     "text_output": (_writes_text, "{names}: BLEU needs texts, but identity_output=true writes ids. Remove one of the "
                     "two, or add --n_best_format=json, which writes texts as well."),
-    "lines": (lambda asked: asked.writes_lines, "{names}: needs lines of text, but --decode_to_file={output} is "
+    "lines": (lambda asked: asked.writes_lines, "{names}: only for lines of text, but --decode_to_file={output} is "
               "another kind of file. Remove {it}."),
     "lines_or_file": (lambda asked: asked.mode != "stream" or asked.writes_lines,
                       "{values}: this kind of file cannot be written from standard input. Name an input file in "
                       "--decode_from_file."),
-    "ranked": (_ranks, "{values}: only affects a search. Set num_samples to change the number of samples."),
+    "ranked": (_ranks, "{values}: only for a search. Set num_samples to change the number of samples."),
     "may_sample": (lambda asked: asked.samples or asked.mode == "decode_interactive",
-                   "{names}: needs sampling. Add sampling_method=random, or remove {it}."),
+                   "{names}: only for sampling. Add sampling_method=random, or remove {it}."),
     "samples_or_records": (lambda asked: asked.samples or asked.has_records,
                            "{values}: several samples per line need sampling_method=random."),
     "sampled_records": (lambda asked: asked.has_records and asked.settings.search.sampling,
-                        "{values}: needs a problem's records and sampling_method=random. For a file, use num_samples."),
+                        "{values}: only for a problem's records with sampling_method=random. For a file, use "
+                        "num_samples."),
 }  # fmt: skip
 _FLAGS = {  # {flag, or flag=value: facts that the flag needs in addition to its mode}
     "tune": ("dev_set", "translation", "stepwise"),
@@ -271,7 +273,7 @@ def _check_settings(asked, where):
         known = [name for name, one in declared.items() if one.predicts and (name != "n_best" or has_several)]
         if lost := [name for name in given if name not in known]:
             raise UserError(
-                f"{where}: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
+                f"{where}: {', '.join(lost)}: no effect on predictions. Expected one or more of {', '.join(known)}."
             )
     elif not asked.has_records:
         asked.settings.search_options(bool(asked["mbr"]))

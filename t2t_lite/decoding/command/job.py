@@ -50,7 +50,7 @@ class LineErrors:
 
 @dataclasses.dataclass
 class DecodingJob:
-    """A model and the settings with which lines become outputs.
+    """A model, and the settings with which it converts lines to outputs.
 
     Attributes:
         runs: list of `runs.locating.LocatedRun`: the model's checkpoint, or several for an ensemble.
@@ -59,12 +59,12 @@ class DecodingJob:
         devices: names of devices that share the lines. With fewer than two names, TensorFlow selects the device.
         inputs: {name in messages: path}, the input files, which outputs must not overwrite.
         long_input, split_sentences: see `LineTranslator`.
-        on_error: "stop" or "skip", the treatment of a line that cannot be translated.
+        on_error: "stop" or "skip", what to do with a line that cannot be translated.
         n_best_format: "text" or "json".
         mbr: None, or the utility function by which outputs are selected from samples.
         tokenization: the tokenization for BLEU, or None: see `bleu_tokenization`.
         alignments_file: path for word alignments, or "".
-        told_files: {name of a `Teller`: path of its values}.
+        told_files: {name of a `Teller`: path of the file for its values}.
         keep_timestamp: bool, whether outputs get the checkpoint's modification time.
         compute_dtype: see `Translator.load`.
         chunk: int, class attribute: number of lines per device that are translated before they are written. The chunk
@@ -113,7 +113,7 @@ class DecodingJob:
 
     @property
     def bleu_tokenization(self):
-        """The tokenization for BLEU: `tokenization` if given, or else the tokenization that evaluations use."""
+        """The tokenization for BLEU: `tokenization` if it is given, otherwise the one that evaluations use."""
         return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
 
     def check_files(self, outputs, inputs=None):
@@ -145,7 +145,7 @@ class DecodingJob:
         return {name: (flag, self.settings.shard_name(path)) for name, (flag, path) in paths.items()}
 
     def with_settings(self, settings):
-        """Returns a job that differs only in its settings and shares the loaded translator."""
+        """Returns a job with other settings that is otherwise the same and shares the loaded translator."""
         job = dataclasses.replace(self, settings=settings)
         job.translator = self.translator
         return job
@@ -157,7 +157,7 @@ class DecodingJob:
         return text_files.reader(path, run.problem, folder, lambda: self.translator.encoders)
 
     def writer(self, path):
-        """Returns the problem's function that writes files with a path's extension, or None."""
+        """Returns the problem's function for writing files that have the extension of a path, or None."""
         return text_files.writer(path, self.runs[0].problem)
 
     @functools.cached_property
@@ -199,7 +199,7 @@ _SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fi
 class TranslatorPool:
     """Copies of a `Translator`, `Generator` or `Predictor` on several devices, which share the work of each call.
 
-    Texts are distributed by length, so that all devices get about the same amount of work, regardless of their speed.
+    Texts are distributed by length: all devices get about the same amount of work, regardless of how fast they are.
 
     Args:
         translators: list of pairs (name of a device, Translator, Generator or Predictor with its weights on this

@@ -28,9 +28,9 @@ class LineAnswer:
         parts: int, the number of parts into which the line was split, possibly 0.
         tokens: int, the number of ids of the output, EOS included; for predictions, the number of ids that were read.
         is_long: bool, whether the line was split or truncated because it is longer than the limit.
-        beside: {name: str}, the line's text in additional output files. The text of "alignment" has pairs such as
-            "0-0 1-2", each of a word in the line and a word in the first hypothesis, numbered from 0. The text of a
-            `Teller` is its `text` of the first hypothesis.
+        beside: {name: str}, the line's text in additional output files. For "alignment", this text has pairs such as
+            "0-0 1-2"; each pair is a word in the line and a word in the first hypothesis, counted from 0. For a
+            `Teller`, the text is the result of its method `text` for the first hypothesis.
     """
 
     answer: object = None
@@ -53,8 +53,8 @@ class Lines:
         answerer: Translator, Generator or Predictor, or a TranslatorPool of them.
         settings: DecodeHParams.
         name: str, the name of the lines' source for messages, such as a path.
-        long_input: one of `LONG_INPUTS`, the treatment of lines with more ids than `max_input_size`, or None for the
-            default of `Answerer.reader`.
+        long_input: one of `LONG_INPUTS`, what to do with lines that have more ids than `max_input_size`, or None for
+            the default of `Answerer.reader`.
         on_error: function that takes an error message for each line that cannot be answered. If the function does not
             raise an error, the line is skipped. If `on_error` is None, an error is raised.
         as_json: bool, whether outputs are lines of JSON, for which hypotheses get token scores.
@@ -107,7 +107,7 @@ class Lines:
             lines: list of lines, in which None stands for a line to skip.
             first: int, the number of the first line, for messages.
             prefixes: None, or one str per line.
-            read: function of a line and its prefix; None: `self.read`.
+            read: function of a line and its prefix; None means `self.read`.
         """
         pairs = zip(lines, prefixes or [""] * len(lines), strict=True)
         for number, (line, prefix) in enumerate(pairs, first):
@@ -161,7 +161,7 @@ class Lines:
         self.warn_of_long("split, because it is longer than", split)
         if count := sum(found.parts > 1 and not found.is_long for found in answers):
             _LOGGER.info(
-                f"{self.name}: {counted(count, 'line')} with several sentences, which were translated one by one "
+                f"{self.name}: {counted(count, 'line')} had several sentences, which were translated one by one "
                 "(--split_sentences=never translates lines as a whole)"
             )
         lost = [f"{number} ({', '.join(found.lost)})" for number, found in numbered if found.lost]
@@ -207,7 +207,7 @@ def applied(function, readings, nothing):
 
 
 def is_blank(line):
-    """Returns whether a line (a str, a list of words, a dict or None) is empty or consists of spaces."""
+    """Returns whether a line (a str, a list of words, a dict or None) is empty or consists only of spaces."""
     return not (line.strip() if isinstance(line, str) else line)
 
 
@@ -359,7 +359,7 @@ class LinePredictor(Lines):
         return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
 
     def check_lengths(self, lines, first=1):
-        """See `Lines`. Formats a whole output, whose first and last lines may have another format than the rest."""
+        """See `Lines`. Also stores which lines are the first and the last, since their format may differ."""
         self._ends = first, first + len(lines) - 1
         return super().check_lengths(lines, first)
 

@@ -32,12 +32,13 @@ def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
     Args:
         path: str.
         delimiter: str.
-        on_bad_line: None, or a function that takes a message for each line that is not UTF-8; such a line becomes None.
+        on_bad_line: None, or a function that is called with a message for each line that is not UTF-8. In the list,
+            such a line is None.
         side: str, the side of a test set to read, see `wmt_files`.
 
     Raises:
-        UserError: the file is missing, unreadable or damaged, or a line is not UTF-8 (the message has the line's
-            number).
+        UserError: the file is missing, unreadable or damaged, or a line is not UTF-8 (the message gives the
+            line's number).
     """
     if is_device(path):
         with open_device(path, "rb") as file:
@@ -84,7 +85,7 @@ def described(hypothesis):
 
 
 def json_line(number, line, translation, describe=described):
-    """Formats the line's number, its text, and all hypotheses with their tokens and scores as one line of JSON.
+    """Returns one line of JSON with the line's number, its text, and all hypotheses with their tokens and scores.
 
     Args:
         number: int, from 1.
@@ -177,7 +178,7 @@ def stdin_lines(delimiter="\n", on_bad_line=None):
 
 
 def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
-    """Yields lists of complete lines as they become available: single lines from a slow writer, many otherwise.
+    """Yields lists of complete lines as they become available: single lines from a slow writer, many from a fast one.
 
     Args:
         descriptor: int, the file descriptor to read from.
@@ -229,7 +230,7 @@ def _records(blocks, name, delimiter, on_bad_line):
 
 
 def _with_lf(blocks):
-    """Yields blocks of bytes in which CR LF is replaced by LF, and no block ends in CR."""
+    """Yields blocks of bytes in which CR LF has been replaced by LF. No block ends in CR."""
     held = b""
     for block in blocks:
         block = held + block
@@ -312,5 +313,5 @@ def _ending_inside(folder, problem):
         what = (
             f"Expected a folder of files with the same extension, one of {endings}." if endings else "Expected a file."
         )
-        raise UserError(f"--decode_from_file={folder}: is a folder. {what}")
+        raise UserError(f"--decode_from_file={folder} is a folder. {what}")
     return found.pop()

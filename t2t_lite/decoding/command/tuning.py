@@ -40,7 +40,8 @@ class GridTrial:
 def parse_grid(text, where="--tune"):
     """Parses `beam_size=1,4;alpha=0,0.6` (semicolons may be spaces) into a list of dicts, one per combination.
 
-    Alpha and the length penalty have no effect with a beam size of 1, so such combinations occur only once.
+    Alpha and the length penalty have no effect with a beam size of 1, so combinations that differ only in these are
+    returned only once.
 
     Raises:
         UserError: wrong syntax, an unknown name, a repeated name, or a value of the wrong type or out of range.
@@ -73,7 +74,7 @@ def parse_grid(text, where="--tune"):
 
 
 def tune(translate, score, combinations, warm_up=None):
-    """Tries each combination of settings, and yields its `GridTrial` immediately.
+    """Tries each combination of settings, and yields its `GridTrial` as soon as it has been tried.
 
     Args:
         translate: function that translates with settings, a dict, and returns the argument of `score`.
@@ -100,13 +101,13 @@ def tune_search(job, grid, split, source="", reference=""):
         source, reference: paths of the dev set's two sides.
 
     Raises:
-        UserError: an invalid grid, a missing dev set, or settings that are not for a search.
+        UserError: an invalid grid, a missing dev set, or settings that do not apply to a search.
     """
     combinations = parse_grid(grid)
     for combination in combinations:
         job.settings.searching(**combination).check()
     if job.settings.search.sampling or job.mbr:
-        raise UserError("--tune: tries settings of beam search only. Remove sampling_method and --mbr.")
+        raise UserError("--tune tries only settings of beam search. Remove sampling_method and --mbr.")
     lines, references, name = _dev_set(job, split, source, reference)
     if not lines:
         raise UserError(f"{name}: contains no sentences to translate.")

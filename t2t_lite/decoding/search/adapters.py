@@ -20,7 +20,7 @@ def decodable(model):
     if not missing:
         return model
     _LOGGER.warning(
-        "%s has no method %s, so decoding slowly runs the whole model at every step. For the interface see "
+        "%s has no method %s, so decoding is slow: every step runs the whole model. For the interface see "
         "t2t_lite.decoding.search.beam_search.",
         type(model).__name__,
         ", ".join(missing),
@@ -44,7 +44,7 @@ class FullPass:
         return inputs
 
     def init_cache(self, memory, max_length, beam_size):
-        """Returns zeros, [B, K, T], for the ids given to each step. The ids given to step 0 are ignored."""
+        """Returns a cache of zeros, [B, K, T], for the ids given to the steps. The ids given to step 0 are ignored."""
         batch = shape_of(memory)[0]
         return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 

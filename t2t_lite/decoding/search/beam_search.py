@@ -19,10 +19,10 @@ beginning (`prefix`).
   are optional; they are computed once per search for all sentences. All other leaves are [B, ...] and stay where they
   were written, so keys and values are never moved (an ancestry table under "beams" records which keys and values
   belong to a beam).
-* The cache has room for T positions. The cache for a larger T is the cache for a smaller T, padded with zeros at the
-  end of axes whose size does not depend on the inputs' width; the search pads a cache that is full. With static shapes
-  (for XLA) the cache is static as well. Otherwise the growing axes have unknown size in the loop, and T usually lies
-  between the number of decoded ids and the limit.
+* The cache has room for T positions. To get the cache for a larger T, the search pads the axes that grow with T with
+  zeros at their end; the sizes of these axes must not depend on the inputs' width. With static shapes (for XLA) the
+  cache is static as well. Otherwise the growing axes have unknown size in the loop, and T usually lies between the
+  number of decoded ids and the limit.
 """
 
 import typing
@@ -41,9 +41,9 @@ class SearchResult(typing.NamedTuple):
     Attributes:
         ids: int32 [B, K, T], each hypothesis up to and including its EOS, or the piece that ends a stop string, then 0.
         scores: float32 [B, K], log-probability (nats) / length penalty; -inf for missing hypotheses.
-        ended: bool [B, K], whether the hypothesis was ended instead of truncated at the limit. If any hypothesis of a
-            sentence was ended, unfinished hypotheses are dropped (score -inf); otherwise the K live hypotheses are
-            returned.
+        ended: bool [B, K], True if the hypothesis ended, False if it was truncated at the limit. If any hypothesis of a
+            sentence ended, the sentence's unfinished hypotheses are dropped (score -inf); otherwise the K live
+            hypotheses are returned.
     """
 
     ids: tf.Tensor
@@ -64,7 +64,7 @@ class BeamState(typing.NamedTuple):
     log_probs: tf.Tensor  # float32 [B, K], of the live hypotheses, best first
     live: tf.Tensor  # int64 [B, K, T]
     finished: tf.Tensor  # int64 [B, K, T]
-    scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf: none yet
+    scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf for places still empty
     cache: dict
     rules: tuple  # per rule, the states of the live hypotheses, int64 [B, K], or ()
 
@@ -84,7 +84,7 @@ def beam_search(model, inputs, limit, options, *, max_length=None, search_class=
         model: see the module's docstring.
         inputs: int32 [B, S], each row ends in EOS, then 0.
         limit, options, max_length, **settings: see `BeamSearch`.
-        search_class: a subclass of BeamSearch, which may change what its `run` returns; None: BeamSearch.
+        search_class: BeamSearch, which None also means, or a subclass, which may change what its `run` returns.
 
     Returns:
         SearchResult, with T = max_length, or max(limit, 1) if `max_length` is None.
@@ -107,8 +107,9 @@ class BeamSearch:
             hypotheses that must be final. A larger `n_best` makes the search longer.
         alpha: float or float32 tensor [] or [B], >= 0, which replaces the option `alpha`.
         prefix: int32 [B, P], ids with which each output must begin, padded with 0, or None. Scores include these ids.
-        max_length: Python int >= max(limit), for which all shapes are static, as needed for XLA (`jit_compile=True`).
-            If None, shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
+        max_length: Python int >= max(limit). If it is given, all shapes are static, as XLA (`jit_compile=True`)
+            requires. If it is None, shapes may be unknown and only stock TensorFlow ops are used, for graphs without
+            XLA.
         end_id: Python int, the id that ends an output (called EOS here), or None if outputs end only at their limit.
         rules: list of `Rule`, see `rules.rules_of`. As in Hugging Face, a beam search with several hypotheses applies
             `Repetition` to log-probabilities; the sum of the changed log-probabilities is the score. Greedy search,

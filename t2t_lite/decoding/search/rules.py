@@ -16,7 +16,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.text.vocabulary import PAD_ID
 
-CONTINUES = 1  # number of the state in which an output that continues a text begins
+CONTINUES = 1  # the start state's number when the output continues a given text
 
 
 class Rule:
@@ -54,15 +54,15 @@ class Rule:
         return states
 
     def ended(self, states):
-        """Returns whether outputs end, bool of the states' shape, or None if this rule never ends an output."""
+        """Returns whether outputs end, a bool tensor of the states' shape; None if this rule never ends an output."""
 
 
 class TextRule(Rule):
     """Base of the rules that match texts.
 
     Args:
-        table: int32 [S, V], of `stop_table` or `banned_table`.
-        states: int32 [B], the first state of each sentence's output; None: 0.
+        table: int32 [S, V], the result of `stop_table` or `banned_table`.
+        states: int32 [B], the first state of each sentence's output; None means 0 for all sentences.
     """
 
     def __init__(self, table, states=None):
@@ -187,7 +187,7 @@ def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=N
         options: SearchOptions; only `no_repeat_ngram_size` is used.
         stops, banned: tables of `text_tables`, which are tensors or arrays.
         states: int32 [B], see `TextRule`.
-        repetition_penalty: float or float32 scalar tensor; None: off.
+        repetition_penalty: float or float32 scalar tensor, or None for no penalty.
         prompts: int32 [B, P], see `Repetition`.
     """
     rules = []
@@ -222,8 +222,9 @@ def stop_table(encoder, stops):
         stops: tuple of non-empty str.
 
     Returns:
-        int32 [S, V]. An output begins in state 0, in which a space before the first word is not part of the text, or in
-        state `CONTINUES` if it continues a text. An output in state S - 1 contains one of the strings.
+        int32 [S, V]. An output that continues a given text begins in state `CONTINUES`. Any other output begins in
+        state 0, in which a space before the first word is not part of the text. An output in state S - 1 contains one
+        of the strings.
     """
     return None if encoder.piece_bytes is None else _table(encoder, stops)
 

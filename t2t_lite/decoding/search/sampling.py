@@ -16,7 +16,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Number of samples of a sentence that share a cache. In a larger group more samples share the memory's keys and values,
 # but each sample attends to the slots of the whole group. Measured with 32 samples of 29 ids and hidden size 256:
-# groups of this size are 1.1x as fast as one group, 1.3x under XLA.
+# groups of this size are 1.1x as fast as one group, and 1.3x under XLA.
 _TOGETHER = 4
 _BLOCK = 128  # number of ids per block when running sums are computed
 
@@ -52,7 +52,7 @@ def sample_step(model, inputs, limit, options, *, state=None, **settings):
         state: the state returned by the last call, or None at the first call.
 
     Returns:
-        SamplingState of a batch of one; whether the sample is unfinished, bool [].
+        (SamplingState of a batch of one; bool [], whether the sample is unfinished).
     """
     steps = Sampling(model, limit, options, **settings)
     if state is None:
@@ -204,8 +204,8 @@ def _least_of_nucleus(weights, top_p):
     """Returns the smallest weight, [N, 1], that top-p sampling keeps.
 
     The most probable ids are kept until their share reaches `top_p` (Holtzman et al. 2020, "The curious case of neural
-    text degeneration", section 3.1). The weight is found bit by bit, because floats from 0 to 1 are ordered like their
-    bits. The 30 sums cost less than sorting, and much less under XLA.
+    text degeneration", section 3.1). The smallest weight is found bit by bit, because floats from 0 to 1 are ordered
+    like their bits. The 30 sums cost less than sorting, and much less under XLA.
     """
     enough = top_p * tf.reduce_sum(weights, -1, keepdims=True)
 
@@ -219,7 +219,7 @@ def _least_of_nucleus(weights, top_p):
 
 
 def draw(weights, uniform):
-    """Samples one id per row by running sums: first selects a block of ids, then an id of that block.
+    """Samples one id per row by means of running sums: first selects a block of ids, then an id in that block.
 
     Args:
         weights: float32 [N, V], >= 0; an id of weight 0 is never sampled.
@@ -239,7 +239,7 @@ def draw(weights, uniform):
 def _first_beyond(weights, uniform):
     """Returns the first index per row whose running sum exceeds a share of the total: [N, M], [N] -> int64 [N]."""
     sums = tf.cumsum(weights, -1)
-    # XLA sums in another order, so running sums may differ by rounding even where a weight is 0.
+    # XLA adds in a different order, so running sums may differ by rounding errors even where a weight is 0.
     beyond = (sums > uniform[:, None] * sums[:, -1:]) & (weights > 0)
     first = tf.argmax(tf.cast(beyond, tf.float32), -1)
     found = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1))

@@ -22,8 +22,8 @@ from t2t_lite.decoding.texts import in_batches
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Batches of sentences with more ids than this are proportionally smaller, since the cache grows with length and batch
-# size.
+# If sentences have more ids than this, batches are proportionally smaller, since the cache grows with the length and
+# with the batch size.
 _LONG = 128
 
 
@@ -45,8 +45,8 @@ class Searcher:
         longest_output: function of an input's length and SearchOptions that returns the length of the longest output.
             It must be monotonic in the input's length.
         end_id: int, the id that ends an output, or None if outputs end only at their limit.
-        continues_inputs: bool, whether outputs continue their inputs, as in a language model, so that rules against
-            repetition include the ids of the inputs.
+        continues_inputs: bool, whether outputs continue their inputs, as in a language model. If so, rules against
+            repetition also consider the ids of the inputs.
         encoder: TextEncoder of the outputs, needed for `SearchOptions.stop` and `banned_texts`; or None.
         batches_to_pay: int, the number of batches of one shape after which that shape is compiled. Compiling takes
             about as long as it saves on this number of batches.
@@ -94,8 +94,8 @@ class Searcher:
         """Searches every source.
 
         Args:
-            sources: list of lists of ids. A translation model's inputs must end in EOS; a language model's prompts need
-                not.
+            sources: list of lists of ids. The inputs of a translation model must end in EOS; the prompts of a language
+                model need not.
             options: SearchOptions.
             prefixes: None, or a list with the ids of the forced beginning of each source's output. A beginning must be
                 shorter than the longest output.
@@ -215,7 +215,7 @@ class Searcher:
         return longest if self.max_length is None else min(longest, self.max_length - length * self.joins_inputs)
 
     def _key(self, lengths, prefix_lengths, options):
-        """Returns the shape for compiling a batch of sentences with these lengths, longest first."""
+        """Returns the shape for which a batch of sentences with these lengths (longest first) is compiled."""
         width = bucket_width(lengths[0])
         longest = max(self._longest_output(length, options) for length in (0, width))
         if self.max_length is not None:
@@ -307,7 +307,7 @@ def _sentences_a_batch(options):
 
 
 def _seeds(sources, rows, seed):
-    """Returns seeds int32 [rows, 2]: the option `seed`, and a hash of the sentence."""
+    """Returns seeds, int32 [rows, 2]. Each seed consists of the option `seed` and a hash of the sentence."""
     seeds = np.zeros((rows, 2), "uint32")
     for row, source in enumerate(sources):
         seeds[row] = seed, zlib.crc32(np.array(source, "int32").tobytes())
@@ -328,7 +328,7 @@ def plan_batches(lengths, batch_size):
 
 
 def rows_of(width, batch_size):
-    """Returns the number of sentences of `width` ids in a batch."""
+    """Returns how many sentences of `width` ids are put into a batch."""
     return max(1, min(batch_size, batch_size * _LONG // width))
 
 

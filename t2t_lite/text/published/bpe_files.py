@@ -19,7 +19,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 WORD_END = "</w>"
 NEWLINE = "\n</w>"  # a token in GPT's vocabulary that neither Transformers' tokenizer nor this package ever produces
-ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # the names of Hugging Face, then of OpenAI
+ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # named by Hugging Face, then by OpenAI
 # The names of special tokens, which are in the vocabulary although they are not the result of a merge. fairseq pads its
 # vocabularies with tokens named madeupword0000, madeupword0001 and so on.
 _SPECIAL = re.compile(rf"<.+>|\[.+\]|madeupword[0-9]{{4}}|{NEWLINE}", re.DOTALL)
@@ -134,8 +134,8 @@ class Merges:
 
     def _stay_apart(self, left, right):
         """Returns whether the merges so far, applied to the text of two adjacent tokens, give the same two tokens."""
-        # Each iteration undoes one merge, in the left or in the right token: the later merge of the two, until both
-        # tokens are symbols. No earlier merge may have joined the two parts that are then adjacent.
+        # Each iteration undoes one merge: of the merges that formed the left and the right token, the later one. The
+        # loop ends when both tokens are symbols. No earlier merge may have joined the two parts that are then adjacent.
         limit = len(self._halves)
         while True:
             if self._rank_of_pair.get((left, right), limit) < limit:
@@ -152,9 +152,8 @@ class Merges:
 class BPEEncoder(PublishedEncoder):
     """Encodes text with a BPE vocabulary in two files: splits it into words and merges the symbols of each word.
 
-    SentencePiece does the merging, in Python and in a graph. SentencePiece has one rank per token instead of one per
-    merge. The tokens are the same for all lists of merges that BPE can learn; `read_vocabulary` raises an error for
-    other lists.
+    SentencePiece does the merging, in Python and in a graph. It has one rank per token instead of one per merge. The
+    tokens are the same for all lists of merges that BPE can learn; `read_vocabulary` raises an error for other lists.
 
     Subclasses define `_split(text) -> words`, `_spelled(word) -> str` (one character per symbol) and `_spelled_tokens`.
 

@@ -81,7 +81,7 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
     Args:
         lines: iterable of strings.
         path: path of the file of tokens, which ends in `vocab.json`.
-        vocab_size: number of ids, including padding, end and unknown, although the file does not contain padding and
+        vocab_size: number of ids, including padding, end and unknown, although the file contains neither padding nor
             unknown.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
 

@@ -1,4 +1,4 @@
-"""Byte-level BPE inside a TensorFlow graph, for exports: the same ids as `ByteLevelBPEEncoder`.
+"""Encodes text with byte-level BPE in a TensorFlow graph, for exports; gives the same ids as `ByteLevelBPEEncoder`.
 
 It uses only operations of TensorFlow and tensorflow-text that TensorFlow Serving includes. Regular expressions are
 avoided, because in tensorflow-text they end a text at its first NUL and use a different version of Unicode for their
@@ -33,7 +33,7 @@ def encode(strings, tokenizer):
 
 
 def _begins(codes):
-    """Returns bool [n], where words begin. `codes` is int32 [n], the code points of texts that each end in `_END`."""
+    """Returns bool [n], True where a word begins. `codes` is int32 [n], the code points of texts that end in `_END`."""
     spaces = pre_tokenization.is_in(codes, pre_tokenization.SPACES)
     letters, numbers = (pre_tokenization.is_in(codes, pre_tokenization.ranges(name)) for name in "LN")
     kinds = tf.where(codes == _END, 4, tf.where(spaces, 3, tf.where(numbers, 2, tf.where(letters, 1, 0))))

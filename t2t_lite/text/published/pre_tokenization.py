@@ -1,9 +1,9 @@
 """Normalizes text and splits it into words like published tokenizers, with the same result in every Python version.
 
-`unicodedata` depends on the version of Python, and RE2 and ICU in a graph depend on the version of TensorFlow. If these
-classified characters, the ids of rare characters would change with an upgrade, and would differ between Python and an
-export. Instead, the table `character_classes.tsv` holds the class that Hugging Face's tokenizers 0.23 assigns to each
-code point (tests/peers/test_tokenizers.py compares all code points):
+`unicodedata` depends on the version of Python, and RE2 and ICU in a graph depend on the version of TensorFlow. If they
+were used to classify characters, the ids of rare characters would change with an upgrade, and would differ between
+Python and an export. Instead, the table `character_classes.tsv` holds the class that Hugging Face's tokenizers 0.23
+assigns to each code point (tests/peers/test_tokenizers.py compares all code points):
 
 * L, N: letters and numbers of Unicode 16, as in the byte-level splitter of tokenizers;
 * Mn, P, C: marks, punctuation (including ASCII symbols) and control characters of Unicode 8, as in the BERT normalizer

@@ -27,7 +27,7 @@ _MARK, _INSTEAD = "\ufdd0\ufdd1\ufdd2", "\ufffd" * 3
 class PublishedEncoder(TextEncoder):
     """Base class of encoders for vocabularies whose publishers have numbered the tokens.
 
-    In this package, padding is 0, the end 1 and unknown 2; the other tokens follow in the publisher's order.
+    In this package, padding has the id 0, the end 1 and unknown 2. The other tokens follow in the publisher's order.
 
     Args:
         path: the vocabulary's file.
@@ -42,7 +42,7 @@ class PublishedEncoder(TextEncoder):
     Attributes:
         path, contents: the arguments of the same names.
         tokens: list of str by id.
-        published_ids: list of int by id: the publisher's id, or -1 for an added token.
+        published_ids: list of int, which gives the publisher's id for each id, or -1 for an added token.
         special_ids: {name: id} of the publisher's special tokens.
         added: AddedTokens, or None if there are no added tokens.
         tokenizer: {name: value}, the entries that a `tokenizer_config.json` for this kind of vocabulary needs; {} for
@@ -267,7 +267,7 @@ class AddedTokens:
         return parts, tf.where(is_added, ids, -1)
 
     def tf_encode(self, strings, encode):
-        """Encodes string [batch] as int32 ragged [batch, (length)]; `encode` encodes text without added tokens."""
+        """Encodes string [batch] as int32 ragged [batch, (length)]; `encode` is applied to the text between tokens."""
         import tensorflow as tf
 
         parts, added = self.tf_split(strings)

@@ -28,8 +28,9 @@ class WordPieceEncoder(PublishedEncoder):
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
-        lower: whether text is converted to lower case and loses its accents. None: `do_lower_case` in the
-            `tokenizer_config.json` next to the file decides; without this entry, True if no piece has a capital letter.
+        lower: whether text is converted to lower case and loses its accents. If None, `do_lower_case` in the
+            `tokenizer_config.json` next to the file decides. Without this entry, text is converted to lower case if no
+            piece has a capital letter.
 
     Attributes:
         lower: bool.

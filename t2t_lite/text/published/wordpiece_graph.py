@@ -1,4 +1,4 @@
-"""WordPiece inside a TensorFlow graph, for exports: the same ids as `WordPieceEncoder`.
+"""Encodes text with WordPiece inside a TensorFlow graph, for exports; gives the same ids as `WordPieceEncoder`.
 
 It uses only operations of TensorFlow and tensorflow-text that TensorFlow Serving includes. tensorflow-text's
 `FastBertNormalizer` is not used, because it folds case and composes characters, so that even plain German would get

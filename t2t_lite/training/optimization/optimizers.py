@@ -110,7 +110,8 @@ def make_optimizer(hparams, train_steps, model=None):
         if asked and paths and not any(map(_LAYER.search, paths)):
             raise UserError(
                 f"{asked[0]}: the model {type(model).__name__} has no stack of layers, so its layers have no "
-                "order. Remove the setting; frozen=… can freeze parts of any model."
+                "order. Remove the setting. To train only some of the weights, use frozen=…, which works with any "
+                "model."
             )
         set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps, paths)
     return optimizer
@@ -142,7 +143,7 @@ def layer_depths(paths):
 
 
 def describe_unfreezing(paths, unfreeze_steps, train_steps):
-    """Returns a log line that says from which steps the layers are trained.
+    """Returns a log line that says from which step each layer is trained.
 
     Args:
         paths: see `layer_depths`.
@@ -152,8 +153,8 @@ def describe_unfreezing(paths, unfreeze_steps, train_steps):
     first = max(layer_depths(paths)) * unfreeze_steps + 1
     never = f", which is after train_steps={train_steps:,}" if first > train_steps else ""
     return (
-        f"unfreeze_steps={unfreeze_steps:,}: only weights above the layers are trained at first, one more layer every "
-        f"{unfreeze_steps:,} steps, and all weights from step {first:,} on{never}"
+        f"unfreeze_steps={unfreeze_steps:,}: training starts with the weights above the layers, adds one layer every "
+        f"{unfreeze_steps:,} steps, and includes all weights from step {first:,} on{never}"
     )
 
 
@@ -200,7 +201,7 @@ class Lamb(keras.optimizers.Lamb):
     ALBERT's code. Keras' own LAMB also scales the updates of vectors, and does not scale the decay.
 
     Args:
-        decay: float, the weight decay, as a fraction of the matrix that is added to its update.
+        decay: float, the weight decay, which is the fraction of a matrix that is added to its update.
         **kwargs: see `keras.optimizers.Lamb`.
     """
 

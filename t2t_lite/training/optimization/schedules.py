@@ -123,7 +123,7 @@ def last_learning_rate(optimizer):
 
 
 def describe_other_length(optimizer, steps_before):
-    """Returns a log line if the learning rate differs because train_steps has changed, otherwise None.
+    """Returns a log line if changing train_steps has changed the learning rate, otherwise None.
 
     Args:
         optimizer: a Keras optimizer whose learning rate is a `ProductSchedule`.

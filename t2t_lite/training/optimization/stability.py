@@ -127,8 +127,8 @@ class SkippedSteps:
         if self._save_state:
             self._save(folder, step, batches)
         raise Failure(
-            f"the loss or its gradient was not finite for {self.in_a_row} steps in a row, up to step {step}. The last "
-            f"step's batches and the state of the run are in {folder}. Lower learning_rate_constant, raise "
+            f"the loss or its gradient was not finite for {self.in_a_row} consecutive steps, up to step {step}. The "
+            f"last step's batches and the state of the run are in {folder}. Lower learning_rate_constant, raise "
             f"learning_rate_warmup_steps{', set dtype_policy=mixed_bfloat16' if scale else ''} or set clip_grad_norm, "
             "and resume from an earlier checkpoint."
         )

@@ -81,5 +81,5 @@ def test_as_many_lines_at_once_as_have_room(written, monkeypatch, positions, gro
 
 
 def test_a_device_is_no_file(written):
-    with pytest.raises(UserError, match="--features_file=/dev/null: "):
+    with pytest.raises(UserError, match="--features_file=/dev/null is a device"):
         written(path="/dev/null")

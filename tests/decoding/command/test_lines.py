@@ -40,7 +40,7 @@ def test_what_is_long_or_of_several_sentences_is_told_by_numbers(caplog):
     make().outputs(lines, first=101)
     numbers = ", ".join(f"{n} (2 parts)" for n in range(102, 121, 2))
     assert f"in: split, because it is longer than 11 pieces: line {numbers}, … (13 lines)" in caplog.text
-    assert "in: 2 lines with several sentences" in caplog.text
+    assert "in: 2 lines had several sentences" in caplog.text
     caplog.clear()
     make("max_input_size=5,log_results=true").outputs(["ab", "abcdefg", "a\tb"], first=7)
     assert "in: cut off after 5 pieces: line 8" in caplog.text and "sentences" not in caplog.text

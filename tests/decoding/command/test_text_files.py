@@ -248,9 +248,9 @@ def test_a_file_is_read_by_the_problem_that_knows_its_ending(tmp_path):
 
 def test_a_folder_is_read_by_the_ending_of_its_files(tmp_path):
     (tmp_path / "some" / "inside").mkdir(parents=True)
-    with pytest.raises(UserError, match=r"some: is a folder\. Expected .*\.num\."):
+    with pytest.raises(UserError, match=r"some is a folder\. Expected .*\.num\."):
         read(tmp_path / "some")
-    with pytest.raises(UserError, match=r"some: is a folder\. Expected a file\."):
+    with pytest.raises(UserError, match=r"some is a folder\. Expected a file\."):
         text_files.reader(str(tmp_path / "some"), Problem(), "", opened)
     (tmp_path / "some" / "inside" / "a.num").touch()
     encoders = {"targets": lambda path: str(len(path.removeprefix(str(tmp_path))))}

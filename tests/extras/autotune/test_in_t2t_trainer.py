@@ -7,7 +7,7 @@ from tests.bin.conftest import REQUIRED
 SEARCH = [*REQUIRED, "--output_dir=d", "--hparams_range=x"]
 MISTAKES = {
     "a search's flag without a search": (["--autotune_max_trials=3"], ["--autotune_max_trials", "only with --hp"]),
-    "seeds": ([*SEARCH, "--random_seeds=1,2"], ["--random_seeds: cannot be used with", "--autotune_seeds=N"]),
+    "seeds": ([*SEARCH, "--random_seeds=1,2"], ["--random_seeds cannot be used with", "--autotune_seeds=N"]),
     "no evaluations": ([*SEARCH, "--schedule=train"], ["--hparams_range=x", "--schedule=train"]),
     "a bucket": ([*REQUIRED, "--hparams_range=x", "--output_dir=gs://b/s"], ["--output_dir=gs://b/s", "local folder"]),
     "an export": ([*SEARCH, "--export_saved_model"], ["t2t-exporter"]),

@@ -123,7 +123,7 @@ def test_mistakes_in_a_range(call, words):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda r: None, "range: sets no range"),
+        (lambda r: None, "range: no range is set"),
         (
             lambda r: r.set_float("label_smothing", 0.0, 0.1),
             "'label_smothing' is not a hyperparameter. Nearest: label_",

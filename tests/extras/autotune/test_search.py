@@ -45,7 +45,7 @@ def test_trials_within_two_deviations_are_named():
     order = search.ranked(TRIALS, LOSS)
     assert [trial.number for trial in search.within_noise(order, 0.03)] == [4]
     assert search.spread_text(order, LOSS, SUMMARY) == [
-        "3 other seeds: loss 1.2600, standard deviation 0.0300; the best of 3 trials has 1.2000",
+        "3 other seeds: loss 1.2600, standard deviation 0.0300; the best of 3 trials reached 1.2000",
         "within two standard deviations of trial-2, so perhaps as good: trial-4",
     ]
     few = {**SUMMARY, "standard_deviation": {"loss": 0.001}}

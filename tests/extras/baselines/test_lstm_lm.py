@@ -188,7 +188,7 @@ def test_values_without_a_meaning_are_refused(changes, words):
 
 
 def test_classes_need_their_number():
-    with pytest.raises(ValueError, match="`num_classes` must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="`num_classes` must be an integer of at least 1"):
         LSTMLanguageModel(VOCAB, head="class")
     with pytest.raises(ValueError, match="one vocabulary"):
         LSTMLanguageModel(VOCAB, 5)

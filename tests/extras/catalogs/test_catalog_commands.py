@@ -74,16 +74,16 @@ def test_an_xliff_file_gets_them_too(call_command, run, tmp_path):
     {
         "another kind": ("b.txt", [], "b.txt: expected the name of a .po file to write"),
         "the input": ("a.po", [], "a.po"),
-        "JSON": ("b.po", ["--n_best_format=json"], "--n_best_format=json: needs lines of text, but "),
-        "several": ("b.po", ["--decode_hparams=n_best=2"], "n_best: needs lines of text"),
+        "JSON": ("b.po", ["--n_best_format=json"], "--n_best_format=json: only for lines of text, but "),
+        "several": ("b.po", ["--decode_hparams=n_best=2"], "n_best: only for lines of text"),
         "ids": (
             "b.po",
             ["--decode_hparams=identity_output=true,write_beam_scores=true"],
             "write_beam_scores, identity",
         ),
-        "a part": ("b.po", ["--decode_shards=2"], "--decode_shards: needs lines of text"),
-        "a reference": ("b.po", ["--decode_reference=a.po"], "--decode_reference: needs lines of text"),
-        "alignments": ("b.po", ["--alignments_file=al"], "--alignments_file: needs lines of text"),
+        "a part": ("b.po", ["--decode_shards=2"], "--decode_shards: only for lines of text"),
+        "a reference": ("b.po", ["--decode_reference=a.po"], "--decode_reference: only for lines of text"),
+        "alignments": ("b.po", ["--alignments_file=al"], "--alignments_file: only for lines of text"),
     }.values(),
 )
 def test_what_needs_lines_of_text_is_refused(call_command, run, catalog, tmp_path, monkeypatch, case):
@@ -99,7 +99,7 @@ def test_what_needs_lines_of_text_is_refused(call_command, run, catalog, tmp_pat
 def test_other_models_and_bad_files_are_refused(call_command, run, catalog, tmp_path):
     other = make_language_model_run(tmp_path / "lm")
     result = decode(call_command, other, catalog, tmp_path / "b.po")
-    assert result.status == 2 and "a.po: needs a model that translates" in result.stderr
+    assert result.status == 2 and "a.po: expected a model that translates" in result.stderr
     catalog.write_text(ENTRIES)
     result = decode(call_command, run, catalog, tmp_path / "b.po")
     assert result.status == 2 and "a.po: the header does not name a charset" in result.stderr

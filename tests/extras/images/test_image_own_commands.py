@@ -155,7 +155,7 @@ REFUSED = {  # flags of t2t-decoder, words of its message
     "of another size": (["--decode_from_file=wide.png", TO_PNG], r"wide\.png.*4x4, RGB.*3x4, RGB"),
     "perhaps of 12 bits": (["--decode_from_file=deep.png", TO_PNG], r"deep\.png.* 3,600\D.* 12 bits"),
     "of no class": (["--decode_from_file=lines", TO_PNG], "'cow'.*cat, old dog"),
-    "a folder": (["--decode_from_file=empty"], r"empty: is a folder.* \.png"),
+    "a folder": (["--decode_from_file=empty"], r"empty is a folder.* \.png"),
     "an input": (["--decode_from_file=halves", "--decode_to_file=halves/a.png"], r"halves/a\.png would overwrite"),
     "JSON": (["--decode_from_file=lines", TO_PNG, "--n_best_format=json"], "--n_best_format=json"),
     "standard input": ([TO_PNG], "standard input"),

@@ -154,7 +154,7 @@ def test_weights_have_the_digits_that_a_picture_shows():
 STEPS = {
     "no alternative": ({"target": "b", "top": 0}, "top=0: expected a whole number from 1 to 100"),
     "many": ({"target": "b", "top": 101}, "top=101: "),
-    "no ids": ({"target": []}, "target: is empty"),
+    "no ids": ({"target": []}, "target is empty"),
     "201 ids": ({"target": [5] * 201}, "target: 201 ids. Expected at most 200"),
     "EOS inside": ({"target": [5, 1, 5]}, "target: id 1 is EOS"),
     "no target": ({}, "'target' is missing"),
@@ -244,7 +244,7 @@ def test_wrong_requests(ask, request_, message, call):
 def test_no_text_has_no_beam(ask):
     for text in (" ", ""):
         status, answer = ask("beam", text=text)
-        assert status == 400 and answer["error"] == "text: is blank. Expected a sentence."
+        assert status == 400 and answer["error"] == "text is blank. Expected a sentence."
 
 
 @pytest.mark.parametrize("call", ["steps", "attention"])

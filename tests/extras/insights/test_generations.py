@@ -118,7 +118,7 @@ MISTAKES = {
     "another's length": ("generate", {"text": "a", "extra_length": 3}, "'extra_length': unknown field"),
     "a tree of samples": ("beam", {"text": "a", "sampling": True}, "'sampling': unknown field"),
     "no target": ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
-    "a blank picture": ("attention", {"text": ""}, "text: is blank"),
+    "a blank picture": ("attention", {"text": ""}, "text is blank"),
     "another task": ("translate", {"text": "a"}, "lm: does not support translate. Expected one of gen"),
 }  # fmt: skip
 

@@ -312,4 +312,4 @@ def test_the_picture(lengths, max_length, end, bars, mark, words, monkeypatch):
     assert [line.get_xdata()[0] for line in axes.lines] == ([mark] if mark else [])
     assert f"max_length={max_length}" in axes.texts[0].get_text()
     assert (words or "not shown") in axes.get_xlabel() if words else "not shown" not in axes.get_xlabel()
-    assert ("lengths per step" in axes.get_ylabel()) == (bars > 1) and str(bars) in f"{axes.get_ylabel()} 1"
+    assert (" lengths" in axes.get_ylabel()) == (bars > 1) and str(bars) in f"{axes.get_ylabel()} 1"

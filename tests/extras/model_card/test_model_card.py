@@ -67,7 +67,7 @@ def test_a_card_names_the_model_its_settings_and_its_call(translator):
     assert row(text, "search") == search
     assert row(text, "model") == "transformer, set transformer_tiny, step 200 (`run/model.ckpt-200`)"
     assert row(text, "weights") == "float32, as trained"
-    assert row(card(translator, weights_dtype="bfloat16"), "weights").startswith("bfloat16: half the size")
+    assert row(card(translator, weights_dtype="bfloat16"), "weights").startswith("bfloat16, half the size")
     for words in ("```bash\nt2t-exporter --x\n```", "[batch, 7], best first", "/ours:/models/translate", '"ours/3"'):
         assert words in text
     plain = card(translator)

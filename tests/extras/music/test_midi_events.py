@@ -138,7 +138,7 @@ def test_notes_without_an_end_last_until_that_of_the_piece(tmp_path, caplog):
         (60, 0, 4), (60, 0, 2), (62, 1, 2), (62, 2, 4)
     ]  # fmt: skip
     (told,) = caplog.messages
-    assert told.startswith(f"{tmp_path}/a.mid: 1 note without an end event")
+    assert told.startswith(f"{tmp_path}/a.mid: held 1 note without an end event")
 
 
 def test_tracks_are_instruments_and_of_a_single_track_channels(tmp_path):

@@ -225,7 +225,7 @@ def test_what_is_no_list_of_texts():
         asked.translate("text")
     with pytest.raises(TypeError, match="item 1: must be str, received bytes"):
         asked.translate(["a", b"b"])
-    with pytest.raises(TypeError, match=r"no argument `beam`. Expected some of alpha"):
+    with pytest.raises(TypeError, match=r"no argument `beam`. Expected one or more of alpha"):
         asked.translate(["a"], beam=4)
     with pytest.raises(UserError, match="batch_size=0"):
         asked.translate(["a"], batch_size=0)

@@ -89,7 +89,7 @@ def test_an_answer_of_any_size_is_not_read_to_its_end():
 
     announced = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"
     for answer in (endless, announced):
-        with answering(answer) as server, pytest.raises(Failure, match=r"answer has more than .* bytes"):
+        with answering(answer) as server, pytest.raises(Failure, match=r"response is larger than .* bytes"):
             client(server, timeout=60).translate(["a"])
 
 
@@ -142,5 +142,5 @@ def test_looking_up_a_host_is_part_of_the_request(monkeypatch):
     ids=lambda content: json.dumps(content)[:40],
 )  # fmt: skip
 def test_a_status_of_the_wrong_shape(content):
-    with answering(http_answer(content)) as server, pytest.raises(Failure, match="Expected an answer of TensorFlow"):
+    with answering(http_answer(content)) as server, pytest.raises(Failure, match="Expected an answer from TensorFlow"):
         client(server).status()

@@ -133,7 +133,7 @@ MISTAKES = [
     (["--servable_name="], ["--servable_name"]),
     (["--inputs_file=missing"], ["--inputs_file=missing", "no such file"]),
     (["--inputs_file=latin1"], ["latin1, line 2", "UTF-8"]),
-    (["--inputs_file=latin1", "--inputs_once=x"], ["--inputs_file: cannot be used with --inputs_once"]),
+    (["--inputs_file=latin1", "--inputs_once=x"], ["--inputs_file cannot be used with --inputs_once"]),
     (["--status", "--outputs_file=x"], ["--outputs_file", "--status"]),
     (["--inputs_file=in", "--outputs_file=x.gz"], ["--outputs_file=- | gzip > x.gz"]),
     (["--decode_hparams=beam_size=8"], ["beam_size", "fixed in the export"]),

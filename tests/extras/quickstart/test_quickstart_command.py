@@ -148,7 +148,7 @@ def test_it_needs_a_folder(capsys, tmp_path):
     assert "--output_dir" in capsys.readouterr().err
     (tmp_path / "export").mkdir()
     assert t2t_quickstart.main([f"--output_dir={tmp_path}"]) == 2
-    assert f"--output_dir={tmp_path}: has export/" in capsys.readouterr().err
+    assert f"--output_dir={tmp_path} contains export/" in capsys.readouterr().err
 
 
 # Of a user's own pairs.

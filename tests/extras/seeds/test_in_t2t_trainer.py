@@ -9,9 +9,9 @@ from tests.bin.conftest import CONFIG, REQUIRED
 SEEDS = [*REQUIRED, "--output_dir=d", "--random_seeds=1,2"]
 MISTAKES = {
     "no numbers": (["--random_seeds=1,x"], ["--random_seeds=x", "expected a whole number"]),
-    "one seed": ([*REQUIRED, "--output_dir=d", "--random_seeds=7"], ["two or more different", "--random_seed."]),
+    "one seed": ([*REQUIRED, "--output_dir=d", "--random_seeds=7"], ["several different seeds", "--random_seed."]),
     "the same seed twice": ([*REQUIRED, "--output_dir=d", "--random_seeds=7,8,7"], ["--random_seeds=7,8,7"]),
-    "seeds and a seed": ([*SEEDS, "--random_seed=3"], ["--random_seed: cannot be used with --random_seeds"]),
+    "seeds and a seed": ([*SEEDS, "--random_seed=3"], ["--random_seed cannot be used with --random_seeds"]),
     "no evaluations": ([*SEEDS, "--schedule=train"], ["not --schedule=train."]),
     "a run": ([*REQUIRED, "--output_dir=RUN", "--random_seeds=1,2"], ["--random_seeds=1,2: --output_dir=", "already"]),
 }

@@ -125,7 +125,7 @@ def test_prompts_are_left_out_aloud(tmp_path, caplog):
     prompts = _with(prompts={"query": "Find: ", "document": ""})
     with caplog.at_level(logging.WARNING):
         import_hugging_face(write_sentence_encoder(tmp_path / "theirs", prompts=prompts), str(tmp_path / "run"))
-    assert any("config_sentence_transformers.json: prompts are left out" in line for line in caplog.messages)
+    assert any("config_sentence_transformers.json: prompts are ignored" in line for line in caplog.messages)
 
 
 @pytest.mark.parametrize(("stated", "length"), [(LENGTH, LENGTH - 1), (512, 23), (None, 23)])

@@ -89,7 +89,7 @@ def assert_user_error_last(result, *words):
     "flags, words",
     [
         (["--from=fairseq"], ["--from", "tensor2tensor"]),
-        (["--from=hugging_face"], ["--vocab: cannot be used with --from=hugging_face, only with --from=tensor2tensor"]),
+        (["--from=hugging_face"], ["--vocab cannot be used with --from=hugging_face, only with --from=tensor2tensor"]),
         (["--path=nowhere"], ["nowhere"]),
         (["--vocab=nowhere.subwords"], ["nowhere.subwords", "no such file"]),
         (["--vocab=old/hparams.json"], ["old/hparams.json", "not a .subwords file"]),
@@ -100,7 +100,7 @@ def assert_user_error_last(result, *words):
         (["--hparams=hidden=8"], ["'hidden'"]),
         (["--hparams_set=transformer_huge"], ["transformer_huge"]),
         (["--output_dir=old"], ["old: already contains files", "new folder"]),
-        (["--problem=tag_own"], ["--problem: cannot be used with --from=tensor2tensor", "Remove it"]),
+        (["--problem=tag_own"], ["--problem cannot be used with --from=tensor2tensor", "Remove it"]),
     ],
 )
 def test_mistakes(made, call_command, assert_user_error, tmp_path, flags, words):

@@ -214,7 +214,7 @@ def test_another_command_translates(call_command, expected, tmp_path):
         "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=exit 3; {params}")
     )
     assert failed.status == 1
-    assert "--decoder_command: exit status 3 of: exit 3;" in failed.stderr
+    assert "--decoder_command failed with exit status 3: exit 3;" in failed.stderr
     silent = call_command(
         "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=true {params}")
     )

@@ -45,7 +45,7 @@ def test_steps_skipped_for_their_loss_scale_do_not_count_until_it_is_at_its_leas
     for step, scale in enumerate(scales, 1):
         watched.watch(step, batches(), result(True) | {"loss_scale": scale})
     assert watched.in_a_row == 1
-    with pytest.raises(Failure, match=r"for 2 steps in a row, up to step 5.*mixed_bfloat16"):
+    with pytest.raises(Failure, match=r"for 2 consecutive steps, up to step 5.*mixed_bfloat16"):
         watched.watch(5, batches(), result(True) | {"loss_scale": 1.0})
     assert [line["loss_scale"] for line in RunLog(str(tmp_path)).read()] == [*scales, 1.0]
 
@@ -57,7 +57,7 @@ def test_so_many_in_a_row_end_the_run_and_leave_their_batches_and_state(tmp_path
     for step in range(1, most):
         watched.watch(step, batches(), result(True))
     last = batches()
-    with pytest.raises(Failure, match=f"for {most} steps in a row, up to step {most}"):
+    with pytest.raises(Failure, match=f"for {most} consecutive steps, up to step {most}"):
         watched.watch(most, last, result(True))
     folder = tmp_path / f"not-finite-step-{most}"
     assert saved == [(most, last, str(folder / f"model.ckpt-{most}"))]
