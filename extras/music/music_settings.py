@@ -2,4 +2,6 @@
 
 from t2t_lite.problems.own_settings import explain_settings
 
-explain_settings(train_files="music_own: MIDI files, or folders of them.", sequence_length="music_own: 1024.")
+explain_settings(
+    train_files="music_own: MIDI files, or folders of them.", sequence_length="Default for music_own: 1024."
+)

@@ -171,8 +171,8 @@ class PerformanceEncoder(EventEncoder):
 class ChoraleEncoder(EventEncoder):
     """Encodes four-voice pieces with 91 ids: padding, end, silence, and the 88 pitches of a piano.
 
-    Each step lasts a 16th note and has four ids, for soprano, alto, tenor and bass. A note that is held and a note that
-    is repeated have the same ids.
+    Each step lasts a 16th note and has four ids, for soprano, alto, tenor and bass. The ids do not distinguish a
+    held note from a repeated note.
     """
 
     def __init__(self):

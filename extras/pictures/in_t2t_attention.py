@@ -14,9 +14,9 @@ from t2t_lite.settings.ranges import PATTERN_LENGTH
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_path("roles", None, "Text file on which to measure the role of each head. Replaces --text.")
-    flags.DEFINE_path("roles_target", None, "Translations of the --roles file; default: the model's own.")
+    flags.DEFINE_path("roles_target", None, "Translations of the --roles file. Default: the model's own.")
     flags.DEFINE_bool("patterns", False, "Draw the layers' attention patterns. Replaces --text.")
-    flags.DEFINE_integer("length", None, "Number of positions for --patterns; default: as in training.",
+    flags.DEFINE_integer("length", None, "Number of positions for --patterns. Default: the length in training.",
                          limits=PATTERN_LENGTH)  # fmt: skip
 
 

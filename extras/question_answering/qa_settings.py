@@ -3,7 +3,7 @@
 from t2t_lite.problems.own_settings import OwnSetting, declare_settings, explain_settings
 from t2t_lite.settings import ranges
 
-explain_settings(train_files="qa_own: SQuAD's JSON.", sequence_length="qa_own: 383.")
+explain_settings(train_files="qa_own: SQuAD's JSON.", sequence_length="Default for qa_own: 383.")
 declare_settings(
     OwnSetting(
         "doc_stride",

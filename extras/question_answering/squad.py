@@ -170,7 +170,7 @@ def _question(entry, context, place, with_answers, errors):
 
 
 def _text(value):
-    """Replaces unpaired surrogates in a JSON string by U+FFFD. Raises `TypeError` if the value is not a string."""
+    """Replaces unpaired surrogates in a JSON string with U+FFFD. Raises `TypeError` if the value is not a string."""
     return _HALVES.sub("\ufffd", value)
 
 

@@ -66,7 +66,7 @@ def windows(encoder, question, context, longest, stride):
             f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in a row of {longest} ids."
         )
     last = max(0, len(ids) - room)
-    starts = [*range(0, last, min(stride, room)), last]  # the last window overlaps more, so that it is full, too
+    starts = [*range(0, last, min(stride, room)), last]  # the last one overlaps more, so that it is full, too
     return [
         Window([*question_ids, *ids[at : at + room], EOS_ID], len(question_ids), spans[at : at + room], at, at == last)
         for at in starts

@@ -56,19 +56,19 @@ def run_own_files(output_dir, train_files, dev_files, minutes):
         plan = plans.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
     data, train, probe, export_dir = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
 
-    step("1. A vocabulary learned from the pairs, and records")
+    step("1. Learning a vocabulary from the pairs, and writing records")
     corpora = [f"--train_files={','.join(train_files)}", *([f"--dev_files={','.join(dev_files)}"] if dev_files else [])]
     size = [f"--vocab_size={plan.vocab_size}"] if plan.vocab_size else []
     run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}", *corpora, *size)
     plans.write_plan(output_dir, plan)
 
     if not plan.train_steps:
-        step(f"2. How fast is this machine? {_PROBE_STEPS} steps")
+        step(f"2. Measuring the speed of this machine with {_PROBE_STEPS} steps")
         shutil.rmtree(probe, ignore_errors=True)
         plan = plan._replace(train_steps=_measure_steps(plan, data, probe, start))
         plans.write_plan(output_dir, plan)
 
-    step(f"3. A Transformer, trained for {plan.train_steps:,} steps; the best checkpoint on the dev set is kept")
+    step(f"3. Training a Transformer for {plan.train_steps:,} steps; the best checkpoint on the dev set is kept")
     steps_between = -(-plan.train_steps // plans.EVALUATIONS)
     _train(plan, data, train, plan.train_steps, f"--local_eval_frequency={steps_between}")
 
@@ -127,14 +127,14 @@ def _translate_and_export(output_dir, data, best, export_dir):
     translation = os.path.join(output_dir, f"translation.{problem.language_pair[1]}")
     checkpoint = os.path.join(best, "checkpoint")
 
-    step("4. The dev set, translated and scored")
+    step("4. Translating and scoring the dev set")
     if not os.path.exists(reference):
         write_texts(problem, data, "dev", (source, reference))
     if not is_newer(translation, checkpoint):
         run("t2t-decoder", f"--output_dir={best}", f"--decode_from_file={source}", f"--decode_to_file={translation}")
     score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
-    step("5. A SavedModel: text in, text out")
+    step("5. Exporting a SavedModel: text in, text out")
     export(best, export_dir, checkpoint)
     print_translations({"source": source, "translation": translation, "reference": reference})
     folders = {"export": export_dir, "best": best, "train": os.path.dirname(best)}

@@ -54,24 +54,24 @@ def run_phrasebook(output_dir, train_steps, steps_between):
         os.path.join(output_dir, name) for name in ("data", "train", "export", "test.en", "test.de", "translation.de")
     )
     average = os.path.join(train, "avg")
-    step("1. English-German sentence pairs, a vocabulary learned from them, records")
+    step("1. Generating English-German sentence pairs, learning a vocabulary, and writing records")
     run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}")
 
-    step("2. A small Transformer, trained")
+    step("2. Training a small Transformer")
     run(
         "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={train}", "--model=transformer",
         "--hparams_set=transformer_quickstart", f"--train_steps={train_steps}",
         f"--local_eval_frequency={steps_between}",
     )  # fmt: skip
 
-    step("3. The average of the last five checkpoints (paper, section 6.1)")
+    step("3. Averaging the last five checkpoints (paper, section 6.1)")
     averaged = os.path.join(average, f"model.ckpt-{train_steps}.index")
     if not os.path.exists(averaged):
         count = min(_AVERAGED, -(-train_steps // steps_between))
         first = max(0, train_steps - (_AVERAGED - 1) * steps_between)
         run("t2t-avg-all", f"--model_dir={train}", f"--output_dir={average}", f"--n={count}", f"--min_steps={first}")
 
-    step("4. The test set, with combinations of words that are not in the training set, translated and scored")
+    step("4. Translating and scoring the test set, which has combinations of words that are new to the model")
     if not os.path.exists(reference):
         write_texts(registry.problem(_PROBLEM), data, "test", (source, reference))
     if not is_newer(translation, averaged):
@@ -81,7 +81,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
         )  # fmt: skip
     score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
-    step("5. A SavedModel for TensorFlow Serving: text in, text out")
+    step("5. Exporting a SavedModel for TensorFlow Serving: text in, text out")
     export(average, export_dir, averaged)
     print_translations({"English": source, "German": translation, "reference": reference})
     _ask(output_dir, export_dir, source)
@@ -91,7 +91,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
 
 def _ask(output_dir, export_dir, source):
     """Translates one line with a script that loads the SavedModel in a new process, and prints the script."""
-    step("The SavedModel's answer, in a process without t2t_lite")
+    step("Asking the SavedModel, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
         values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}
     code = _ASK.format(**{name: json.dumps(value, ensure_ascii=False)[1:-1] for name, value in values.items()})

@@ -33,7 +33,7 @@ def define_flags(flags):
     flags.DEFINE_paths("train_files", [], "Your own training pairs, as for t2t-datagen: a.en,a.de.")
     flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on. Default: 1,000 of the training pairs, or a "
                        "tenth of them if that is fewer.")  # fmt: skip
-    flags.DEFINE_integer("minutes", 30, "With --train_files: time limit for all steps, in minutes.", limits=_MINUTES)
+    flags.DEFINE_integer("minutes", 30, "With --train_files: approximate total time in minutes.", limits=_MINUTES)
     flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
         "local_eval_frequency", 150, "Steps between checkpoints; the last five are averaged.", limits=_STEPS

@@ -22,7 +22,7 @@ from t2t_lite.files.file_system import list_names, status, walk
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = re.compile(r"\d{1,18}")
-_LONGEST_END = 60.0  # maximum seconds by which the loading of a version may delay the shutdown
+_LONGEST_END = 60.0  # maximum time in seconds for which loading a version may delay the shutdown
 
 
 class ModelVersions:

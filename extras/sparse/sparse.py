@@ -105,7 +105,10 @@ class Fixed(Pattern):
         return [blocks, _column_part(self.stride, length, cells_of, distances, self.summary)]
 
     def positions(self, at, count):
-        """Returns the positions in the block, followed by the summary cells of all blocks; -1 where not earlier."""
+        """Returns the positions in the block, followed by the summary cells of all blocks.
+
+        Cells of blocks that are not earlier are replaced with -1.
+        """
         block, size = at // self.stride, min(self.stride, count) if isinstance(count, int) else self.stride
         near = block * self.stride + ops.arange(size, dtype="int32")
         blocks = ops.arange((count + self.stride - 1) // self.stride, dtype="int32")

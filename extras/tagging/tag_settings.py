@@ -4,5 +4,5 @@ from t2t_lite.problems.own_settings import explain_settings
 
 explain_settings(
     train_files="tag_own: CoNLL or CoNLL-U files.",
-    columns="tag_own: the columns of the word and its tag, such as FORM,XPOS; default: word first, tag last.",
+    columns="tag_own: columns of the word and its tag. Default: the first and the last; in CoNLL-U, FORM,UPOS.",
 )

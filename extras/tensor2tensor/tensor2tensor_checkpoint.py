@@ -141,8 +141,8 @@ class Tensor2TensorCheckpoint:
                 names.setdefault(int(rows), {}).setdefault(role, {})[int(shard)] = name
         if not 1 <= len(names) <= 2:
             raise UserError(
-                f"{self.path}: has embeddings for {len(names)} vocabularies (symbol_modality_…/weights_0). Expected one "
-                "or two."
+                f"{self.path}: has embeddings for {len(names)} vocabularies (symbol_modality_…/weights_0). Expected "
+                "one or two."
             )
         return names
 
@@ -183,8 +183,8 @@ class Tensor2TensorCheckpoint:
         shards = by_role.get(role, {})
         if not shards or set(shards) != set(range(len(shards))):
             raise UserError(
-                f"{self.path}: symbol_modality_{rows}_…/{role or roles[-1]}: found shards {sorted(shards)}, expected 0, "
-                "1 and so on."
+                f"{self.path}: symbol_modality_{rows}_…/{role or roles[-1]}: found shards {sorted(shards)}, expected "
+                "0, 1 and so on."
             )
         matrix = np.concatenate([self._tensor(shards[i]) for i in range(len(shards))])
         if matrix.ndim != 2 or len(matrix) != rows:

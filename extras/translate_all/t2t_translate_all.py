@@ -36,12 +36,12 @@ def define_flags(flags):
     ):
         define(name, None, f"{what}. Default: the problem's, or {getattr(SearchOptions, name)}.", limits=limits)
     define_score_flags(flags)
-    flags.DEFINE_path("plot", None, "Where to draw the scores; default: <translations_dir>/<problem>-scores.png.")
-    flags.DEFINE_string("problem", None, "Name of the problem; default: the run's.")
-    flags.DEFINE_string("model", None, "Name of the model; default: the run's.")
-    flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set; default: the run's.")
-    flags.DEFINE_path("data_dir", None, "Folder of the vocabulary; default: the checkpoints' folder.")
-    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own modules; default: the run's.")
+    flags.DEFINE_path("plot", None, "Where to draw the scores. Default: <translations_dir>/<problem>-scores.png.")
+    flags.DEFINE_string("problem", None, "Name of the problem. Default: the run's.")
+    flags.DEFINE_string("model", None, "Name of the model. Default: the run's.")
+    flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set. Default: the run's.")
+    flags.DEFINE_path("data_dir", None, "Folder of the vocabulary. Default: the checkpoints' folder.")
+    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own modules. Default: the run's.")
     flags.DEFINE_string(
         "decoder_command",
         decoder_command.DEFAULT,

@@ -120,7 +120,10 @@ class UniversalStack(TransformerStack):
         return results if len(results) > 1 else x
 
     def _row_lengths(self, memory, memory_mask, mask, context):
-        """Returns the row lengths for the step signals; a decoder uses the encoder's, which decoding knows."""
+        """Returns the row lengths for the step signals.
+
+        A decoder uses the row lengths of the encoder, because these are already known during decoding.
+        """
         if memory is None:
             return _lengths(mask)
         is_random = self.signals is not None and self.signals.position_start == "random"

@@ -96,7 +96,7 @@ class UniversalTransformer(Transformer):
         ),
         "act_loss_weight": setting(
             0.01, 0, 10**6, argument="act_loss_weight",
-            meaning="Weight of the ponder cost (steps plus remainder per position) in the loss, or 0 (act only).",
+            meaning="Weight of the ponder cost (steps + remainder per position) in the loss; 0 disables it (act only).",
         ),
     }  # fmt: skip
 

@@ -10,7 +10,8 @@ from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
 class PermutationLanguageModelTask(MaskedLanguageModelTask):
     """Predicts words in random order in training, and answers like the masked language model.
 
-    Masks do not see each other."""
+    Masks do not see each other.
+    """
 
     model = "xlnet"
     needed_features = ("order",)

@@ -2,4 +2,4 @@
 
 from t2t_lite.problems.own_settings import explain_settings
 
-explain_settings(train_files="permutation_lm_own: texts.", sequence_length="permutation_lm_own: 511.")
+explain_settings(train_files="permutation_lm_own: texts.", sequence_length="Default for permutation_lm_own: 511.")

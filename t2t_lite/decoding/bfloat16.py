@@ -51,7 +51,7 @@ def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
             words = set(file.read().split())
     except OSError:
         words = set()  # not Linux: assume that bfloat16 is slow
-    return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"
+    return "" if words & _CPU_FLAGS else "this CPU has no bfloat16 instructions (AVX512-BF16, AMX or ARM's BF16)"
 
 
 def suggest(setting, hparams, rows):

@@ -9,7 +9,6 @@ BLANK = "\u2581"  # SentencePiece's symbol for a space
 _LONGEST_WORD = 64  # maximum number of characters in a cached word; longer words are rare and would fill the memory
 SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
 _MASKS = ("[MASK]", "<mask>")  # the mask token of BERT, and the mask token of RoBERTa and XLNet
-_SEPARATE = "\u2581"  # SentencePiece's blank
 
 
 def read_content(path):
@@ -117,6 +116,6 @@ def blank_before_mask(encoder):
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, mask = mask_in(pieces)
-    if {"[CLS]", "<cls>"} & {*pieces} or _SEPARATE not in pieces or mask_id not in encoder.encode(mask):
+    if {"[CLS]", "<cls>"} & {*pieces} or BLANK not in pieces or mask_id not in encoder.encode(mask):
         return None
-    return pieces.index(_SEPARATE)
+    return pieces.index(BLANK)
