@@ -18,9 +18,11 @@ sentence or, for the peers, than the longest sentence in the batch. Tokens are c
 is `ours` in bfloat16. Our sides search two batches of a call concurrently; `ours_async` and `bf16_async` use one thread
 per batch, as t2t-decoder does for a file. `ct2` is CTranslate2 with one batch at a time on all cores; `ct2_async`
 translates one batch per core at the same time, each with one thread. Afterwards, sentences are translated one by one to
-measure latencies, and the outputs of the sides are compared.
+measure latencies, and the outputs of the sides are compared. Memory is also measured after the imports and after the
+model is loaded.
 """
 
+import importlib
 import json
 import os
 import statistics
@@ -29,7 +31,7 @@ import time
 
 from benchmarks.harness import work
 from benchmarks.harness.command import alone, compare, main
-from benchmarks.harness.turns import answer_turns
+from benchmarks.harness.turns import answer_turns, resident_mb
 
 TITLE = "Beam search against Hugging Face and CTranslate2"
 SIDES = {
@@ -51,6 +53,7 @@ SIDES = {
 DEFAULT_SIDES = "ours", "hf", "ct2", "ct2_async"
 NEEDS = {side: ["torch", "transformers"] for side in SIDES if side.startswith("hf")}
 NEEDS |= {side: ["ctranslate2"] for side in SIDES if side.startswith("ct2")}
+LIBRARIES = {"hf": ("torch", "transformers"), "ct2": ("ctranslate2",)}  # imported before the model is loaded
 BEAM, EXTRA = 4, 50
 # How a model of hidden size 128, filter size 512 and 4 heads is widened.
 SIZES = {
@@ -274,7 +277,11 @@ def side(name, folder, batch_size=None, count=None, **making):
         make(folder, **making, lines=1000)
         print(json.dumps({}))
         return
+    for library in LIBRARIES.get(name.partition("_")[0], ("t2t_lite.models",)):
+        importlib.import_module(library)
+    memory = {"imported_mb": round(resident_mb(), 1)}
     sources, search = load_sources(folder)[:count], search_of(folder, name)
+    memory["loaded_mb"] = round(resident_mb(), 1)
     if batch_size is None:
         for source in sources * 2:
             search([source], 1)
@@ -284,7 +291,7 @@ def side(name, folder, batch_size=None, count=None, **making):
     with open(os.path.join(folder, f"{name}.out"), "w") as file:
         file.writelines(" ".join(map(str, ids)) + "\n" for ids in outputs)
     tokens = sum(map(len, outputs))
-    answer_turns(lambda: search(sources, batch_size) and tokens)
+    answer_turns(lambda: search(sources, batch_size) and tokens, facts=memory)
 
 
 def latencies(search, sources):

@@ -43,6 +43,8 @@ FIGURES = {
     "p99_ms": ("milliseconds, 99th percentile", False),
     "ready_seconds": ("seconds until warm: start, imports, model, first pass", False),
     "peak_mb": ("peak memory, MB", False),
+    "imported_mb": ("memory after the imports, MB", False),
+    "loaded_mb": ("memory with the model loaded, MB", False),
     "resident_mb": ("memory, MB", False),
     "peak_main_mb": ("peak memory of the main process, MB", False),
     "peak_worker_mb": ("peak memory of a worker, MB", False),

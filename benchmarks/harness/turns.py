@@ -55,12 +55,13 @@ def take_turns(commands, rounds):
     return turns, ready, missing
 
 
-def answer_turns(work, unit="tokens"):
+def answer_turns(work, unit="tokens", facts=None):
     """Reports that this process is warm. Then runs `work` once for each line of standard input and prints the rates.
 
     Args:
         work: function without arguments that returns the number of units that it processed, or a dict of figures.
         unit: str, the unit that is counted; "<unit>_per_second" must be a key of `record.FIGURES`.
+        facts: dict of figures that every turn repeats, or None.
     """
     print(json.dumps({"warm": True}), flush=True)
     for _ in sys.stdin:
@@ -68,7 +69,7 @@ def answer_turns(work, unit="tokens"):
         result = work()
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         figures = result if isinstance(result, dict) else rates(result, seconds, cpu, unit)
-        print(json.dumps({**figures, "peak_mb": round(peak_mb(), 1)}), flush=True)
+        print(json.dumps({**figures, "peak_mb": round(peak_mb(), 1), **(facts or {})}), flush=True)
 
 
 def rates(count, seconds, cpu, unit="tokens"):
