@@ -91,16 +91,12 @@ def test_the_papers_sets_are_rows_of_its_table(name):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_set_is_a_function_that_makes_a_fresh_one(name):
+def test_a_set_is_a_function_that_makes_a_fresh_one_which_builds_and_has_a_learning_rate(name):
     make = getattr(sets, name)
     make().hidden_size = 1
     assert make() == registry.hparams(name)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_a_set_builds_and_has_a_learning_rate(name):
     assert parameters(name) > 0
-    assert float(ProductSchedule(registry.hparams(name), 100_000)(0)) > 0
+    assert float(ProductSchedule(make(), 100_000)(0)) > 0
 
 
 def test_base_and_big_have_the_papers_sizes():
@@ -139,19 +135,3 @@ STEPS = (1, 1_000, 4_000, 8_000, 16_000, 100_000, 300_000)
 def test_learning_rates(name, rates):
     schedule = ProductSchedule(registry.hparams(name), 300_000)
     assert [float(schedule(step - 1)) for step in STEPS] == pytest.approx(rates, rel=5e-3)  # three digits are given
-
-
-@pytest.mark.parametrize(
-    ("name", "same_as"),
-    {
-        "transformer_base_v2": "transformer_base",
-        "transformer_base_multistep8": "transformer_base",
-        "transformer_relative": "transformer_base",
-        "transformer_relative_tiny": "transformer_tiny",
-        "transformer_l10": "transformer_base",
-    }.items(),
-)
-def test_sets_with_the_learning_rate_of_another(name, same_as):
-    rates = [ProductSchedule(registry.hparams(n), 300_000) for n in (name, same_as)]
-    for step in STEPS:
-        assert float(rates[0](step - 1)) == float(rates[1](step - 1))

@@ -14,7 +14,6 @@ from t2t_lite.runs.directory import (
     check_known,
     check_names,
     check_places,
-    check_set,
     check_unchanged,
     fill_in_settings,
     locked,
@@ -62,11 +61,9 @@ def test_an_earlier_run_that_does_not_name_its_accumulation_had_the_default():
 
 
 def test_replicas_that_cannot_share_the_batches():
-    with pytest.raises(
-        UserError, match=r"^5 replicas cannot equally share the 12 .* Expected 1, 2, 3, 4, 6, 12 replicas"
-    ) as error:
+    words = r"^5 replicas cannot equally share the 12 .* Expected 1, 2, 3, 4, 6, 12 replicas"
+    with pytest.raises(UserError, match=f"{words}.*--hparams=gradient_accumulation_steps=6 --allow_hparams_change$"):
         accumulation_for(5, 6, config(2, 6))
-    assert str(error.value).endswith("--hparams=gradient_accumulation_steps=6 --allow_hparams_change")
 
 
 def of(**facts):
@@ -130,7 +127,7 @@ FIXED = (
     "use_target_space_embedding=True", "pos=emb", "position_layout=interleaved", "max_position=77",
     "self_attention_type=restricted", "max_relative_position=7", "add_relative_to_values=True",
     "attention_neighborhood=9", "optimizer=adafactor", "optimizer_adafactor_beta1=0.5",
-    "optimizer_adafactor_factored=False", "ema_decay=0.9",
+    "optimizer_adafactor_factored=False", "ema_decay=0.9", "lora_rank=4", "frozen=embedding",
 )  # fmt: skip
 
 
@@ -199,17 +196,10 @@ def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
     ],
 )
 def test_a_set_of_another_model_is_refused(hparams_set, model, owner, name):
-    with pytest.raises(
-        UserError, match=f"^--hparams_set={hparams_set}: this set is for --model={owner}, .* has no {name}"
-    ):
+    words = f"^--hparams_set={hparams_set}: this set is for --model={owner}, .* has no {name}"
+    with pytest.raises(UserError, match=words):
         run_hparams({}, hparams_set, model=model)
     assert run_hparams({}, hparams_set, model=owner).get(name) is not None
-
-
-def test_a_set_may_have_names_that_no_model_declares():
-    made = registry.hparams("transformer_tiny")
-    made.add_hparam("mine", 3)
-    check_set("own", made, registry.model("transformer"))
 
 
 @pytest.mark.parametrize(
@@ -246,11 +236,8 @@ def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
 def test_a_second_trainer_is_refused(tmp_path):
     """Afterwards the folder is free; tests/files/test_folders.py has another process."""
     for _ in range(2):
-        with (
-            locked(str(tmp_path)),
-            pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is using"),
-            locked(str(tmp_path)),
-        ):
+        refused = pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is using")
+        with locked(str(tmp_path)), refused, locked(str(tmp_path)):
             pass
 
 

@@ -7,12 +7,14 @@ import json
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.text.vocabulary import vocabulary_sizes
 from t2t_lite.training import SmoothedCrossEntropy
+from t2t_lite.training.objectives import mean_loss, objective_sums
 from tests.registered import registered
 
 pytestmark = pytest.mark.slow
@@ -92,6 +94,10 @@ def test_it_is_fitted_further_and_goes_on_from_a_keras_file(saved, tmp_path):
         loss = {name: SmoothedCrossEntropy(0.0) for name in ("targets", "sentence")}
     model.compile(keras.optimizers.Adam(0.003), loss)
     batches, dev = problem.dataset(folder, "train", hparams), problem.dataset(folder, "eval", hparams)
+    batch = next(iter(dev))[0]
+    counts = {name: tf.cast(tf.math.count_nonzero(ids), tf.float32) for name, ids in batch.items()}
+    of_trainer = mean_loss(objective_sums(model(batch), batch), counts)
+    np.testing.assert_allclose(np.ravel(model.evaluate(dev.take(1), verbose=0))[0], of_trainer, rtol=1e-4)
     before = model.evaluate(dev, verbose=0)
     model.fit(batches, steps_per_epoch=20, verbose=0)
     after = model.evaluate(dev, verbose=0)

@@ -107,11 +107,8 @@ def test_the_files_of_a_run_and_of_an_export(folder):
 def test_an_ensemble_is_not_one_model(folder):
     path = make_export(folder / "three", 3, (7, 8, 10), more="x")
     facts = locating.read_facts(path)
-    assert (facts["steps"], facts["more"], locating.model_names(3)) == (
-        [7, 8, 10],
-        "x",
-        ["model", "model_2", "model_3"],
-    )
+    assert facts["steps"] == [7, 8, 10] and facts["more"] == "x"
+    assert locating.model_names(3) == ["model", "model_2", "model_3"]
     locating.check_is_one(locating.find_checkpoint(str(folder / "export")), "export")
     locating.check_is_one(str(folder / "run" / "model.ckpt-900"), "run")
     with pytest.raises(UserError, match=r"^three: .* 3 models"):
@@ -159,10 +156,8 @@ def test_the_vocabulary_is_beside_the_checkpoint_or_else_in_the_data_folder():
         assert locating.encoders_of(problem, CONFIG, "run", "data").keys() == {"inputs", "targets"}
     with pytest.raises(UserError, match="run: no vocabulary"):
         locating.encoders_of(fake_problem(data=right), CONFIG, "run")
-    other = (
-        rf"^run: the vocabulary of the targets .* {'c' * 12}…, expected {'b' * 12}….*identity_decimal40 needs v\.a\."
-    )
-    with pytest.raises(UserError, match=other):
+    words = r"^run: the vocabulary of the targets .* c{12}…, expected b{12}….*identity_decimal40 needs v\.a\."
+    with pytest.raises(UserError, match=words):
         locating.encoders_of(fake_problem(run=("a" * 64, "c" * 64)), CONFIG, "run", "data")
     with pytest.raises(UserError, match=r"run/problem\.json: no such file"):
         locating.LocatedRun("run/model.ckpt-3", CONFIG | {"problem": "translate_own"}).check_encoders()

@@ -18,19 +18,14 @@ def test_a_line_has_its_event_step_time_and_values(tmp_path, clock):
     log = RunLog(str(tmp_path))
     assert log.read() == []
     clock.now = 1_700_000_003.25678
-    log.write("progress", 7, loss=1.23456789, tokens=3, name="x", none=None)
+    log.write("progress", 7, loss=1.23456789, tokens=3, name="x", none=None, nan=math.nan, infinite=-math.inf)
     log.write("end", 8)
     first, second = log.read()
     expected = {"time": 1_700_000_003.257, "event": "progress", "step": 7}
-    assert first == expected | {"loss": 1.23457, "tokens": 3, "name": "x", "none": None}
+    values = {"loss": 1.23457, "tokens": 3, "name": "x", "none": None, "nan": None, "infinite": None}
+    assert first == expected | values and "NaN" not in raw(tmp_path)
     assert (second["event"], second["step"]) == ("end", 8)
     assert RunLog(str(tmp_path)).read() == log.read(), "another process reads the same"
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_is_null(tmp_path, value):
-    RunLog(str(tmp_path)).write("progress", 1, loss=value)
-    assert '"loss": null' in raw(tmp_path)
 
 
 def test_a_silent_log_writes_nothing(tmp_path):
@@ -39,11 +34,6 @@ def test_a_silent_log_writes_nothing(tmp_path):
     log.scalars(1, {"loss": 1.0})
     log.text(1, "translations", "| a |")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_log_of_another_name(tmp_path):
-    RunLog(str(tmp_path), name="eval.log").write("evaluation", 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["eval.log"]
 
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path):
@@ -62,16 +52,11 @@ def test_a_log_that_cannot_be_written_is_named(tmp_path):
 def test_behind_a_line_that_was_cut_off_a_new_one_begins(tmp_path):
     (tmp_path / "train.log").write_text('{"event": "progress", "step": 1}\n{"event": "prog')
     log = RunLog(str(tmp_path))
+    assert len(log.read()) == 1
     log.write("resume", 1)
     log.write("progress", 2)
     assert [(line["event"], line["step"]) for line in log.read()] == [("progress", 1), ("resume", 1), ("progress", 2)]
     assert "\n\n" not in raw(tmp_path)
-
-
-def test_lines_that_a_kill_cut_off_are_left_out(tmp_path):
-    path = tmp_path / "train.log"
-    path.write_text('{"event": "start", "step": 0}\n{"event": "progr\n\n{"event": "resume", "step": 0}\n{"eve')
-    assert [line["event"] for line in read_lines(str(path))] == ["start", "resume"]
 
 
 @pytest.mark.parametrize(

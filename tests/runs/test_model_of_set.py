@@ -106,7 +106,7 @@ def test_what_no_model_declares_chooses_none(own_set):
     hparams = HParams()
     hparams.add_hparam("mine", 3)
     own_set(hparams)
-    assert model_of_set("own_set") is None
+    assert model_of_set("own_set") is None and run_hparams({}, "own_set").mine == 3
     hparams.add_hparam("num_hidden_groups", 1)
     assert model_of_set("own_set") == "transformer_encoder"
     hparams.add_hparam("unused_ids", "0")  # of another model

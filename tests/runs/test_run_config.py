@@ -48,12 +48,6 @@ ALSO_RIGHT = {
 }  # fmt: skip
 
 
-def test_it_comes_back(tmp_path):
-    assert read_run_config(str(tmp_path)) is None
-    write_run_config(str(tmp_path), CONFIG)
-    assert read_run_config(str(tmp_path)) == {"format": 1, **CONFIG}
-
-
 def test_a_users_folder_is_stored_by_its_whole_path_and_a_package_by_its_name():
     encoders = {"targets": types.SimpleNamespace(vocab_size=2, fingerprint="00")}
     for given, stored in (("", ""), ("mine", os.path.abspath("mine")), ("t2t_lite.mine", "t2t_lite.mine")):
@@ -140,22 +134,11 @@ def test_a_hyperparameter_of_another_kind(tmp_path, name, value):
     assert name in mistake(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "3", '"x"', "{", '{"format": NaN}', "null", '{"format": 1, "format": 1}'])
-def test_a_file_that_is_none(tmp_path, text):
-    (tmp_path / "hparams.json").write_text(text)
-    mistake(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"problem": "no_such_problem"}, {"model": "no_such_model"}, {"hparams": {"hidden_size": 9, "num_heads": 2}}],
-)
-def test_settings_that_make_no_model(tmp_path, change):
-    write_run_config(str(tmp_path), CONFIG | {"vocabulary_sha256": {}} | change)
+def test_settings_that_make_no_model(tmp_path):
+    write_run_config(str(tmp_path), CONFIG | {"vocabulary_sha256": {}, "hparams": {"hidden_size": 9, "num_heads": 2}})
     (tmp_path / "model.ckpt-1.index").write_bytes(b"")
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=str(tmp_path)):
         open_run(str(tmp_path))
-    assert str(tmp_path) in str(error.value)
 
 
 def test_a_run_knows_the_extras_that_it_is_of():
@@ -178,11 +161,9 @@ def test_a_run_of_an_extra_that_is_not_there(tmp_path, change):
     write_run_config(str(tmp_path), config)
     (tmp_path / "model.ckpt-1.index").touch()
     for opens in (lambda: find_run(str(tmp_path)), lambda: read_earlier_run(str(tmp_path))):
-        with pytest.raises(
-            UnknownName, match=rf"^{tmp_path}/hparams\.json: {kind}={name} is not registered\. "
-        ) as found:
+        words = rf"^{tmp_path}/hparams\.json: {kind}={name} is not registered\. .*--t2t_usr_dir=FOLDER"
+        with pytest.raises(UnknownName, match=words):
             opens()
-        assert "--t2t_usr_dir=FOLDER" in str(found.value)
 
 
 def test_a_name_that_is_there_needs_no_extra(tmp_path):

@@ -10,14 +10,14 @@ import pytest
 
 import t2t_lite
 from t2t_lite import registry
-from t2t_lite.bin import t2t_decoder, t2t_exporter
+from t2t_lite.bin import t2t_decoder
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.models import Transformer
 from t2t_lite.models.arguments import constructor_arguments, model_hparams
 from t2t_lite.training import BleuCallback, MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array
-from tests.layers.kinds import RELATIVE_VALUES, RESTRICTED
+from tests.layers.kinds import RELATIVE_VALUES
 
 WORDS = ["red", "house", "old", "green", "tree", "new"], ["rot", "Haus", "alt", "grün", "Baum", "neu"]
 SMALL = {
@@ -126,13 +126,6 @@ def test_a_command_opens_it(eager, run, tmp_path):
     assert translator.run.step == 40
 
 
-@pytest.mark.long
-def test_it_is_exported_and_the_export_opened(fitted, run, tmp_path):
-    assert t2t_exporter.main([f"--output_dir={run}", f"--export_dir={tmp_path / 'export'}"]) == 0
-    exported = Transformer.from_run(tmp_path / "export" / "1")
-    assert [w.shape for w in exported.weights] == [w.shape for w in fitted[0].weights]
-
-
 @pytest.mark.slow
 def test_the_model_of_a_run_is_the_one_that_was_saved(fitted, run):
     model = fitted[0]
@@ -196,45 +189,16 @@ def test_what_does_not_fit_is_named(fitted, run, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"norm": "pre", "position": "learned", "max_position": 30, "tie_embeddings": False},
-        {"key_dim": 3, "value_dim": 5, "num_decoder_layers": 2, "activation": "swiglu"},
-        {"self_attention": RELATIVE_VALUES, "position": "none"},
-        {
-            "self_attention": RESTRICTED,
-            "softmax_bias": True,
-            "activation": keras.activations.gelu,
-            "dtype": "mixed_bfloat16",
-        },
-    ],
-    ids=" ".join,
-)
-def test_hyperparameters_follow_from_a_model(options):
-    model = Transformer(**{"vocab_size": 20, **SMALL, **options})
+def test_hyperparameters_follow_from_a_model():
+    """tests/models/test_arguments.py has each of them."""
+    options = {"self_attention": RELATIVE_VALUES, "activation": keras.activations.gelu, "dtype": "mixed_bfloat16"}
+    model = Transformer(20, **SMALL, **options)
     hparams = model_hparams(model, registry.hparams("transformer_tiny"))
     made = Transformer(20, **constructor_arguments(hparams, Transformer))
     assert made.get_config() | {"name": ""} == model.get_config() | {"name": ""}
 
 
-@pytest.mark.slow
-def test_batches_of_a_problem(fitted):
-    _, problem, folder = fitted
-    hparams = registry.hparams("transformer_tiny").parse("batch_size=300")
-    seen = set()
-    for split in ("eval", "dev"):
-        rows = 0
-        for batch, targets in problem.dataset(folder, split, hparams):
-            np.testing.assert_array_equal(batch["targets"], targets)
-            seen |= {*zip(map(bytes, batch["inputs"].numpy()), map(bytes, targets.numpy()), strict=True)}
-            rows += len(targets)
-        assert rows == 120
-    reversed_problem = registry.problem("translate_own_rev")
-    for batch, targets in reversed_problem.dataset(folder, "eval", hparams):
-        assert {*zip(map(bytes, targets.numpy()), map(bytes, batch["inputs"].numpy()), strict=True)} <= seen
-    with pytest.raises(UserError, match="split='valid': expected one of train, eval, test"):
-        problem.dataset(folder, "valid")
+def test_a_problem_without_examples_of_the_length_has_no_batches(fitted):
+    """tests/data/test_records.py has its batches."""
     with pytest.raises(UserError, match="none of the 120 training examples"):
-        problem.dataset(folder, "train", hparams.parse("max_length=1"))
+        fitted[1].dataset(fitted[2], "train", registry.hparams("transformer_tiny").parse("max_length=1"))

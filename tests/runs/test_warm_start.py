@@ -142,9 +142,8 @@ def test_an_untied_softmax_goes_by_piece_too(tmp_path):
             rows(old, name, old_encoders[side]),
         )
     tied = build_model(config(new_encoders))
-    with pytest.raises(
-        UserError, match=r"model.ckpt-7: does not match this model: softmax_embedding/embeddings .* missing in"
-    ):
+    words = r"model.ckpt-7: does not match this model: softmax_embedding/embeddings .* missing in"
+    with pytest.raises(UserError, match=words):
         warm_start(str(tmp_path / "run"), tied, new_encoders)
 
 

@@ -78,11 +78,8 @@ def test_values_come_back_under_their_names_in_any_dtype_and_with_lora_added(che
     assert nested({"a/b": 1, "a/c/d": 2, "e": 3}) == {"a": {"b": 1, "c": {"d": 2}}, "e": 3}
     assert saved_shapes(checkpoint)["a/kernel"] == (1, 2) and saved_shapes(checkpoint)["count"] == ()
     assert saved_shapes(checkpoint, "model_2") == {"a/kernel": (1, 3)}
-    kernel, half, wide = (
-        tf.Variable([[0.0, 0.0]]),
-        tf.Variable([[0.0, 0.0]], dtype="bfloat16"),
-        tf.Variable([[0.0] * 3]),
-    )
+    kernel, wide = tf.Variable([[0.0, 0.0]]), tf.Variable([[0.0] * 3])
+    half = tf.Variable([[0.0, 0.0]], dtype="bfloat16")
     for variable in (kernel, half):
         assign_saved(checkpoint, {"a/kernel": variable})
         assert array(tf.cast(variable, "float32")).tolist() == [[1.0, 2.0]]
@@ -121,9 +118,7 @@ def test_a_checkpoint_fits_a_model_with_the_same_names_and_shapes(tmp_path):
     other = str(tmp_path / "other")
     check_fits(other, model, name="two")
     check_fits(other, model, apart=["dense/bias", "dense/kernel"])
-    with pytest.raises(
-        UserError, match=r"other: does not match this model: dense/bias is a scalar there, but missing in"
-    ):
+    with pytest.raises(UserError, match=r"other: does not match .*: dense/bias is a scalar there, but missing in"):
         check_fits(other, model)
     with pytest.raises(UserError, match=r"dense/kernel is 2 x 1 there, but 1 x 2 in"):
         check_fits(other, model, apart=["dense/bias"])

@@ -160,7 +160,8 @@ def test_ranges_and_words_that_have_names():
         ("1e3", int, 1000), ("9007199254740993", int, 2**53 + 1), (" -7 ", int, -7), (3.0, int, 3),
         (np.int64(3), int, 3), (np.True_, bool, True),
         ("1", float, 1.0), (np.float32(0.5), float, 0.5), ("true", bool, True), ("0", bool, False),
-        ("x", str, "x"), ([1], list, [1]), (None, int | None, None), ("None", int | None, None), ("3", int | None, 3),
+        ("x", str, "x"), (np.str_("x"), str, "x"), ([1], list, [1]),
+        (None, int | None, None), ("None", int | None, None), ("3", int | None, 3),
     ],
 )  # fmt: skip
 def test_values_get_their_type(value, kind, typed):
@@ -172,7 +173,8 @@ def test_values_get_their_type(value, kind, typed):
     ("value", "kind", "limits", "words"),
     [
         ("1.5", int, None, r"x=1\.5: .*whole number\.$"), (True, int, None, "x=True: .*whole number"),
-        (np.array([3]), int, None, r"x=array\(\[3\]\): .*whole number"), (b"3", float, None, "a number"),
+        (np.array([3]), int, None, r"x=array\(\[3\]\): .*whole number"), (np.float32(1.5), int, None, "whole number"),
+        (b"3", float, None, "a number"),
         ("nan", float, None, "x=nan: .*a number"), ("much", float, Range(0, 5), "x=much: .*a number from 0 to 5"),
         (1, bool, None, "x=1: .*true or false"), ("yes", bool, None, "x=yes: .*true or false"), (3, str, None, "text"),
         ((1,), list, None, r"x=\(1,\): .*a list, \[a,b\]"), (None, int, None, "x=None: .*whole number"),

@@ -1,4 +1,4 @@
-"""Which class answers for which problem."""
+"""Which class answers for which problem, and what an input of it is called while it is decoded."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
-from t2t_lite.tasks.task import answering_class, check_answered_by
+from t2t_lite.tasks.task import answering_class, check_answered_by, unit_of
 
 
 def problem(task, answered_by=None):
@@ -48,3 +48,21 @@ def test_another_task_and_an_unknown_one_are_refused():
         check_answered_by(problem("classification"), "Translator", "train")
     with pytest.raises(UserError, match=r"^problem: task='clasification' is unknown\. Nearest: classification"):
         problem("clasification").eval_metrics()
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    {
+        "translate_ende_wmt32k": "sentence",
+        "translate_ende_wmt32k_rev": "sentence",
+        "algorithmic_reverse_decimal40": "sequence",
+        "languagemodel_own": "text",
+        "classify_own": "text",
+    }.items(),
+)
+def test_an_input_has_a_name(name, unit):
+    assert unit_of(registry.problem(name)) == unit
+
+
+def test_every_problem_has_one():
+    assert all(unit_of(registry.problem(name)).isalpha() for name in registry.list_problems())

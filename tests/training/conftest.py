@@ -20,6 +20,12 @@ def data_dir(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def caplog_has_all_that_users_see(caplog):
+    """From INFO on."""
+    caplog.set_level("INFO", "t2t_lite")
+
+
 _STREAMS = {}  # of the runs of this process
 _READ = ("batch_size", "max_length", "min_length", "random_seed", "bpe_dropout")  # settings that make other batches
 

@@ -52,7 +52,7 @@ def settings(optimizer="sgd", dropout=0.0, accumulation=1, more=""):
     )
 
 
-def make_step(hparams, replicas=1, model="transformer"):
+def make_step(hparams, replicas=1, model="transformer", xla_compile=False):
     chosen = choose_replicas(0, replicas)
     keras.utils.set_random_seed(1)
     with chosen.scope():
@@ -61,7 +61,7 @@ def make_step(hparams, replicas=1, model="transformer"):
             model({"targets": np.ones((1, 1), "int32")})
         optimizer = make_optimizer(hparams, 100)
         optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, chosen, hparams)
+    return TrainStep(model, optimizer, chosen, hparams, xla_compile)
 
 
 def placed(step, batches, first=0):

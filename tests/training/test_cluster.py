@@ -48,8 +48,8 @@ WRONG = [  # (TF_CONFIG, words of what is said)
     *((config(BOTH, index=index), "TF_CONFIG: ") for index in ("one", 10**400)),
     (config(BOTH, type=["worker"], index=0), "'type'"),
     *((config(BOTH, type="worker", index=index), f"worker {index} ") for index in (2, -1)),
-    (config({**BOTH, "ps": ["c:3"]}, index=0), "has ps[,:]"),
-    (config(BOTH, type="evaluator", index=0), "has evaluator[,:]"),
+    (config({**BOTH, "ps": ["c:3"]}, index=0), "lists ps[,:]"),
+    (config(BOTH, type="evaluator", index=0), "lists evaluator[,:]"),
     (config({"worker": ["a:1", "a:1"]}, index=0), "a:1, a:1"),
     *(
         (config({"worker": ["a:1", address]}, index=0), f"'{address}' is not host:port")
@@ -72,7 +72,6 @@ def test_the_highest_port_and_addresses_in_brackets_are_right():
 
 
 def test_names_are_waited_for_but_not_for_ever(monkeypatch, caplog):
-    caplog.set_level("INFO", "t2t_lite")
     monkeypatch.setattr(cluster_module, "SECONDS_BETWEEN_TRIES", 0.05)
     tries = []
 

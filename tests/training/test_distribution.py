@@ -37,11 +37,6 @@ def test_tensors_of_several_dtypes_are_summed_over_the_replicas():
             assert of_replica.numpy().tolist() == [3, 6]
 
 
-def test_logical_cpus_are_replicas():
-    replicas = choose_replicas(worker_gpu=1, logical_cpus=8)
-    assert replicas.count == replicas.strategy.num_replicas_in_sync == 8
-
-
 def gpus(monkeypatch, count):
     """Makes so many GPUs visible, whose settings do not matter."""
     names = [types.SimpleNamespace(name=f"/physical_device:GPU:{i}") for i in range(count)]
@@ -126,10 +121,8 @@ def test_places_among_machines():
 )
 def test_machines_are_compared_by_what_each_has(monkeypatch, value, others, words):
     """The other ones have `others`, which they compare in the same order."""
-    theirs, asked = (
-        [[sorted(others) if isinstance(others, dict) else others], [*getattr(others, "values", tuple)()]],
-        [],
-    )
+    theirs = [[sorted(others) if isinstance(others, dict) else others], [*getattr(others, "values", tuple)()]]
+    asked = []
 
     def have_same(self, values):
         asked.append(values)

@@ -1,11 +1,9 @@
 """A task is learned in float16 as in float32."""
 
-import json
-
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.training import LogSettings, Trainer
+from tests.training.runs import log, trainer
 
 PROBLEM = "algorithmic_identity_decimal40"
 HPARAMS = (
@@ -22,15 +20,9 @@ def test_copying_is_learned_along_the_same_curve(tmp_path):
     problem.generate_data(str(tmp_path), str(tmp_path))
 
     def train(policy, steps):
-        metrics = Trainer(
-            problem=PROBLEM,
-            hparams=registry.hparams("transformer_tiny").parse(f"{HPARAMS},dtype_policy={policy}"),
-            data_dir=str(tmp_path),
-            output_dir=str(tmp_path / policy),
-            log=LogSettings(log_step_count_steps=25),
-        ).train(steps)
-        lines = map(json.loads, (tmp_path / policy / "train.log").read_text().splitlines())
-        return metrics, [line["loss"] for line in lines if line["event"] == "progress"]
+        settings = {"problem": PROBLEM, "evaluates": True, "local_eval_frequency": 1000, "log_step_count_steps": 25}
+        run = trainer(str(tmp_path), tmp_path / policy, f"{HPARAMS},dtype_policy={policy}", **settings)
+        return run.train(steps), [line["loss"] for line in log(tmp_path / policy, "progress")]
 
     metrics, losses = train("mixed_float16", 450)
     _, expected = train("float32", 150)

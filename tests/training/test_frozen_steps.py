@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.training.training_data import StepBatches
-from tests.training.steps import concatenated, make_step, settings, stream
+from tests.training.steps import make_step, settings, stream
 
 pytestmark = pytest.mark.slow  # steps are traced
 
@@ -70,15 +70,3 @@ def test_the_backward_pass_leaves_out_what_lies_below_all_that_is_trained():
     assert counts[",frozen=embedding/encoder"] < 3 * (8 + 2 + 4) + 8 + 2
     kernels = 4 + 2 + 8 + 2
     assert counts[LORA] <= 2 * forward + kernels * 4 * 2  # none of a kernel
-
-
-def test_two_replicas_are_one_on_all_rows_and_xla_is_the_same_with_lora():
-    hparams = settings(more=LORA)
-    steps = {"one": make_step(hparams), "two": make_step(hparams, 2)}
-    batches = stream()[:2]
-    take(steps["one"], [concatenated(batches)]), take(steps["two"], batches)
-    before = values(make_step(hparams).model)
-    one, two = (values(step.model) for step in steps.values())
-    moved = np.sqrt(sum(np.square(a - b).sum() for a, b in zip(one.values(), before.values(), strict=True)))
-    apart = np.sqrt(sum(np.square(a - b).sum() for a, b in zip(one.values(), two.values(), strict=True)))
-    assert apart <= 1e-5 * moved

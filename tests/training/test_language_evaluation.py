@@ -133,14 +133,6 @@ def test_a_checkpoint_is_evaluated_again_with_another_stride(problem_and_folder,
     assert len((tmp_path / "eval.log").read_text().splitlines()) == 2, "the third time it is in the log"
 
 
-def test_the_loss_is_near_the_entropy(problem_and_folder):
-    values, vectors = np.linalg.eig(NEXT.T)
-    stationary = np.real(vectors[:, np.argmax(np.real(values))])
-    entropy = -(stationary / stationary.sum()) @ (NEXT * np.log(NEXT)).sum(1)
-    metrics = evaluated(Known(), problem_and_folder, eval_stride=1)
-    assert metrics["nats_per_character"] == pytest.approx(entropy, rel=0.05)
-
-
 @pytest.mark.slow
 def test_windows_leave_costs_out_which_may_need_what_comes_behind(problem_and_folder):
     def model(batch, training):

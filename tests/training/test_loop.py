@@ -159,7 +159,6 @@ def test_it_saves_by_the_clock_as_well(tmp_path, clock, seconds, evaluations, ex
 def test_a_run_that_has_nothing_left_makes_up_for_what_a_kill_left_out(
     tmp_path, clock, caplog, step, train_steps, is_due
 ):
-    caplog.set_level("INFO", "t2t_lite")
     run = Run(tmp_path, clock, step=step, local_eval_frequency=3)
     assert run.train(train_steps).ended_by == "train_steps"
     assert (run.caught_up, run.metrics, run.read) == ([(step, is_due)], {"loss": -1.0}, 0)
@@ -175,7 +174,6 @@ def test_a_resumed_run_is_evaluated_where_an_evaluation_is_due(tmp_path, clock, 
 
 
 def test_a_run_that_ended_early_does_not_train_on(tmp_path, clock, caplog):
-    caplog.set_level("INFO", "t2t_lite")
     run = Run(tmp_path, clock, step=4, local_eval_frequency=3)
     run.why = {4: "loss was 3"}
     assert run.train(9).ended_by == "early_stopping" and not run.saved and run.read == 0
@@ -184,18 +182,14 @@ def test_a_run_that_ended_early_does_not_train_on(tmp_path, clock, caplog):
     run.why = {6: "loss was 5"}
     assert run.train(9).ended_by == "early_stopping" and run.saves() == [3, 6]
     assert "stopped early at step 6: loss was 5." in caplog.text
-    assert [(line["step"], line["finished"], line["reason"]) for line in run.log("end")][-1] == (
-        6,
-        True,
-        "early_stopping",
-    )
+    end = run.log("end")[-1]
+    assert (end["step"], end["finished"], end["reason"]) == (6, True, "early_stopping")
 
 
 @pytest.mark.parametrize(
     ("at", "saves", "last"), [(2, [3], 3), (3, [3, 4], 4), (5, [3, 6], 6), (8, [3, 6, 8], 8)], ids=str
 )
 def test_a_signal_ends_it_after_the_next_step_which_is_saved_once(tmp_path, clock, caplog, at, saves, last):
-    caplog.set_level("INFO", "t2t_lite")
     run = Run(tmp_path, clock, local_eval_frequency=3)
     run.on_step = {at: run.stopped.set}
     ended = run.train(8).ended_by
@@ -249,27 +243,20 @@ def test_metrics_stay_on_the_device_as_long_as_their_batches_fit(
 
 
 def test_progress_is_logged_every_so_many_steps_and_shown_when_it_is_due(tmp_path, clock, caplog, monkeypatch):
-    caplog.set_level("INFO", "t2t_lite")
-    run, waits = Run(tmp_path, clock, log=LogSettings(3), local_eval_frequency=100), []
+    run, waits = Run(tmp_path, clock, log=LogSettings(3), local_eval_frequency=2), []
     monkeypatch.setattr(loop_module, "waiting", lambda what: waits.append((run.step, what)) or contextlib.nullcontext())
     run.train(7)
     assert waits == [(0, loop_module.TRACING)]
     assert [(line["step"], line["learning_rate"]) for line in run.log("progress")] == [(3, 0.25), (6, 0.25), (7, 0.25)]
     means = [np.mean([1, 2, 3]), np.mean([4, 5, 6]), 7]
     assert [line["loss"] for line in run.log("progress")] == means
-    assert run.log("progress")[1]["seconds_per_step"] == SECONDS
+    assert run.log("progress")[1]["seconds_per_step"] == SECONDS, "without pauses for checkpoints and evaluations"
     (tmp_path / "slow").mkdir()
     run = Run(tmp_path / "slow", clock, log=LogSettings(100), local_eval_frequency=100)
     caplog.clear()
     run.train(20)
     shown = [message.partition("/")[0] for message in caplog.messages if message.startswith("step ")]
     assert shown == ["step 4", "step 19", "step 20"], "after 10 s and after a minute"
-
-
-def test_pauses_for_checkpoints_and_evaluations_do_not_count(tmp_path, clock):
-    run = Run(tmp_path, clock, log=LogSettings(4), local_eval_frequency=2)
-    run.train(8)
-    assert run.log("progress")[1]["seconds_per_step"] == SECONDS
 
 
 @pytest.mark.parametrize("error", [Failure("no room"), KeyboardInterrupt()], ids=["disk", "Ctrl-C"])

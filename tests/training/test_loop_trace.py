@@ -9,22 +9,16 @@ import pytest
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from t2t_lite import registry
 from t2t_lite.training import loop as loop_module
 from t2t_lite.training import run_context
 from t2t_lite.training.progress import ProgressLine
 from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.trainer import Trainer
 from t2t_lite.training.training_data import Feed
-from tests.training.runs import arguments  # and the model runs_small
+from tests.training.runs import SIZES, small_trainer
 
 pytestmark = pytest.mark.slow  # it trains with a profile
 
-PROBLEM = "algorithmic_reverse_decimal40"
-HPARAMS = (
-    "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,gradient_accumulation_steps=2,"
-    "eval_decode_examples=0"
-)
+HPARAMS = f"{SIZES},gradient_accumulation_steps=2,eval_decode_examples=0"
 TRACED, BATCHES_A_STEP = 5, 4
 
 
@@ -48,19 +42,11 @@ class WaitingFeed(Feed):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(data_dir, tmp_path_factory):
     """A run of 20 steps: (those after which metrics were fetched, {event of the trace: how often})."""
     folder = tmp_path_factory.mktemp("run")
-    problem = registry.problem(PROBLEM)
-    problem.max_cases = 120
-    problem.generate_data(str(folder), str(folder))
-    trainer = Trainer(
-        problem=PROBLEM, model="runs_small", hparams=registry.hparams("transformer_tiny").parse(HPARAMS),
-        data_dir=str(folder), output_dir=str(folder / "run"),
-        **arguments(
-            evaluates=False, logical_cpus=2, local_eval_frequency=100, log_step_count_steps=9, profile=True
-        ),
-    )  # fmt: skip
+    settings = {"logical_cpus": 2, "local_eval_frequency": 100, "log_step_count_steps": 9, "profile": True}
+    trainer = small_trainer(data_dir, folder, HPARAMS, **settings)
     step, fetched = 0, set()
 
     class Spied(TrainStep):
@@ -75,7 +61,7 @@ def run(tmp_path_factory):
         patch.setattr(loop_module, "Feed", WaitingFeed)
         patch.setattr(ProgressLine, "is_due", False)  # as on a fast machine
         trainer.train(20)
-    (path,) = glob.glob(f"{folder}/run/plugins/profile/*/*.xplane.pb")
+    (path,) = glob.glob(f"{folder}/plugins/profile/*/*.xplane.pb")
     with open(path, "rb") as file:
         trace = xplane_pb2.XSpace.FromString(file.read())
     events = {}

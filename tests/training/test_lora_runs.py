@@ -1,7 +1,6 @@
 """Runs that are fine-tuned with LoRA: warm start, resume, averages, and the merged model that is used and exported."""
 
 import json
-import logging
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.run_config import build_model, read_run_config, write_run_config
 from t2t_lite.runs.weights import assign_saved, named_weights
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
-from tests.training.runs import assert_same, checkpoints, killed_after, log, state, trainer
+from tests.training.runs import assert_same, checkpoints, log, state, trainer
 
 pytestmark = pytest.mark.slow  # of whole runs
 
@@ -50,23 +49,6 @@ def unmerged(folder, step):
 
 
 @pytest.mark.long
-def test_lora_is_all_that_a_run_trains_and_resumes_exactly(data_dir, runs, tmp_path, caplog):
-    caplog.set_level(logging.INFO, "t2t_lite")
-    (source, _), (base, tuned) = weights(runs / "source", 3), weights(runs / "tuned", 6)
-    assert_same(base, source)
-    assert len(tuned) - len(base) == 2 * (6 + 10)
-    assert all(np.abs(tuned[name]).max() > 0 for name in tuned)
-    killed_after(runs / "tuned", 3, tmp_path / "parts")
-    tune(data_dir, tmp_path / "parts", runs / "source").train(6)
-    assert_same(state(tmp_path / "parts", 6), state(runs / "tuned", 6))
-    assert "of which 1," in caplog.text
-    for change, words in (("lora_rank=4", "lora_rank: 2 -> 4"), ("frozen=embedding", "frozen:  -> embedding")):
-        with pytest.raises(UserError, match=f"{words}.* cannot change during a run"):
-            trainer(data_dir, tmp_path / "parts", f"{LORA.replace('lora_rank=2,', '')},lora_rank=2,{change}"
-                    if "rank" not in change else LORA.replace("lora_rank=2", change)).train(7)  # fmt: skip
-
-
-@pytest.mark.long
 def test_checkpoints_are_averaged_before_they_are_merged_and_evaluated_merged(data_dir, runs, tmp_path):
     """tests/runs/test_opening.py merges one; tests/integration/test_fine_tuning.py has the commands."""
     names = checkpoints(runs / "tuned")
@@ -84,7 +66,6 @@ def test_checkpoints_are_averaged_before_they_are_merged_and_evaluated_merged(da
 
 @pytest.mark.long
 def test_a_run_goes_on_from_one_with_lora_with_the_same_merged_or_another(data_dir, runs, tmp_path, caplog):
-    caplog.set_level(logging.INFO, "t2t_lite")
     _, tuned = weights(runs / "tuned", 6)
     expected = np.array(unmerged(runs / "tuned", 6)(BATCH))
     for name, hparams in (("same", LORA), ("plain", SIZES), ("other", LORA.replace("rank=2", "rank=3"))):
@@ -106,7 +87,6 @@ def test_a_run_goes_on_from_one_with_lora_with_the_same_merged_or_another(data_d
 
 
 def test_parts_stay_frozen_in_a_run(data_dir, tmp_path, caplog):
-    caplog.set_level(logging.INFO, "t2t_lite")
     hparams = f"{SIZES},frozen=encoder/decoder_0,ema_decay=0.9,unfreeze_steps=1"
     trainer(data_dir, tmp_path, hparams, evaluates=True).train(3)
     assert "of which " in caplog.text and "Without --warm_start_from, frozen" in caplog.text

@@ -75,10 +75,11 @@ def test_the_log_remembers_what_came_of_it(tmp_path):
 
 
 def test_texts_go_to_whom_they_are_for_and_five_to_tensorboard(tmp_path, monkeypatch):
-    given, shown, texts = [], [], [("a|b", "c", "d"), *TEXTS]
+    given, shown, drawn, texts = [], [], [], [("a|b", "c", "d"), *TEXTS]
     monkeypatch.setattr(RunLog, "text", lambda self, *args: shown.append(args))
+    monkeypatch.setattr(RunLog, "scalars", lambda self, *args: drawn.append(args))
     evaluate_and_log(Falling(texts), RunLog(str(tmp_path)), 3, "eval_x", on_texts=lambda *args: given.append(args))
-    assert given == [(3, texts)]
+    assert given == [(3, texts)] and drawn == [(3, {"loss": 8.0}, "eval_x")]
     ((step, name, table, folder),) = shown
     rows = ["| input | output | reference |", "|-|-|-|", "| a&#124;b | c | d |"]
     assert (step, name, folder) == (3, "translations", "eval_x")
@@ -86,7 +87,6 @@ def test_texts_go_to_whom_they_are_for_and_five_to_tensorboard(tmp_path, monkeyp
 
 
 def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog, clock):
-    caplog.set_level("INFO")
     metrics = {"loss": 2.0, "perplexity": 7.389, "chrf": 30.0, "bleu": 12.5}
 
     settings = EvaluationSettings(best_checkpoint_metric="chrf")
@@ -192,11 +192,11 @@ def test_what_others_decide_ends_all_machines(tmp_path):
         monitor(True, 0.0).evaluate(step, is_last=False)
     tf.config.run_functions_eagerly(True)
     try:
-        assert "loss was 8 at step 1" in monitor(True, 1.0).reason_to_stop()
+        assert "it was 8 at step 1" in monitor(True, 1.0).reason_to_stop()
         assert monitor(False, 1.0).reason_to_stop() and monitor(False, 0.0).reason_to_stop() is None
         own = {"early_stopping": EarlyStopping(), "stop_when": lambda evaluations: f"seen {len(evaluations)}"}
         assert monitor(True, 1.0, **own).reason_to_stop() == "seen 2"
-        assert "loss was" in monitor(True, 1.0, stop_when=own["stop_when"]).reason_to_stop()
+        assert "loss improved by less than 100" in monitor(True, 1.0, stop_when=own["stop_when"]).reason_to_stop()
     finally:
         tf.config.run_functions_eagerly(False)
     assert summed == [1.0, 0.0, 0.0, 1.0, 1.0]
@@ -216,7 +216,7 @@ def test_the_reason_to_stop_is_that_of_the_history(tmp_path):
         whys.append(of_run.reason_to_stop())
     assert whys[:2] == [None, None] and whys[2] is None, "8 to 6 is a move of 2"
     stopping = watched(tmp_path, early_stopping=EarlyStopping(6, "loss", 2.5))
-    assert "loss was 8 at step 3" in stopping.reason_to_stop()
+    assert "it was 8 at step 3" in stopping.reason_to_stop()
     assert watched(tmp_path, early_stopping=EarlyStopping(None, "loss", 2.5)).reason_to_stop() is None
 
 

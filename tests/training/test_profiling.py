@@ -1,6 +1,5 @@
 """Training compiled by XLA: equal to uncompiled training, one program for each shape, and what cannot be compiled."""
 
-import os
 import re
 import types
 
@@ -16,17 +15,15 @@ from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.runs.run_config import build_model, read_run_config
-from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.trainer import Trainer
 from t2t_lite.training.training_data import StepBatches, open_training_data
-from tests.training.runs import Small, arguments, log
+from tests.training.runs import Small, assert_same, log, small_trainer, state
+from tests.training.steps import VOCAB, make_step
 
-VOCAB = 30
 LENGTHS = (4, 9)  # XLA takes seconds for each: two shapes
 
 
@@ -105,32 +102,10 @@ def data_dir(tmp_path_factory):
     return folder
 
 
-def trainer(data_dir, output_dir, model="runs_small", problem="compilations_two_lengths", **more):
-    return Trainer(
-        problem=problem,
-        model=model,
-        hparams=HParams(batch_size=36, gradient_accumulation_steps=more.pop("accumulation", 1)),
-        hparams_set="transformer_tiny",
-        data_dir=data_dir,
-        output_dir=str(output_dir),
-        **arguments(**{"local_eval_frequency": 3, "evaluates": False, "xla_compile": True, **more}),
-    )
-
-
-def weights(output_dir, step):
-    reader = tf.train.load_checkpoint(os.path.join(output_dir, f"model.ckpt-{step}"))
-    keys = [key for key in sorted(reader.get_variable_to_shape_map()) if key.startswith(("model/", "optimizer/"))]
-    return np.concatenate([np.ravel(reader.get_tensor(key)) for key in keys]).astype("float64")
-
-
-def make_step(hparams, xla_compile, replicas=1):
-    chosen = choose_replicas(0, replicas)
-    keras.utils.set_random_seed(1)
-    with chosen.scope():
-        model = registry.model("transformer").from_hparams(hparams, VOCAB)
-        optimizer = make_optimizer(hparams, 100)
-        optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, chosen, hparams, xla_compile)
+def trainer(data_dir, output_dir, model="runs_small", accumulation=1, **more):
+    hparams = f"batch_size=36,gradient_accumulation_steps={accumulation}"
+    settings = {"problem": "compilations_two_lengths", "xla_compile": True, **more}
+    return small_trainer(data_dir, output_dir, hparams, model=model, **settings)
 
 
 def flat(tensors):
@@ -164,7 +139,7 @@ def test_the_compiled_step_equals_the_uncompiled_one():
         {side: rng.integers(3, VOCAB, (5, width)).astype("int32") for side in ("inputs", "targets")}
         for width in LENGTHS
     ]
-    steps = [make_step(hparams, xla_compile) for xla_compile in (False, True)]
+    steps = [make_step(hparams, xla_compile=xla_compile) for xla_compile in (False, True)]
     for place, batch in enumerate(batches):
         plain, compiled = (flat(step.gradients(step.place(StepBatches([batch], place)))) for step in steps)
         assert np.linalg.norm(compiled - plain) <= 1e-5 * np.linalg.norm(plain)
@@ -186,7 +161,7 @@ def test_half_precision_compiles(policy, bound):
     )
     ids = np.random.default_rng(0).integers(3, VOCAB, (5, LENGTHS[1])).astype("int32")
     batch = StepBatches([{"inputs": ids, "targets": ids}], 0)
-    steps = [make_step(hparams, xla_compile) for xla_compile in (False, True)]
+    steps = [make_step(hparams, xla_compile=xla_compile) for xla_compile in (False, True)]
     plain, compiled = (flat(step.gradients(step.place(batch))) for step in steps)
     assert 0 < np.linalg.norm(compiled - plain) <= bound * np.linalg.norm(plain)
 
@@ -231,7 +206,6 @@ def test_a_deterministic_compiled_step_has_no_scatter(name):
 
 @pytest.mark.parametrize(("steps", "traced"), [(9, None), (10, None), (11, 1), (15, 5), (16, 5), (40, 5)])
 def test_steps_11_to_15_are_traced(monkeypatch, caplog, steps, traced):
-    caplog.set_level("INFO", "t2t_lite")
     calls, now = [], []
     experimental = types.SimpleNamespace(start=lambda folder: calls.append((folder, len(now))),
                                          stop=lambda: calls.append(len(now)))  # fmt: skip
@@ -250,7 +224,6 @@ def test_steps_11_to_15_are_traced(monkeypatch, caplog, steps, traced):
 
 @pytest.mark.long
 def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit(data_dir, tmp_path, caplog):
-    caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path / "whole").train(9)
     assert "XLA compiles 2 shapes (rows x inputs x targets)" in caplog.text
     assert "9 x 4 x 4, 4 x 9 x 9" in caplog.text
@@ -259,13 +232,12 @@ def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit
     trainer(data_dir, tmp_path / "stopped").train(4)
     trainer(data_dir, tmp_path / "stopped", xla_compile=None).train(9)
     assert caplog.text.count("XLA compiles 2 shapes") == 3, "it is remembered"
-    np.testing.assert_array_equal(weights(tmp_path / "whole", 9), weights(tmp_path / "stopped", 9))
+    assert_same(state(tmp_path / "whole", 9), state(tmp_path / "stopped", 9))
 
 
 @pytest.mark.long
 def test_features_that_a_problem_adds_are_compiled_as_well(data_dir, tmp_path, caplog):
     """As steps of the same batches that are not compiled."""
-    caplog.set_level("INFO", "t2t_lite")
     of_gaps = {"model": "compilations_of_gaps", "problem": "compilations_masked"}
     trained = trainer(data_dir, tmp_path / "run", **of_gaps)
     trained.train(3)
@@ -289,30 +261,12 @@ def test_features_that_a_problem_adds_are_compiled_as_well(data_dir, tmp_path, c
 def test_replicas_train_as_one_that_accumulates(data_dir, tmp_path):
     trainer(data_dir, tmp_path / "one", accumulation=2).train(3)
     trainer(data_dir, tmp_path / "two", logical_cpus=2).train(3)
-    one, two = weights(tmp_path / "one", 3), weights(tmp_path / "two", 3)
-    assert np.linalg.norm(one - two) <= 1e-5 * np.linalg.norm(one)
-
-
-@pytest.mark.slow
-def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path):
-    trainer(data_dir, tmp_path, xla_compile=False).train(1)
-    with pytest.raises(UserError, match=r"xla_compile: False -> True\. .*--allow_hparams_change"):
-        trainer(data_dir, tmp_path).train(4)
-
-
-@pytest.mark.long
-def test_a_run_changes_to_it_when_allowed(data_dir, tmp_path, caplog):
-    caplog.set_level("INFO", "t2t_lite")
-    trainer(data_dir, tmp_path, xla_compile=False).train(2)
-    trainer(data_dir, tmp_path, allow_hparams_change=True).train(4)
-    assert "settings changed: xla_compile" in caplog.text
-    (change,) = log(tmp_path, "hparams_change")
-    assert change["changed"] == {"xla_compile": [False, True]}
+    one, two = (state(tmp_path / name, 3) for name in ("one", "two"))
+    assert np.linalg.norm(flat([one[name] - two[name] for name in one])) <= 1e-5 * np.linalg.norm(flat(one.values()))
 
 
 @pytest.mark.slow
 def test_the_number_of_shapes_is_the_user_s_and_remembered(data_dir, tmp_path, caplog):
-    caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path, xla_shapes=1).train(1)
     assert "XLA compiles 1 shapes (rows x inputs x targets), each at its first occurrence: 4 x 9 x 9" in caplog.text
     with pytest.raises(UserError, match=r"xla_shapes: 1 -> 2\. .*--allow_hparams_change"):
@@ -323,9 +277,8 @@ def test_the_number_of_shapes_is_the_user_s_and_remembered(data_dir, tmp_path, c
 
 @pytest.mark.slow
 def test_a_model_that_cannot_be_compiled_is_refused_before_anything_is_written(data_dir, tmp_path):
-    with pytest.raises(
-        UserError, match=r"^--xla_compile: .* compilations_python: .* PyFunc \(.*--noxla_compile"
-    ) as refused:
+    words = r"^--xla_compile: .* compilations_python: .* PyFunc \(.*--noxla_compile"
+    with pytest.raises(UserError, match=words) as refused:
         trainer(data_dir, tmp_path / "run", "compilations_python").train(3)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "run").exists()
@@ -333,9 +286,8 @@ def test_a_model_that_cannot_be_compiled_is_refused_before_anything_is_written(d
 
 @pytest.mark.slow
 def test_a_shape_that_cannot_be_compiled_ends_the_run_by_its_checkpoint(data_dir, tmp_path):
-    with pytest.raises(
-        UserError, match=r"XLA cannot compile .* compilations_wide: Input to reshape .* \(at .*Reshape\)"
-    ):
+    words = r"XLA cannot compile .* compilations_wide: Input to reshape .* \(at .*Reshape\)"
+    with pytest.raises(UserError, match=words):
         trainer(data_dir, tmp_path, "compilations_wide", local_eval_frequency=1).train(20)
     saved = log(tmp_path, "checkpoint")
     assert not saved or (tmp_path / f"{saved[-1]['path']}.index").exists()

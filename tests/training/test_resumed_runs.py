@@ -38,6 +38,8 @@ STATES = {  # {what is saved: (model, hyperparameters, settings)}
     "loss scale": ("runs_small", FLOAT16, {}),
     "random generators": ("runs_drawing", "", {}),
     "copies on replicas": ("runs_small", "gradient_accumulation_steps=2", {"logical_cpus": 2}),
+    "layers that are unfrozen in turn": ("transformer", "unfreeze_steps=2,learning_rate_layer_decay=0.4", {}),
+    "LoRA": ("transformer", "lora_rank=2,lora_alpha=4", {}),
 }
 
 
@@ -45,7 +47,6 @@ STATES = {  # {what is saved: (model, hyperparameters, settings)}
 @pytest.mark.parametrize("what", STATES)
 def test_a_run_in_parts_is_the_run_in_one(data_dir, tmp_path, caplog, what):
     """Also past an evaluation, which draws, and whose numbers no later step may depend on."""
-    caplog.set_level("INFO", "t2t_lite")
     model, more, settings = STATES[what]
     hparams = f"{SIZES},eval_decode_examples=0{more and ','}{more}"
     small_trainer(data_dir, tmp_path / "whole", hparams, model=model, evaluates=True, eval_steps=1, **settings).train(6)

@@ -57,10 +57,8 @@ def concatenated(batches):
 
 
 def made(replicas=1, accumulation=1, only_nonzero=False):
-    chosen, hparams = (
-        choose_replicas(0, replicas),
-        HPARAMS.override_from_dict({"gradient_accumulation_steps": accumulation}),
-    )
+    chosen = choose_replicas(0, replicas)
+    hparams = HPARAMS.override_from_dict({"gradient_accumulation_steps": accumulation})
     with chosen.scope():
         model, optimizer = Predicts(only_nonzero), make_optimizer(hparams, 10)
         optimizer.build(model.trainable_variables)

@@ -1,36 +1,36 @@
-"""The trainer: resuming is exact, and what a run leaves behind."""
+"""What a run leaves behind, and what it is evaluated by; tests/training/test_resumed_runs.py has parts of runs."""
 
 # Nearest tests of: t2t_lite/training/trainer.py
 
 import functools
 import json
-import logging
 import os
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.runs.opening import open_run
 from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.evaluator import Evaluation
 from t2t_lite.training.settings import EarlyStopping
 from t2t_lite.training.trainer import Trainer
-from tests.training import runs
 from tests.training.runs import (
     HPARAMS,
     PROBLEM,
     arguments,
-    assert_same,
     checkpoints,
     log,
     small_trainer,
-    state,
     trainer,
 )
 
 pytestmark = pytest.mark.slow  # of whole runs
+
+WITHOUT_OUTPUTS = HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +39,6 @@ def whole(data_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     metrics = trainer(data_dir, folder, evaluates=True).train(7)
     return folder, metrics
-
-
-def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path):
-    runs.killed_after(whole[0], 3, tmp_path / "parts")
-    trainer(data_dir, tmp_path / "parts").train(7)
-    assert_same(state(tmp_path / "parts", 7), state(whole[0], 7))
-    resumed = log(tmp_path / "parts", "resume")
-    assert [(line["step"], line["data_batch"]) for line in resumed] == [(3, 3)]
 
 
 def test_what_a_run_leaves(whole):
@@ -74,9 +66,7 @@ def test_settings_are_remembered(data_dir, whole):
 
 def test_a_moving_average_is_what_is_evaluated_and_before_the_first_step_the_model(data_dir, tmp_path):
     """As every command does that opens the checkpoint, whose model it is."""
-    hparams = f"{HPARAMS},learning_rate_constant=0.1,learning_rate_schedule=constant".replace(
-        "examples=3", "examples=0"
-    )
+    hparams = f"{WITHOUT_OUTPUTS},learning_rate_constant=0.1,learning_rate_schedule=constant"
     plain, averaged = (
         small_trainer(data_dir, tmp_path / name, f"{hparams},ema_decay={decay}", evaluates=True).train(0)["loss"]
         for name, decay in (("plain", 0.0), ("run", 0.9))
@@ -100,10 +90,9 @@ def test_every_dtype_trains(data_dir, tmp_path, dtype):
 def run(data_dir, tmp_path_factory):
     """A run of four steps with settings that are not the usual ones, and the metrics of its last evaluation."""
     folder = tmp_path_factory.mktemp("run")
-    hparams = HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
     metrics = small_trainer(
-        data_dir, folder, hparams, evaluates=True, best_checkpoint_metric="token_accuracy", keep_checkpoint_max=0,
-        usr_dir="of_mine", flags_text="--x=1\n", eval_steps=1,
+        data_dir, folder, WITHOUT_OUTPUTS, evaluates=True, best_checkpoint_metric="token_accuracy", eval_steps=1,
+        keep_checkpoint_max=0, usr_dir="of_mine", flags_text="--x=1\n",
     ).train(4)  # fmt: skip
     return folder, metrics
 
@@ -123,13 +112,14 @@ def test_evaluations_are_of_so_many_batches_and_at_their_steps_alone(run, data_d
 def test_the_best_is_by_the_metric_that_was_asked_for(run):
     lines = log(run[0], "best")
     assert lines and {line["metric"] for line in lines} == {"token_accuracy"}
-    assert os.listdir(run[0] / "best")
+    assert open_run(str(run[0] / "best")).step == lines[-1]["best_step"]
 
 
 def test_what_is_remembered_for_later_commands(run):
     folder, _ = run
     assert (folder / "flags.txt").read_text() == "--x=1\n"
     config = json.loads((folder / "hparams.json").read_text())
+    assert config["hparams"]["random_seed"] == 429459
     assert config["usr_dir"] == os.path.abspath("of_mine")
     assert (config["vocab_size"], config["target_vocab_size"], config["batches_a_step"]) == (12, None, 1)
     encoders = registry.problem(PROBLEM).get_feature_encoders("")
@@ -173,8 +163,7 @@ def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypa
         translate_all=translate_all, deterministic=False, inexact=["--x: y"], eval_throttle_seconds=5,
         early_stopping=EarlyStopping(9),
     )  # fmt: skip
-    with caplog.at_level(logging.INFO, "t2t_lite"):
-        assert of_run.train(1) == METRICS
+    assert of_run.train(1) == METRICS
     ((model, encoders, hparams, records, settings, _),) = made
     assert model is of_run.trained and records.problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
     assert {side: encoder.vocab_size for side, encoder in encoders.items()} == {"inputs": 12, "targets": 12}
@@ -203,4 +192,31 @@ def test_bfloat16_is_suggested_once_to_a_new_run(data_dir, tmp_path, monkeypatch
     for steps in (1, 2):
         trainer = small_trainer(data_dir, tmp_path)
         trainer.train(steps)
-    assert calls == [("--hparams=dtype_policy=mixed_bfloat16", trainer.hparams.batch_size)]
+        assert calls == [("--hparams=dtype_policy=mixed_bfloat16", trainer.hparams.batch_size)]
+
+
+def drawn(folder):
+    """Returns {(name, step): value} of what TensorBoard shows of a folder's events."""
+    records = tf.data.TFRecordDataset([str(path) for path in folder.glob("events.out.tfevents*")])
+    events = [tf.compat.v1.Event.FromString(record.numpy()) for record in records]
+    return {(each.tag, event.step): tf.make_ndarray(each.tensor) for event in events for each in event.summary.value}
+
+
+def test_progress_is_logged_and_drawn(data_dir, tmp_path):
+    small_trainer(data_dir, tmp_path).train(6)
+    lines = log(tmp_path, "progress")
+    assert [line["step"] for line in lines] == [2, 4, 6]
+    for name in lines[-1].keys() - {"time", "event", "step"}:
+        assert drawn(tmp_path)[name, 6] == pytest.approx(lines[-1][name], rel=1e-4, abs=1e-9), name
+
+
+def test_a_run_ends_early_and_does_not_train_on(data_dir, tmp_path):
+    """Its checkpoints are kept for good as often as asked for."""
+    kept = {"keep_checkpoint_max": 1, "keep_checkpoint_every_n_hours": 1e-9}
+    stopping = EarlyStopping(6, "loss", 100.0)  # nothing moves that much
+    for _ in range(2):
+        ended = small_trainer(data_dir, tmp_path, WITHOUT_OUTPUTS, evaluates=True, early_stopping=stopping, **kept)
+        ended.train(30)
+        assert ended.ended_by == "early_stopping" and checkpoints(tmp_path) == [f"model.ckpt-{n}" for n in (3, 6, 9)]
+        end = log(tmp_path)[-1]
+        assert (end["event"], end["step"], end["finished"], end["reason"]) == ("end", 9, True, "early_stopping")

@@ -3,7 +3,6 @@
 # Nearest tests of: t2t_lite/training/trainer.py
 
 import json
-import logging
 import shutil
 
 import numpy as np
@@ -17,14 +16,6 @@ from t2t_lite.training.training_data import open_training_data
 from tests.training.runs import EXAMPLES, HPARAMS, PROBLEM, log, small_trainer, state
 
 FLOAT16 = HPARAMS + ",dtype_policy=mixed_float16"
-
-
-@pytest.fixture(scope="module")
-def begun(data_dir, tmp_path_factory):
-    """A run of three steps that refusals leave as it is."""
-    folder = tmp_path_factory.mktemp("begun")
-    small_trainer(data_dir, folder).train(3)
-    return folder
 
 
 def nested(batch):
@@ -48,11 +39,6 @@ def taken(monkeypatch):
 def distance(one, other):
     """Of the weights of two states."""
     return np.sqrt(sum(((one[key] - other[key]) ** 2).sum() for key in one if key.startswith("model/")))
-
-
-def test_architecture_cannot_change(data_dir, begun):
-    with pytest.raises(UserError, match=r"hidden_size: 16 -> 32.*another output_dir"):
-        small_trainer(data_dir, begun, HPARAMS.replace("hidden_size=16", "hidden_size=32")).train(9)
 
 
 @pytest.mark.long
@@ -87,21 +73,13 @@ def test_other_records_are_read_only_when_allowed_and_from_their_beginning(data_
     assert taken[4:] == [(4 + at, [nested(batch)]) for at, batch in enumerate(fresh.take(2))]
 
 
-def test_another_problem_is_refused(data_dir, begun):
-    other = small_trainer(data_dir, begun)
-    other.problem = "algorithmic_identity_decimal40"
-    with pytest.raises(UserError, match="algorithmic_identity_decimal40"):
-        other.train(9)
-
-
 @pytest.mark.long
 @pytest.mark.slow
 def test_a_run_that_changes_to_float16_begins_with_the_first_scale(data_dir, tmp_path, caplog):
     small_trainer(data_dir, tmp_path).train(3)
     with pytest.raises(UserError, match=r"dtype_policy: float32 -> mixed_float16.*--allow_hparams_change"):
         small_trainer(data_dir, tmp_path, FLOAT16).train(6)
-    with caplog.at_level(logging.INFO, "t2t_lite"):
-        small_trainer(data_dir, tmp_path, FLOAT16, allow_hparams_change=True).train(6)
+    small_trainer(data_dir, tmp_path, FLOAT16, allow_hparams_change=True).train(6)
     assert "model.ckpt-3 was not trained in float16: the loss scale starts at 32,768" in caplog.text
     small_trainer(data_dir, tmp_path, allow_hparams_change=True).train(7)
     assert "loss_scale" not in log(tmp_path)[-2], "back in float32"
@@ -113,11 +91,10 @@ def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_pa
     expected = taken.copy()
     taken.clear()
     changing = tmp_path / "changing"
-    with caplog.at_level(logging.INFO, "t2t_lite"):
-        small_trainer(data_dir, changing, logical_cpus=2).train(2)
-        with pytest.raises(UserError, match=r"3 replicas cannot equally share the 2 batches .* Expected 1, 2 repl"):
-            small_trainer(data_dir, changing, logical_cpus=3).train(4)
-        small_trainer(data_dir, changing).train(4)
+    small_trainer(data_dir, changing, logical_cpus=2).train(2)
+    with pytest.raises(UserError, match=r"3 replicas cannot equally share the 2 batches .* Expected 1, 2 repl"):
+        small_trainer(data_dir, changing, logical_cpus=3).train(4)
+    small_trainer(data_dir, changing).train(4)
     assert taken == expected
     whole, early, after = state(tmp_path / "one", 4), state(tmp_path / "one", 3), state(changing, 4)
     assert distance(whole, after) <= 1e-3 * distance(whole, early)

@@ -2,16 +2,13 @@
 
 # Nearest tests of: t2t_lite/training/trainer.py, t2t_lite/training/run_context.py
 
-import os
 import shutil
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError
-from t2t_lite.runs.checkpoints import checkpoint_step
+from t2t_lite.errors import UserError
 from t2t_lite.training import trainer as trainer_module
 from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state, trainer
 
@@ -24,48 +21,6 @@ def whole(data_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     small_trainer(data_dir, folder, flags_text="--first\n").train(7)
     return folder
-
-
-def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkeypatch):
-    small_trainer(data_dir, tmp_path).train(3)
-
-    def full(checkpoint, path):
-        (tmp_path / f"{os.path.basename(path)}.data-00000-of-00001").write_bytes(b"half")
-        raise tf.errors.ResourceExhaustedError(
-            None, None, "{{function_node __wrapped__SaveV2_device_/job:localhost}} No space left on device [Op:SaveV2]"
-        )
-
-    with monkeypatch.context() as patch:
-        patch.setattr(tf.train.Checkpoint, "write", full)
-        with pytest.raises(Failure, match=r"step 6 could not be saved: No space left on device\. .*model.ckpt-3"):
-            small_trainer(data_dir, tmp_path).train(6)
-    assert not [name for name in os.listdir(tmp_path) if "ckpt-6" in name]
-    small_trainer(data_dir, tmp_path).train(7)
-    assert_same(state(tmp_path, 7), state(whole, 7))
-
-
-@pytest.mark.few("100")
-@pytest.mark.parametrize("log_step_count_steps", [1, 100])
-def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(data_dir, tmp_path, log_step_count_steps):
-    """Even if that is noticed only when metrics are fetched again, at the end."""
-    when = {"local_eval_frequency": 100, "log_step_count_steps": log_step_count_steps}
-    schedule = "learning_rate_schedule=constant*exp_decay,learning_rate_decay_rate=10,learning_rate_decay_steps=1"
-    hparams = f"{HPARAMS},{schedule},max_skipped_steps=3"
-    with pytest.raises(Failure, match=r"3 consecutive steps.*not-finite-step-\d+\. "):
-        small_trainer(data_dir, tmp_path, hparams, **when).train(60)
-    [folder] = [path for path in tmp_path.iterdir() if path.name.startswith("not-finite")]
-    step = checkpoint_step(folder)
-    skipped = [line["step"] for line in log(tmp_path) if line["event"] == "skipped"]
-    assert skipped[-3:] == [step - 2, step - 1, step]
-    batches = np.load(folder / "batches.npz")
-    assert set(batches) == {"inputs_0", "targets_0"}
-    saved = state(folder, step)
-    assert saved["batches_read/.ATTRIBUTES/VARIABLE_VALUE"] == step
-    weights = [value for key, value in saved.items() if key.startswith("model/")]
-    assert all(np.isfinite(value).all() for value in weights)
-    [updates] = [saved[key] for key in saved if key.startswith("optimizer/") and saved[key].dtype.kind == "i"]
-    assert updates == step - len(skipped), "skipped steps left no trace in the optimizer"
-    assert not [name for name in checkpoints(tmp_path) if checkpoint_step(name) >= step]
 
 
 REFUSED = {
@@ -81,6 +36,7 @@ REFUSED = {
         {"best_checkpoint_metric": "bleu", "evaluates": True},
         "--best_checkpoint_metric=bleu: not a metric .* Expected one of loss",
     ),
+    "a search of the first evaluation": ({"evaluates": True, "search": {"beam_size": 0}}, "beam_size=0"),
     "no data": ({"data_dir": "."}, "t2t-datagen --problem=algorithmic_reverse_decimal40"),
 }  # fmt: skip
 
@@ -193,12 +149,3 @@ def test_a_run_that_is_refused_is_left_as_it_is(data_dir, run, what):
     with pytest.raises(UserError, match=f"{run}.*{words}"):
         small_trainer(data_dir, run, HPARAMS + hparams, flags_text="--second\n").train(9)
     assert contents(run) == before
-
-
-@pytest.mark.parametrize("existing", [False, True])
-def test_what_the_first_evaluation_would_refuse_is_refused_at_once(data_dir, tmp_path, existing):
-    if existing:
-        (tmp_path / "in" / "run").mkdir(parents=True)
-    with pytest.raises(UserError, match="beam_size=0"):
-        small_trainer(data_dir, tmp_path / "in" / "run", evaluates=True, search={"beam_size": 0}).train(3)
-    assert sorted(tmp_path.rglob("*")) == ([tmp_path / "in", tmp_path / "in" / "run"] if existing else [])

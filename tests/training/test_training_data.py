@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit, Problem, TranslateProblem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
@@ -57,19 +58,17 @@ def test_it_is_that_of_the_problem_within_the_limits(data_dir, name):
     data = open_training_data(name, HPARAMS, data_dir)
     is_reversed = name.endswith("_rev")
     assert data.problem.full_name == name
-    assert (data.vocab_size, data.target_vocab_size) == ((50, 40) if is_reversed else (40, 50))
-    assert (data.encoders["inputs"].vocab_size, data.encoders["targets"].vocab_size) == (
-        data.vocab_size, data.target_vocab_size
-    )  # fmt: skip
+    sizes = data.vocab_size, data.target_vocab_size
+    assert sizes == ((50, 40) if is_reversed else (40, 50))
+    assert tuple(data.encoders[side].vocab_size for side in ("inputs", "targets")) == sizes
     assert data.records.split == DatasetSplit.TRAIN and len(data.records.paths) == 3
     assert data.dev_records.split == DatasetSplit.EVAL and len(data.dev_records.paths) == 2
     assert (data.examples, data.dropped, data.max_length) == (40, 60, 7)  # of 4 to 7 ids
     long_side = "targets" if is_reversed else "inputs"
     for batch in data.batches.take(20):
-        assert (
-            4 <= batch[long_side].shape[1] <= 7 and int(batch[long_side].numpy().max()) == 30
-        )  # the other side's ids are beyond its vocabulary
-        assert batch["inputs"].shape[0] * batch[long_side].shape[1] <= 64
+        ids = batch[long_side].numpy()
+        assert 4 <= ids.shape[1] <= 7 and ids.max() == 30, "the other side's ids are beyond its vocabulary"
+        assert ids.size <= 64
 
 
 @pytest.mark.slow
@@ -162,32 +161,14 @@ def test_a_model_reads_what_the_problem_has():
         check_reads(TransformerEncoder(50, target_vocab_size=3, head="class", **sizes), Uneven())
 
 
-@registry.register_problem("training_data_paragraphs")
-class Paragraphs(TranslateProblem):
-    """Every fourth input is of two sentences; targets are of one."""
-
-    dataset_splits = Uneven.dataset_splits
-
-    def prepare_generation(self, data_dir, tmp_dir):
-        pass
-
-    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        for n in range(100):
-            yield {
-                "inputs": [*ByteTextEncoder().encode("Ab cd. Ef gh." if n % 4 == 0 else "Ab."), 1],
-                "targets": [*ByteTextEncoder().encode("Eins. zwei"), 1],
-            }
-
-    def feature_encoders(self, data_dir):
-        return {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
-
-
-@pytest.mark.slow
-def test_how_many_examples_have_several_sentences_is_known(data_dir, tmp_path):
+def test_how_many_examples_have_several_sentences_is_known(tmp_path):
     """A model that was trained on single ones translates one of several, and ends."""
-    registry.problem("training_data_paragraphs").generate_data(str(tmp_path), str(tmp_path))
-    data = open_training_data("training_data_paragraphs", HParams(batch_size=64), str(tmp_path))
-    assert 0.1 < several_sentences(data) < 0.4  # of the first shard
-    data = open_training_data("training_data_paragraphs_rev", HParams(batch_size=64), str(tmp_path))
-    assert several_sentences(data) == 0
-    assert several_sentences(open_training_data("training_data_uneven", HPARAMS, data_dir)) is None
+    encoder, path = ByteTextEncoder(), str(tmp_path / "records")
+    targets = [*encoder.encode("Eins. zwei"), 1]
+    texts = ["Ab cd. Ef gh.", "Ab.", "Ab.", "Ab."]
+    rows = ({"inputs": [*encoder.encode(text), 1], "targets": targets} for text in texts)
+    sharding.write_shards(rows, [path], seed=0)
+    encoders, records = {"inputs": encoder, "targets": encoder}, types.SimpleNamespace(paths=[path])
+    for problem, share in ((TranslateProblem(), 0.25), (TranslateProblem(was_reversed=True), 0.0), (Uneven(), None)):
+        data = types.SimpleNamespace(problem=problem, records=records, encoders=encoders)
+        assert several_sentences(data) == share

@@ -28,6 +28,18 @@ STEPS = 4
 RATE = "learning_rate_schedule=constant,learning_rate_constant=0.1"
 
 
+def assert_follows(optimizer, equations, scale=1.0):
+    """Tensors of `SHAPES`, and one of zeros, become what equations make of (a tensor, its gradients) in float64."""
+    draw = np.random.default_rng(3)
+    starts = [draw.normal(size=shape).astype("float32") for shape in SHAPES] + [np.zeros((2, 2), "float32")]
+    steps = [[draw.normal(size=start.shape, scale=scale).astype("float32") for start in starts] for _ in range(STEPS)]
+    variables = [keras.Variable(start) for start in starts]
+    for gradients in steps:
+        optimizer.apply([tf.constant(gradient) for gradient in gradients], variables)
+    for start, variable, gradients in zip(starts, variables, zip(*steps, strict=True), strict=True):
+        np.testing.assert_allclose(variable.numpy(), equations(start, gradients), rtol=2e-5, atol=2e-6)
+
+
 def rms(x):
     return np.sqrt(np.mean(np.square(x)))
 
@@ -67,17 +79,8 @@ def adafactor(weights, gradients, rate, beta_1=0.0, beta_2=0.999, decay_type="po
 )  # fmt: skip
 def test_adafactor_follows_its_equations(options, words):
     changed = ",".join(f"optimizer_adafactor_{word}" for word in words.split(",") if word)
-    hparams = HParams().parse("optimizer=adafactor,learning_rate_schedule=constant,learning_rate_constant=0.1")
-    rng = np.random.default_rng(3)
-    starts = [rng.normal(size=shape).astype("float32") for shape in SHAPES]
-    gradients = [[rng.normal(size=shape, scale=3.0).astype("float32") for shape in SHAPES] for _ in range(STEPS)]
-    variables = [keras.Variable(start) for start in starts]
-    optimizer = make_optimizer(hparams.parse(changed), 10)
-    for step in gradients:
-        optimizer.apply([tf.constant(g) for g in step], variables)
-    for i, (start, variable) in enumerate(zip(starts, variables, strict=True)):
-        expected = adafactor(start, [step[i] for step in gradients], 0.1, **options)
-        np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
+    optimizer = make_optimizer(HParams().parse(f"{RATE},optimizer=adafactor").parse(changed), 10)
+    assert_follows(optimizer, lambda start, gradients: adafactor(start, gradients, 0.1, **options), scale=3.0)
 
 
 def test_adafactor_keeps_rows_and_columns_only():
@@ -138,19 +141,6 @@ def test_keras_fits_any_model_by_each_optimizer_and_accumulates_gradients(name):
     np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
 
 
-def test_multistep_adam_is_adam_with_accumulation():
-    hparams = without_multistep(HParams().parse("optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8"))
-    assert hparams == HParams().parse("gradient_accumulation_steps=8")
-    by_our_name = HParams().parse("optimizer=multistep_adam,gradient_accumulation_steps=8")
-    assert without_multistep(by_our_name) == hparams
-    with pytest.raises(UserError, match="=8, gradient_accumulation_steps=4"):
-        without_multistep(
-            HParams().parse(
-                "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8,gradient_accumulation_steps=4"
-            )
-        )
-
-
 @pytest.mark.parametrize("optimizer", settings_of(HParams)["optimizer"].limits.words)
 def test_each_optimizer_that_hyperparameters_may_name_is_there(optimizer):
     hparams = without_multistep(HParams().parse(f"optimizer={optimizer}"))
@@ -170,7 +160,10 @@ def test_mistakes_in_adafactor_are_named(options, message):
         Adafactor(**options)
 
 
-# The moving average.
+def depths_of(model):
+    """Returns {path of a weight: its depth}."""
+    paths = [weight.path for weight in model.trainable_variables]
+    return dict(zip(paths, layer_depths(paths), strict=True))
 
 
 def test_depths_grow_from_the_top_of_each_stack_to_the_embeddings():
@@ -178,23 +171,20 @@ def test_depths_grow_from_the_top_of_each_stack_to_the_embeddings():
         "num_encoder_layers=3,num_decoder_layers=1,pos=emb,shared_embedding_and_softmax_weights=False,hidden_size=8,"
         "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
     )
-    paths = [w.path for w in registry.model("transformer").from_hparams(hparams, 20).trainable_variables]
     expected = {
         "encoder_2/": 1, "encoder_1/": 2, "encoder_0/": 3, "decoder_0/": 1, "_norm/": 0, "softmax_embedding/": 0,
         "input_embedding/": 4, "target_embedding/": 4, "_position/": 4,
     }  # fmt: skip
-    for path, depth in zip(paths, layer_depths(paths), strict=True):
-        (named,) = {value for name, value in expected.items() if name in path}
-        assert depth == named, path
+    for path, depth in depths_of(registry.model("transformer").from_hparams(hparams, 20)).items():
+        assert {depth} == {value for name, value in expected.items() if name in path}, path
 
 
 def test_all_that_makes_the_embeddings_of_an_encoder_is_lowest():
     model = registry.model("transformer_encoder")
     hparams = registry.hparams("bert_tiny").of_model(model)
     hparams = hparams.parse("num_hidden_layers=2,hidden_size=8,embedding_size=4,head=class")
-    paths = [w.path for w in model.from_hparams(hparams, 20, 3).trainable_variables]
     expected = {"class_head/": 0} | {f"encoder_{i}/": 2 - i for i in (0, 1)}
-    for path, depth in zip(paths, layer_depths(paths), strict=True):
+    for path, depth in depths_of(model.from_hparams(hparams, 20, 3)).items():
         assert depth == next((value for part, value in expected.items() if part in path), 3), path
 
 
@@ -204,9 +194,9 @@ def test_the_name_of_a_model_does_not_matter():
 
     model = PositionClassifier(20, 3, head="class", num_layers=1, hidden_size=8, filter_size=8, num_heads=2)
     model.build()
-    paths = [w.path for w in model.trainable_variables]
-    assert all(path.startswith("position_classifier") for path in paths)
-    assert {depth for path, depth in zip(paths, layer_depths(paths), strict=True) if "class_head" in path} == {0}
+    depths = depths_of(model)
+    assert all(path.startswith("position_classifier") for path in depths)
+    assert {depth for path, depth in depths.items() if "class_head" in path} == {0}
 
 
 def updated(words, replicas, updates=2):
@@ -295,21 +285,10 @@ def lamb(weights, gradients, rate, decay):
     return w
 
 
-@pytest.mark.parametrize("is_copy", [False, True], ids=["made", "copy"])
 @pytest.mark.parametrize("decay", [0.0, 0.5])
-def test_lamb_follows_its_equations(decay, is_copy):
-    rng = np.random.default_rng(5)
-    shapes = (3, 4), (5,), (2, 3, 4), (2, 2)
-    starts = [rng.normal(size=shape).astype("float32") for shape in shapes[:3]] + [np.zeros((2, 2), "float32")]
-    gradients = [[rng.normal(size=shape).astype("float32") for shape in shapes] for _ in range(STEPS)]
-    variables = [keras.Variable(start) for start in starts]
+def test_lamb_follows_its_equations(decay):
     optimizer = make_optimizer(HParams().parse(f"{RATE},optimizer=lamb,weight_decay={decay}"), 10)
-    optimizer = Lamb.from_config(optimizer.get_config()) if is_copy else optimizer
-    for step in gradients:
-        optimizer.apply([tf.constant(g) for g in step], variables)
-    for i, (start, variable) in enumerate(zip(starts, variables, strict=True)):
-        expected = lamb(start, [step[i] for step in gradients], 0.1, decay)
-        np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
+    assert_follows(optimizer, lambda start, gradients: lamb(start, gradients, 0.1, decay))
 
 
 @pytest.mark.parametrize("setting", ["unfreeze_steps=5", "learning_rate_layer_decay=0.5"])

@@ -21,20 +21,6 @@ def test_equation_3_of_the_paper(step):
 
 
 @pytest.mark.parametrize(
-    "name, step, expected",
-    [
-        ("transformer_base", 8000, 9.88e-4),
-        ("transformer_base", 300_000, 1.61e-4),
-        ("transformer_big", 8000, 6.99e-4),
-        ("transformer_tiny", 4000, 9.88e-4),
-        ("transformer_big_v1", 4000, 4.94e-4),
-    ],
-)
-def test_tensor2tensors_figures(name, step, expected):
-    assert rate(registry.hparams(name), step) == pytest.approx(expected, rel=4e-3)
-
-
-@pytest.mark.parametrize(
     "schedule, step, expected",
     [
         ("constant", 7, 3.0),
@@ -54,15 +40,8 @@ def test_tensor2tensors_figures(name, step, expected):
     ],
 )
 def test_each_factor(schedule, step, expected):
-    hparams = HParams().override_from_dict(
-        {
-            "learning_rate_schedule": schedule,
-            "learning_rate_constant": 3.0,
-            "learning_rate_warmup_steps": 100,
-            "learning_rate_decay_steps": 200,
-            "learning_rate_decay_rate": 0.5,
-        }
-    )
+    numbers = {"constant": 3, "warmup_steps": 100, "decay_steps": 200, "decay_rate": 0.5, "schedule": schedule}
+    hparams = HParams(**{f"learning_rate_{name}": value for name, value in numbers.items()})
     assert rate(hparams, step, train_steps=1000) == pytest.approx(expected, abs=1e-5)
 
 
