@@ -25,9 +25,3 @@ def test_mistakes_are_one_line(call, argv, words):
     assert err.count("\n") == 1
     for word in words:
         assert word in err
-
-
-def test_a_run_does_not_go_into_the_folder_of_a_search(call, tmp_path):
-    (tmp_path / "study.journal").touch()
-    status, _, err = call(*REQUIRED, f"--output_dir={tmp_path}")
-    assert status == 2 and "is the folder of a search" in err

@@ -12,18 +12,12 @@ cost = pytest.importorskip("t2t_lite.extras.describe.cost")
 
 ROWS, LENGTHS, VOCAB = 2, {"inputs": 6, "targets": 4}, 11
 MODELS = {
-    "bytenet": ("bytenet", "bytenet_tiny", ""),
-    "conv_seq2seq": ("conv_seq2seq", "conv_seq2seq_tiny", ""),
+    **{name: (name, f"{name}_tiny", "") for name in (
+        "bytenet", "conv_seq2seq", "neural_gpu", "extended_neural_gpu", "kermit")},
     "additive": ("lstm_seq2seq_attention", "lstm_attention_tiny", ""),
-    "multiplicative": (
-        "lstm_seq2seq_attention",
-        "lstm_attention_tiny",
-        "attention_mechanism=luong,num_hidden_layers=3",
-    ),
-    "neural_gpu": ("neural_gpu", "neural_gpu_tiny", ""),
-    "extended_neural_gpu": ("extended_neural_gpu", "extended_neural_gpu_tiny", ""),
-    "kermit": ("kermit", "kermit_tiny", ""),
-}
+    "multiplicative": ("lstm_seq2seq_attention", "lstm_attention_tiny",
+                       "attention_mechanism=luong,num_hidden_layers=3"),
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -32,8 +32,6 @@ from tests.layers.backend import check_gradients
 from tests.layers.equations import array, softmax
 from tests.training.steps import assert_same_gradients, row_gradients
 
-SOURCES = [[5, 9, 15, 3, 1], [7, 7, 12, 18, 3, 15, 4, 1], [6, 1], [8, 4, 11, 1], [3, 3, 3, 1]]
-
 
 @pytest.fixture(scope="module")
 def model():
@@ -220,21 +218,16 @@ def test_batches_are_drawn_by_the_model_and_references_stay_whole():
 
 
 @pytest.mark.parametrize(
-    "options, name",
-    [
-        ({"beam_size": 8}, "beam_size"),
-        ({"n_best": 2}, "n_best"),
-        ({"sampling": True}, "sampling"),
-        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size"),
-        ({"repetition_penalty": 1.2}, "repetition_penalty"),
-        ({"stop": ["."]}, "stop"),
-    ],
-)
-def test_what_the_search_cannot_do_is_refused_in_one_line(model, options, name):
-    with pytest.raises(
-        UserError, match=f"^Kermit: {name} needs a model that predicts one id after the other"
-    ) as refused:
-        Searcher(model).search(SOURCES, SearchOptions(**options))
+    ("name", "value"),
+    {
+        "beam_size": 8, "n_best": 2, "sampling": True, "no_repeat_ngram_size": 2, "repetition_penalty": 1.2,
+        "stop": ["."],
+    }.items(),
+)  # fmt: skip
+def test_what_the_search_cannot_do_is_refused_in_one_line(model, name, value):
+    message = f"^Kermit: {name} needs a model that predicts one id after the other"
+    with pytest.raises(UserError, match=message) as refused:
+        Searcher(model).search([[5, 1]], SearchOptions(**{name: value}))
     assert "\n" not in str(refused.value)
 
 

@@ -11,6 +11,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.baselines.lstm_lm import LayerMix, LSTMLanguageModel
 from t2t_lite.layers import dropout_seed
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from tests.extras.baselines.recurrent import lstm
 from tests.layers.equations import array
 
 SIZE, VOCAB = 6, 11
@@ -31,27 +32,10 @@ def model():
     return make()
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def lstm(layer, inputs):
-    """Hochreiter and Schmidhuber (1997) with forget gates, one vector [n] after the other."""
-    kernel, recurrent, bias = (array(weight).astype("float64") for weight in layer.weights)
-    h = c = np.zeros(SIZE)
-    found = []
-    for x in inputs:
-        i, f, new, o = np.split(x @ kernel + h @ recurrent + bias, 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
-        h = sigmoid(o) * np.tanh(c)
-        found.append(h)
-    return np.array(found)
-
-
 def stacked(stack, inputs):
     """The outputs of both layers; the second one adds its input."""
-    first = lstm(stack.layers[0], inputs)
-    return [first, lstm(stack.layers[1], first) + first]
+    first, *_ = lstm(stack.layers[0], inputs)
+    return [first, lstm(stack.layers[1], first)[0] + first]
 
 
 def embedded(model, ids):
@@ -79,8 +63,8 @@ def test_in_training_each_layer_reads_dropped_inputs_and_adds_them_whole(model):
         first, second = (array(states) for states in stack(inputs, training=True)[0])
         dropped = [array(drop(x, training=True)) for drop, x in zip(stack.dropouts, (inputs, first), strict=True)]
     assert all(0 < (x == 0).mean() < 1 for x in dropped)
-    np.testing.assert_allclose(first[0], lstm(stack.layers[0], dropped[0][0]), atol=1e-5)
-    np.testing.assert_allclose(second[0], lstm(stack.layers[1], dropped[1][0]) + first[0], atol=1e-5)
+    np.testing.assert_allclose(first[0], lstm(stack.layers[0], dropped[0][0])[0], atol=1e-5)
+    np.testing.assert_allclose(second[0], lstm(stack.layers[1], dropped[1][0])[0] + first[0], atol=1e-5)
 
 
 def nats(model, states, labels):
@@ -192,16 +176,6 @@ def test_classes_need_their_number():
         LSTMLanguageModel(VOCAB, head="class")
     with pytest.raises(ValueError, match="one vocabulary"):
         LSTMLanguageModel(VOCAB, 5)
-
-
-@pytest.mark.slow
-def test_a_file_opens_once_the_folder_is_imported(tmp_path):
-    model = make(head="tag", target_vocab_size=4)
-    model.forward_stack.layers[0].trainable = False
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(array(loaded({"inputs": ROWS})), array(model({"inputs": ROWS})))
-    assert len(loaded.trainable_weights) == len(model.trainable_weights) == len(model.weights) - 3
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from t2t_lite.extras.baselines.lstm_lm import LSTMLanguageModel
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
-from tests.models.in_keras import EAGER, INPUTS, TARGETS, check_checkpoint, check_fit, check_without_targets
+from tests.models.in_keras import INPUTS, TARGETS, check_checkpoint, check_fit, check_without_targets
 
 of_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow's files")
 CLASSES = (TARGETS[:, 0] % 3 + 1).astype("int32")
@@ -31,17 +31,6 @@ def test_predictions_need_no_targets(head):
 @pytest.mark.parametrize("builds_first", [True, False])
 def test_checkpoints_of_tensorflow_hold_every_weight(builds_first, tmp_path):
     check_checkpoint(lambda: LSTMLanguageModel(20, hidden_size=8), builds_first, tmp_path)
-
-
-@pytest.mark.slow
-def test_costs_of_a_model_are_in_the_loss_of_keras():
-    model = LSTMLanguageModel(20, hidden_size=8, dropout=0.0)
-    model.compile("sgd", {"targets": SmoothedCrossEntropy(0.0)}, **EAGER)
-    found = model.evaluate({"targets": TARGETS}, {"targets": TARGETS}, batch_size=5, verbose=0, return_dict=True)
-    outputs, count = model({"targets": TARGETS}), (TARGETS != 0).sum()
-    forwards = array(SmoothedCrossEntropy(0.0)(TARGETS, outputs["targets"]))
-    backwards = (array(outputs["costs"]["targets"]) * (TARGETS != 0)).sum() / count
-    np.testing.assert_allclose(found["loss"], forwards + backwards, rtol=1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX, which compiles the step of fit")

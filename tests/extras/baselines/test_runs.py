@@ -85,14 +85,7 @@ def test_it_learns_decodes_and_exports(data, model, tmp_path, capsys):
     assert [t.text for t in translator.translate(TEXTS, beam_size=beam, extra_length=8)] == decoded
 
     if model == "kermit":
-        assert t2t_exporter.main([*flags, f"--export_dir={tmp_path / 'export'}"]) == 2
-        assert "Kermit: an export is for models that" in capsys.readouterr().err
-        (tmp_path / "pairs").write_text("she reads .\tsie liest .\n")
-        scored = [f"--score_file={tmp_path / 'pairs'}", f"--decode_to_file={tmp_path / 'scores'}"]
-        assert t2t_decoder.main([*flags[:1], *scored]) == 2
-        assert "Kermit: scoring targets" in capsys.readouterr().err
-        assert not (tmp_path / "scores").exists()
-        return
+        return  # no format of exports holds it: test_kermit.py
     assert t2t_exporter.main([*flags, f"--export_dir={tmp_path / 'export'}"]) == 0, capsys.readouterr().err
     serve = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures["serving_default"]
     found = serve(inputs=tf.constant(TEXTS))

@@ -55,7 +55,7 @@ def test_a_vocabulary_that_was_learned_here_is_refused(tmp_path):
     predictor = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
     train_sentencepiece(["the cafe"] * 9, str(tmp_path / "own"), 280, user_defined_symbols=["[MASK]"])
     predictor.encoders["inputs"] = SentencePieceEncoder(str(tmp_path / "own.model"))
-    with pytest.raises(UserError, match=r"own.model: no \[CLS\]\. Expected .* WordPiece"):
+    with pytest.raises(UserError, match=r"own.model: lacks \[CLS\]\. Expected .* WordPiece"):
         export_hugging_face(predictor, str(tmp_path / "x"))
     assert not (tmp_path / "x").exists()
 

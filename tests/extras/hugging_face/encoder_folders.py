@@ -16,14 +16,9 @@ FAIRSEQ = "sentencepiece.bpe.model"
 _OF_ALBERT = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": ["[CLS]", "[SEP]", "[MASK]"]}
 _HEADS = ("MaskedLM", "PreTraining", "SequenceClassification", "TokenClassification", "QuestionAnswering")
 _KINDS = {
-    "Bert": "bert",
-    "Roberta": "roberta",
-    "Albert": "albert",
-    "Ernie": "ernie",
-    "DistilBert": "distilbert",
-    "Electra": "electra",
-    "XLMRoberta": "xlm-roberta",
-}
+    "Bert": "bert", "Roberta": "roberta", "Albert": "albert", "Ernie": "ernie", "DistilBert": "distilbert",
+    "Electra": "electra", "XLMRoberta": "xlm-roberta",
+}  # fmt: skip
 _OF_EXTRAS = {"TokenClassification": "tagging", "QuestionAnswering": "spans"}  # their tasks
 CLASSES = [
     f"{kind}For{head}"
@@ -34,13 +29,10 @@ CLASSES = [
 ]
 LABELS = ["red", "green", "blue"]
 _OF_DISTILBERT = {  # names of settings, and parts of names of weights, by BERT's
-    "hidden_size": "dim",
-    "num_hidden_layers": "n_layers",
-    "num_attention_heads": "n_heads",
-    "intermediate_size": "hidden_dim",
-    "hidden_dropout_prob": "dropout",
+    "hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
+    "intermediate_size": "hidden_dim", "hidden_dropout_prob": "dropout",
     "attention_probs_dropout_prob": "attention_dropout",
-}
+}  # fmt: skip
 _PARTS_OF_DISTILBERT = {
     "encoder.layer": "transformer.layer",
     "attention.self.query": "attention.q_lin",

@@ -35,6 +35,11 @@ def refuses_import(folder, tmp_path, words, **options):
     assert not (tmp_path / "run").exists()
 
 
+def configure(folder, **values):
+    """Changes a folder's config.json."""
+    pathlib.Path(folder, "config.json").write_text(json.dumps(config_of(folder) | values))
+
+
 def changed(folder, target, name, change):
     """Copies an exported folder, one file of it changed."""
     os.makedirs(target)

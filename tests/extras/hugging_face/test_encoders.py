@@ -12,13 +12,11 @@ import re
 import numpy as np
 import pytest
 
-import t2t_lite
 from t2t_lite import registry
-from t2t_lite.errors import UserError
-from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
-from tests.extras.hugging_face.folders import config_of, refuses_import, tensors_of
+from tests.extras.hugging_face.folders import config_of, configure, refuses_import, tensors_of
+from tests.extras.hugging_face.in_and_out import assert_same_tensors, exported, loaded, refuses_export
 from tests.text.published_samples import PIECES
 
 OLD = {".weight": ".gamma", ".bias": ".beta"}
@@ -26,12 +24,9 @@ OLD = {".weight": ".gamma", ".bias": ".beta"}
 
 @pytest.mark.slow
 @pytest.mark.few(
-    "BertForPreTraining",
-    "RobertaForMaskedLM",
-    "AlbertForMaskedLM",
-    "DistilBertForSequenceClassification",
+    "BertForPreTraining", "RobertaForMaskedLM", "AlbertForMaskedLM", "DistilBertForSequenceClassification",
     "ElectraForMaskedLM",
-)
+)  # fmt: skip
 @pytest.mark.parametrize("class_name", CLASSES)
 def test_in_and_out_again(tmp_path, class_name):
     """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
@@ -39,14 +34,9 @@ def test_in_and_out_again(tmp_path, class_name):
     if class_name.startswith("DistilBert"):
         del source["layer_norm_eps"]
     folder, tensors = write_encoder(tmp_path / "theirs", class_name, **source)
-    for number, source in enumerate((folder, str(tmp_path / "0"))):
-        run = str(tmp_path / f"run{number}")
-        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
-        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)))
-    again = tensors_of(tmp_path / "1")
-    assert again.keys() == tensors.keys()
-    for name, array in tensors.items():
-        np.testing.assert_array_equal(again[name], array, err_msg=name)
+    for number, source in enumerate((folder, tmp_path / "0")):
+        exported(loaded(source, tmp_path / f"run{number}"), tmp_path / str(number))
+    assert_same_tensors(tmp_path / "1", tensors)
     for name in {"vocab.txt", "vocab.json", "merges.txt"} & set(os.listdir(folder)):
         assert (tmp_path / "1" / name).read_bytes() == pathlib.Path(folder, name).read_bytes()
     assert config_of(folder).items() <= config_of(tmp_path / "1").items()
@@ -70,28 +60,22 @@ def test_other_names_of_the_same_weights(tmp_path, given, change):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM", **given)
     more = {name: np.zeros(shape, "float32") for name, shape in change.items()}
     write_tensors(f"{folder}/model.safetensors", tensors_of(folder) | more)
-    import_hugging_face(folder, str(tmp_path / "run"))
-    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
-    found = tensors_of(tmp_path / "out")
-    for name, array in tensors.items():
-        whole = name if name.startswith(("bert.", "cls.")) else f"bert.{name}"
-        np.testing.assert_array_equal(found.pop(whole), array, err_msg=name)
-    assert not found
+    exported(loaded(folder, tmp_path / "run"), tmp_path / "out")
+    whole = {n if n.startswith(("bert.", "cls.")) else f"bert.{n}": array for n, array in tensors.items()}
+    assert_same_tensors(tmp_path / "out", whole)
 
 
 @pytest.mark.long
 def test_what_a_run_of_it_answers(tmp_path):
     """Classes have the model's names in its order; masks are filled; the first token and the length are the model's."""
     folder, _ = write_encoder(tmp_path / "classes", "BertForSequenceClassification")
-    run = os.path.dirname(import_hugging_face(folder, str(tmp_path / "run")))
-    predictor = t2t_lite.load(run)
+    predictor = loaded(folder, tmp_path / "run")
     assert predictor.labels == LABELS and predictor.problem.name == "classify_own"
     assert sum(predictor.predict(["the cafe"])[0].probabilities.values()) == pytest.approx(1)
     assert predictor.model.config["first_id"] == predictor.encoders["inputs"].special_id("[CLS]")
     assert predictor.max_input_length == POSITIONS - 1
     folder, _ = write_encoder(tmp_path / "masks", "RobertaForMaskedLM")
-    import_hugging_face(folder, str(tmp_path / "masks_run"))
-    predictor = t2t_lite.load(str(tmp_path / "masks_run"))
+    predictor = loaded(folder, tmp_path / "masks_run")
     assert len(predictor.fill_mask(["the <mask> in"], top=3)[0][0]) == 3
     assert predictor.max_input_length == POSITIONS - 1
 
@@ -100,12 +84,9 @@ def test_what_a_run_of_it_answers(tmp_path):
 def test_the_head_of_sentences_is_found_by_its_weights(tmp_path):
     """bert-base-uncased says that it is a BertForMaskedLM, and has the other head, too; it may be left out."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForPreTraining")
-    path = pathlib.Path(folder, "config.json")
-    path.write_text(json.dumps(config_of(folder) | {"architectures": ["BertForMaskedLM"]}))
+    configure(folder, architectures=["BertForMaskedLM"])
     for problem, count in (("", 2), ("masked_lm_own", 0)):
-        run = str(tmp_path / f"run{count}")
-        import_hugging_face(folder, run, problem=problem)
-        predictor = t2t_lite.load(run)
+        predictor = loaded(folder, tmp_path / f"run{count}", problem=problem)
         assert predictor.problem.name == (problem or "next_sentence_own")
         assert predictor.model.config["sentence_classes"] == count
         assert len(predictor.fill_mask(["the [MASK]"], top=3)[0][0]) == 3
@@ -116,46 +97,35 @@ def test_one_label_is_a_number(tmp_path):
     """What the model says, in and out, also that of a model which has learned numbers of another range."""
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForSequenceClassification", id2label={"0": "LABEL_0"})
     for number, problem in enumerate(("", "regress_pair_own")):
-        run = str(tmp_path / f"run{number}")
-        import_hugging_face(folder, run, problem=problem)
-        predictor = t2t_lite.load(run)
+        predictor = loaded(folder, tmp_path / f"run{number}", problem=problem)
         assert predictor.problem.name == (problem or "regress_own")
-        export_hugging_face(predictor, str(tmp_path / str(number)))
-        for name, array in tensors_of(tmp_path / str(number)).items():
-            np.testing.assert_array_equal(array, tensors[name], err_msg=name)
+        exported(predictor, tmp_path / str(number))
+        assert_same_tensors(tmp_path / str(number), tensors)
     before = predictor.predict([("the cafe", "un")])[0].value
     predictor.encoders["targets"].lowest, predictor.encoders["targets"].highest = 2.0, 5.0
-    export_hugging_face(predictor, str(tmp_path / "wide"))
-    import_hugging_face(str(tmp_path / "wide"), str(tmp_path / "again"), problem="regress_pair_own")
-    after = t2t_lite.load(str(tmp_path / "again")).predict([("the cafe", "un")])[0].value
+    again = loaded(exported(predictor, tmp_path / "wide"), tmp_path / "again", problem="regress_pair_own")
+    after = again.predict([("the cafe", "un")])[0].value
     assert after == pytest.approx(2 + 3 * before, abs=1e-5)
 
 
 @pytest.mark.slow
 def test_problems_of_pairs(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
-    import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
-    assert t2t_lite.load(str(tmp_path / "run")).predict([("the", "cafe")])[0].label in LABELS
-    for kind, message in (("Bert", "classify_own or classify_pair_own"), ("Roberta", "two end tokens")):
-        folder, _ = write_encoder(tmp_path / kind, f"{kind}ForSequenceClassification")
-        problem = "regress_pair_own" if kind == "Bert" else "classify_pair_own"
-        with pytest.raises(UserError, match=message):
-            import_hugging_face(folder, str(tmp_path / "no"), problem=problem)
-    import_hugging_face(folder, str(tmp_path / "roberta"))
-    predictor = t2t_lite.load(str(tmp_path / "roberta"))
+    predictor = loaded(folder, tmp_path / "run", problem="classify_pair_own")
+    assert predictor.predict([("the", "cafe")])[0].label in LABELS
+    folder, _ = write_encoder(tmp_path / "more", "RobertaForSequenceClassification")
+    refuses_import(folder, tmp_path / "no", "two end tokens", problem="classify_pair_own")
+    predictor = loaded(folder, tmp_path / "roberta")
     predictor.problem = registry.problem("classify_pair_own")  # as of a model that was trained here
-    with pytest.raises(UserError, match="two end tokens"):
-        export_hugging_face(predictor, str(tmp_path / "no"))
-    assert not (tmp_path / "no").exists()
+    refuses_export(predictor, tmp_path, "two end tokens")
 
 
 @pytest.mark.slow
 def test_a_body_alone_gives_features(tmp_path, caplog):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertModel", prefix=False)
     with caplog.at_level(logging.WARNING):
-        import_hugging_face(folder, str(tmp_path / "run"))
+        predictor = loaded(folder, tmp_path / "run")
     assert "has no head" in caplog.text
-    predictor = t2t_lite.load(str(tmp_path / "run"))
     assert predictor.features(["the cafe"], pooling="mean")[0].shape == (16,)
     np.testing.assert_array_equal(predictor.model.embedding_norm.gamma, tensors["embeddings.LayerNorm.weight"])
 
@@ -166,12 +136,11 @@ def test_case_is_as_the_tokenizer_says(tmp_path, lower):
     """Also where the pieces say otherwise, in the run, in what is made from its vocabulary, and in exports."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower}))
-    import_hugging_face(folder, str(tmp_path / "run"))
-    predictor = t2t_lite.load(str(tmp_path / "run"))
+    predictor = loaded(folder, tmp_path / "run")
     encoder = predictor.encoders["inputs"]
     assert encoder.encode("THE") == (encoder.encode("the") if lower else [encoder.unknown_id])
-    export_hugging_face(predictor, str(tmp_path / "out"))
-    assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["do_lower_case"] is lower
+    out = exported(predictor, tmp_path / "out")
+    assert config_of(out, "tokenizer_config.json")["do_lower_case"] is lower
     problem = registry.problem("classify_own")
     (tmp_path / "data").mkdir()
     problem.hold_vocabulary(str(tmp_path / "data"), encoder.path, class_labels=["a", "b"])
@@ -183,13 +152,10 @@ def test_case_is_as_the_tokenizer_says(tmp_path, lower):
 def test_a_vector_of_zeros_before_the_text(tmp_path):
     """A model of here, which reads nothing first, goes out with a token there whose embedding is zero."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    import_hugging_face(folder, str(tmp_path / "run"))
-    predictor = t2t_lite.load(str(tmp_path / "run"))
+    predictor = loaded(folder, tmp_path / "run")
     predictor.model.config["first_id"] = 0
     expected = predictor.features(["the cafe"])[0]
-    export_hugging_face(predictor, str(tmp_path / "out"))
-    import_hugging_face(str(tmp_path / "out"), str(tmp_path / "again"))
-    again = t2t_lite.load(str(tmp_path / "again"))
+    again = loaded(exported(predictor, tmp_path / "out"), tmp_path / "again")
     assert again.model.config["first_id"] > 0
     np.testing.assert_allclose(again.features(["the cafe"])[0], expected, atol=1e-6)
     assert again.fill_mask(["the [MASK]"], top=len(PIECES))[0][0][-1].token == "[CLS]"
@@ -215,27 +181,19 @@ CONFIGS = [
 @pytest.mark.parametrize("config, message", CONFIGS, ids=[message for _, message in CONFIGS])
 def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    path = pathlib.Path(folder, "config.json")
-    path.write_text(json.dumps(config_of(folder) | config))
+    configure(folder, **config)
     refuses_import(folder, tmp_path, message)
 
 
 def test_other_files_that_do_not_fit_are_named(tmp_path):
-    folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    weights, config = f"{folder}/model.safetensors", pathlib.Path(folder, "tokenizer_config.json")
-    write_tensors(weights, tensors | {"bert.other.weight": np.zeros(3, "float32")})
-    refuses_import(folder, tmp_path, "other.weight does not belong")
-    write_tensors(weights, {name: tensor for name, tensor in tensors.items() if name != "cls.predictions.bias"})
-    refuses_import(folder, tmp_path, "cls.predictions.bias is missing")
-    write_tensors(weights, tensors)
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    config = pathlib.Path(folder, "tokenizer_config.json")
     config.write_text(json.dumps({"do_lower_case": True, "strip_accents": False}))
     refuses_import(folder, tmp_path, "strip_accents=False with do_lower_case=True")
     config.unlink()
     with open(f"{folder}/vocab.txt", "a") as file:
         file.write("more\n")
     refuses_import(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected at least {len(PIECES) + 1}")
-    os.rename(weights, f"{folder}/pytorch_model.bin")
-    refuses_import(folder, tmp_path, "contains pytorch_model.bin")
 
 
 @pytest.mark.slow
@@ -244,24 +202,21 @@ def test_ids_beyond_the_tokens_are_left_out(tmp_path, caplog):
     size = len(PIECES) + 3
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM", vocab_size=size)
     with caplog.at_level(logging.WARNING):
-        import_hugging_face(folder, str(tmp_path / "run"))
+        predictor = loaded(folder, tmp_path / "run")
     assert f"vocab_size={size}, but only {len(PIECES)} tokens" in caplog.text
-    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
     name = "bert.embeddings.word_embeddings.weight"
-    np.testing.assert_array_equal(tensors_of(tmp_path / "out")[name], tensors[name][: len(PIECES)])
+    found = tensors_of(exported(predictor, tmp_path / "out"))[name]
+    np.testing.assert_array_equal(found, tensors[name][: len(PIECES)])
 
 
 @pytest.mark.slow
 def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
     """All in one message, before anything is written."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    predictor = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
+    predictor = loaded(folder, tmp_path / "run")
     predictor.model.config |= {"norm": "pre", "position": "sinusoidal", "num_segments": 0, "embedding_norm": False}
-    with pytest.raises(UserError, match="Bert cannot hold this model") as caught:
-        export_hugging_face(predictor, str(tmp_path / "x"))
-    for words in ("norm=pre", "position=sinusoidal (hparam pos)", "num_segments=0", "embedding_norm=False"):
-        assert words in str(caught.value)
-    assert not (tmp_path / "x").exists()
+    words = "norm=pre", "position=sinusoidal (hparam pos)", "num_segments=0", "embedding_norm=False"
+    refuses_export(predictor, tmp_path, "Bert cannot hold this model", *words)
 
 
 @pytest.mark.slow
@@ -278,14 +233,10 @@ def test_shards_are_found_by_their_index(tmp_path):
     write_tensors(f"{folder}/{shards[1]}", {name: tensors[name] for name in names[3::2]})
     refuses_import(folder, tmp_path, f"{names[1]} is not in {shards[1]}. Copy all files")
     write_tensors(f"{folder}/{shards[1]}", {name: tensors[name] for name in names[1::2]})
-    import_hugging_face(folder, str(tmp_path / "run"))
-    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
-    for name, array in tensors_of(tmp_path / "out").items():
-        np.testing.assert_array_equal(array, tensors[name], err_msg=name)
+    assert_same_tensors(exported(loaded(folder, tmp_path / "run"), tmp_path / "out"), tensors)
     path.write_text(json.dumps({"weight_map": index | {names[0]: "../model.safetensors"}}))
-    refuses_import(
-        folder, tmp_path / "again", "the shard is '../model.safetensors'. Expected the name of a .safetensors file"
-    )
+    message = "the shard is '../model.safetensors'. Expected the name of a .safetensors file"
+    refuses_import(folder, tmp_path / "again", message)
 
 
 @pytest.mark.slow
@@ -293,8 +244,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_piece(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     path = pathlib.Path(folder, "vocab.txt")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    import_hugging_face(folder, str(tmp_path / "run"))
-    encoder = t2t_lite.load(str(tmp_path / "run")).encoders["targets"]
+    encoder = loaded(folder, tmp_path / "run").encoders["targets"]
     assert encoder.published_ids[0] == 0 and encoder.pieces([0]) == ["[PAD]"]
 
 
@@ -304,8 +254,7 @@ def added_to(folder, tensors, *tokens):
     count = len(PIECES)
     tensors = tensors | {name: np.concatenate([tensors[name], tensors[name][: len(tokens)] + 1])}
     write_tensors(f"{folder}/model.safetensors", tensors)
-    path = pathlib.Path(folder, "config.json")
-    path.write_text(json.dumps(config_of(folder) | {"vocab_size": count + len(tokens)}))
+    configure(folder, vocab_size=count + len(tokens))
     return tensors, {str(count + n): {"content": token, "special": "[" in token} for n, token in enumerate(tokens)}
 
 
@@ -327,9 +276,8 @@ def test_tokens_that_were_added(tmp_path, file):
     if file == "added_tokens.json":
         special = {"additional_special_tokens": ["[E1]"], "pad_token": "[PAD]"}
         pathlib.Path(folder, "special_tokens_map.json").write_text(json.dumps(special))
-    for number, source in enumerate((folder, str(tmp_path / "0"))):
-        import_hugging_face(source, str(tmp_path / f"run{number}"))
-        predictor = t2t_lite.load(str(tmp_path / f"run{number}"))
+    for number, source in enumerate((folder, tmp_path / "0")):
+        predictor = loaded(source, tmp_path / f"run{number}")
         encoder = predictor.encoders["inputs"]
         ids = encoder.encode("the [E1]cafe Covids")
         assert encoder.pieces(ids) == ["the", "[E1]", "cafe", "COVID", "s"]
@@ -337,7 +285,6 @@ def test_tokens_that_were_added(tmp_path, file):
         rows = predictor.model.embedding.embeddings.numpy()
         expected = tensors["bert.embeddings.word_embeddings.weight"]
         np.testing.assert_array_equal(rows[ids], expected[[encoder.published_ids[i] for i in ids]])
-        export_hugging_face(predictor, str(tmp_path / str(number)))
-    for name, array in tensors_of(tmp_path / "1").items():
-        np.testing.assert_array_equal(array, tensors[name], err_msg=name)
+        exported(predictor, tmp_path / str(number))
+    assert_same_tensors(tmp_path / "1", tensors)
     assert config_of(tmp_path / "1", "tokenizer_config.json")["added_tokens_decoder"].keys() == added.keys()

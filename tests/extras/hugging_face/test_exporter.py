@@ -11,11 +11,9 @@ from t2t_lite.extras.hugging_face import hugging_face
 from tests.decoding.runs import make_language_model_run, make_run
 
 MARIAN = {
-    "layer_preprocess_sequence": "none",
-    "layer_postprocess_sequence": "dan",
-    "norm_epsilon": 1e-5,
+    "layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan", "norm_epsilon": 1e-5,
     "position_layout": "marian",
-}
+}  # fmt: skip
 
 
 def test_settings_that_a_format_does_not_keep(call_command, tmp_path, monkeypatch):
@@ -23,9 +21,8 @@ def test_settings_that_a_format_does_not_keep(call_command, tmp_path, monkeypatc
     given = []
     monkeypatch.setattr(hugging_face, "export_hugging_face", lambda *args, **options: given.append(options) or "x")
     run = make_language_model_run(tmp_path / "lm")
-    result = call_command(
-        "t2t-exporter", f"--output_dir={run}", "--format=hugging_face", "--decode_hparams=beam_size=2"
-    )
+    flags = f"--output_dir={run}", "--format=hugging_face", "--decode_hparams=beam_size=2"
+    result = call_command("t2t-exporter", *flags)
     assert (result.status, result.stdout) == (0, "x\n") and given[0].keys() == {"license", "command"}
     assert "warning: --decode_hparams: beam_size: no effect with --format=hugging_face" in result.stderr
 
@@ -48,7 +45,7 @@ def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
 @pytest.mark.slow
 def test_all_that_a_format_does_not_have_is_said_at_once(call_command, assert_user_error, tmp_path):
     made = make_run(tmp_path / "odd", **MARIAN, ffn_activation="swiglu", num_heads=2, attention_key_channels=8)
-    words = ["Marian", "activation=swiglu (hparam ffn_activation)", "key_dim=4"]
+    words = ["Marian", "activation=swiglu (hparam ffn_activation)", "key_dim=4", "attention_key_channels"]
     assert_user_error(call_command("t2t-exporter", f"--output_dir={made}", "--format=hugging_face"), *words)
     assert not (made / "hugging_face").exists()
 

@@ -8,15 +8,12 @@ import pathlib
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import t2t_lite
 from t2t_lite import registry
-from t2t_lite.errors import UserError
 from t2t_lite.export.formats import destinations_text
-from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.family_rows import (
     CHANGED,
     ENCODER,
@@ -27,8 +24,10 @@ from tests.extras.hugging_face.family_rows import (
     FamilyRow,
     families_are_as_published,
     weights_are_as_published,
-)  # fmt: skip
+)
+from tests.extras.hugging_face.folders import config_of, configure, refuses_import, tensors_of
 from tests.extras.hugging_face.gpt_folders import write_gpt
+from tests.extras.hugging_face.in_and_out import assert_same_tensors, exported, loaded
 
 _GPT2 = {"vocab_size": 53, "n_positions": 77, "n_embd": 24, "n_layer": 5, "n_head": 6}
 _MARIAN = {
@@ -113,25 +112,16 @@ def toy(monkeypatch):
 @pytest.mark.slow
 def test_it_comes_in_goes_out_and_is_refused_by_its_table(tmp_path, toy):
     folder, _ = write_gpt(tmp_path / "theirs", attn_pdrop=0.5)
-    path = pathlib.Path(folder, "model.safetensors")
-    tensors = read_tensors(path.read_bytes(), str(path))
-    tensors = {name.replace("transformer.h.", "toy.blocks."): tensor for name, tensor in tensors.items()}
-    write_tensors(str(path), tensors)
-    config = pathlib.Path(folder, "config.json")
-    settings = {NAMES.get(name, name): value for name, value in json.loads(config.read_text()).items()}
-    config.write_text(json.dumps(settings | {"model_type": "toy", "depth": 0}))
-    with pytest.raises(UserError, match=r"depth=0\. Expected a number from 1 to 512"):
-        import_hugging_face(folder, str(tmp_path / "run"))
-    config.write_text(json.dumps(settings | {"model_type": "toy"}))
-    import_hugging_face(folder, str(tmp_path / "run"))
-    generator = t2t_lite.load(str(tmp_path / "run"))
+    tensors = {name.replace("transformer.h.", "toy.blocks."): each for name, each in tensors_of(folder).items()}
+    write_tensors(f"{folder}/model.safetensors", tensors)
+    settings = {NAMES.get(name, name): value for name, value in config_of(folder).items()}
+    pathlib.Path(folder, "config.json").write_text(json.dumps(settings | {"model_type": "toy", "depth": 0}))
+    refuses_import(folder, tmp_path, "depth=0. Expected a number from 1 to 512")
+    configure(folder, depth=settings["depth"])
+    generator = loaded(folder, tmp_path / "run")
     assert "yes, Toy" in destinations_text(generator.model)
-    written = pathlib.Path(export_hugging_face(generator, str(tmp_path / "out")))
-    again = read_tensors((written / "model.safetensors").read_bytes(), "")
-    assert again.keys() == tensors.keys()
-    for name, tensor in tensors.items():
-        np.testing.assert_array_equal(again[name], tensor, err_msg=name)
-    said = json.loads((written / "config.json").read_text())
+    assert_same_tensors(exported(generator, tmp_path / "out"), tensors)
+    said = config_of(tmp_path / "out")
     assert (settings | {"model_type": "toy", "architectures": ["ToyLMHeadModel"]}).items() <= said.items()
 
 
@@ -148,8 +138,7 @@ def toy():
 
 def test_a_users_folder_adds_one_to_the_importer(call_command, assert_user_error, tmp_path):
     folder, _ = write_gpt(tmp_path / "theirs")
-    config = pathlib.Path(folder, "config.json")
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "toy"}))
+    configure(folder, model_type="toy")
     command = ["t2t-importer", "--from=hugging_face", "--path=theirs", "--output_dir=run"]
     assert_user_error(call_command(*command), "model_type is 'toy'", "'gpt2', GPT2LMHeadModel", "'bert', BertFor")
     (tmp_path / "ours").mkdir()

@@ -9,13 +9,12 @@ import pathlib
 import numpy as np
 import pytest
 
-import t2t_lite
 from t2t_lite import registry
-from t2t_lite.errors import UserError
-from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
-from tests.extras.hugging_face.folders import refuses_import, tensors_of
+from tests.extras.hugging_face.folders import config_of, configure, refuses_import, tensors_of
 from tests.extras.hugging_face.gpt_folders import write_gpt
+from tests.extras.hugging_face.in_and_out import assert_same_tensors, exported, loaded, refuses_export
 from tests.text.published_samples import write_byte_level, write_words
 
 
@@ -40,20 +39,15 @@ def test_in_and_out_again(tmp_path, kind, prefix, write_vocabulary):
     folder, tensors = write_gpt(
         tmp_path / "theirs", kind, prefix, write_vocabulary, layer_norm_epsilon=1e-6, **activation, **rates
     )
-    for number, source in enumerate((folder, str(tmp_path / "0"))):
-        run = str(tmp_path / f"run{number}")
-        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
-        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)))
-    again = tensors_of(tmp_path / "1")
-    assert again.keys() == {f"transformer.{name.removeprefix(prefix)}" for name in tensors}
-    for name, array in tensors.items():
-        np.testing.assert_array_equal(again[f"transformer.{name.removeprefix(prefix)}"], array, err_msg=name)
+    for number, source in enumerate((folder, tmp_path / "0")):
+        exported(loaded(source, tmp_path / f"run{number}"), tmp_path / str(number))
+    expected = {f"transformer.{name.removeprefix(prefix)}": array for name, array in tensors.items()}
+    assert_same_tensors(tmp_path / "1", expected)
     for name in ("vocab.json", "merges.txt"):
         assert (tmp_path / "1" / name).read_bytes() == pathlib.Path(folder, name).read_bytes()
-    said = json.loads((tmp_path / "1" / "config.json").read_text())
-    given = json.loads(pathlib.Path(folder, "config.json").read_text())
     same = {"gelu_pytorch_tanh": "gelu_new"}  # two names of one function
-    assert {name: same.get(value, value) for name, value in given.items()}.items() <= said.items()
+    given = {name: same.get(value, value) for name, value in config_of(folder).items()}
+    assert given.items() <= config_of(tmp_path / "1").items()
     assert (tmp_path / "0" / "model.safetensors").read_bytes() == (tmp_path / "1" / "model.safetensors").read_bytes()
 
 
@@ -85,8 +79,7 @@ CONFIGS = [
 @pytest.mark.parametrize("config, message", CONFIGS, ids=lambda value: str(value)[:40])
 def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
     folder, _ = write_gpt(tmp_path / "theirs")
-    path = tmp_path / "theirs" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | config))
+    configure(folder, **config)
     refuses_import(folder, tmp_path, message)
 
 
@@ -151,8 +144,7 @@ def with_rows(folder, tensors, added, **config):
     table = tensors["transformer.wte.weight"]
     table = np.concatenate([table, table[:added] + 1]) if added > 0 else table[:added]
     write_tensors(f"{folder}/model.safetensors", tensors | {"transformer.wte.weight": table})
-    path = pathlib.Path(folder, "config.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": len(table)} | config))
+    configure(folder, vocab_size=len(table), **config)
     return table
 
 
@@ -165,12 +157,9 @@ def test_rows_beyond_the_vocabulary_are_left_out(tmp_path, caplog):
     with_rows(folder, tensors, 7, eos_token_id=[end, 0])
     refuses_import(folder, tmp_path, f"eos_token_id=[{end}, 0]. Expected only {end}, the id of '<|endoftext|>'")
     with_rows(folder, tensors, 7, eos_token_id=[end])
-    import_hugging_face(folder, str(tmp_path / "run"))
+    exported(loaded(folder, tmp_path / "run"), tmp_path / "out")
     assert "vocab_size=280, but only 273 tokens" in caplog.text
-    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
-    np.testing.assert_array_equal(
-        tensors_of(tmp_path / "out")["transformer.wte.weight"], tensors["transformer.wte.weight"]
-    )
+    assert_same_tensors(tmp_path / "out", tensors)
 
 
 @pytest.mark.slow
@@ -179,31 +168,23 @@ def test_padding_and_other_tokens_that_were_added(tmp_path):
     table = with_rows(folder, tensors, 2)
     added = {str(len(table) - 2): {"content": "[PAD]", "special": True}, str(len(table) - 1): {"content": "covid"}}
     pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
-    for number, source in enumerate((folder, str(tmp_path / "0"))):
-        import_hugging_face(source, str(tmp_path / f"run{number}"))
-        generator = t2t_lite.load(str(tmp_path / f"run{number}"))
+    for number, source in enumerate((folder, tmp_path / "0")):
+        generator = loaded(source, tmp_path / f"run{number}")
         encoder = generator.encoders["targets"]
         assert encoder.published_ids[0] == len(table) - 2 and 0 in generator.model.config["unused_ids"]
         assert encoder.pieces(encoder.encode("a covids[PAD]")) == ["a", "Ġ", "covid", "s", "[", "P", "A", "D", "]"]
         assert encoder.decode(encoder.encode("a covids")) == "a covids"
-        export_hugging_face(generator, str(tmp_path / str(number)))
+        exported(generator, tmp_path / str(number))
         np.testing.assert_array_equal(tensors_of(tmp_path / str(number))["transformer.wte.weight"], table)
-    said = json.loads((tmp_path / "1" / "tokenizer_config.json").read_text())
+    said = config_of(tmp_path / "1", "tokenizer_config.json")
     assert said["pad_token"] == "[PAD]" and said["added_tokens_decoder"].keys() == added.keys()
 
 
 def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
     """All in one message, before anything is written."""
     folder, _ = write_gpt(tmp_path / "theirs")
-    generator = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
-    generator.model.config |= {
-        "begin": "zero",
-        "position": "sinusoidal",
-        "scale_embeddings": True,
-        "activation": "swiglu",
-    }
-    with pytest.raises(UserError, match="GPT2 cannot hold this model") as caught:
-        export_hugging_face(generator, str(tmp_path / "x"))
-    for words in ("begin=zero", "position=sinusoidal (hparam pos)", "scale_embeddings=True", "activation=swiglu"):
-        assert words in str(caught.value)
-    assert not (tmp_path / "x").exists()
+    generator = loaded(folder, tmp_path / "run")
+    options = {"begin": "zero", "position": "sinusoidal", "scale_embeddings": True, "activation": "swiglu"}
+    generator.model.config |= options
+    words = (f"{name}={value}" for name, value in options.items())
+    refuses_export(generator, tmp_path, "GPT2 cannot hold this model", "sinusoidal (hparam pos)", *words)

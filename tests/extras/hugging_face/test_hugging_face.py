@@ -23,7 +23,8 @@ from t2t_lite.extras.hugging_face.translation_models import translation_tensors
 from t2t_lite.runs.run_config import read_run_config
 from tests.decoding.runs import SENTENCES
 from tests.export.models import translator_of
-from tests.extras.hugging_face.folders import changed, config_of, json_with, spoil, tensors_of, tensors_with
+from tests.extras.hugging_face.folders import changed, config_of, configure, json_with, spoil, tensors_of, tensors_with
+from tests.extras.hugging_face.in_and_out import loaded, refuses_export
 from tests.layers.kinds import RELATIVE, RESTRICTED
 
 
@@ -38,51 +39,27 @@ def exported(encoders, tmp_path_factory):
 @pytest.mark.parametrize(
     "option",
     [
-        {"norm_epsilon": 1e-6},
-        {"position": "learned"},
-        {"position": "none"},
-        {"position_layout": "tensor2tensor"},
-        {"activation": "swiglu"},
-        {"key_dim": 3},
-        {"value_dim": 5},
-        {"self_attention": RELATIVE},
-        {"self_attention": RESTRICTED},
-        {"target_space_embedding": True},
+        {"norm_epsilon": 1e-6}, {"position": "learned"}, {"position": "none"}, {"position_layout": "tensor2tensor"},
+        {"activation": "swiglu"}, {"key_dim": 3}, {"value_dim": 5}, {"target_space_embedding": True},
+        {"self_attention": RELATIVE}, {"self_attention": RESTRICTED},
         *(
             option | {"norm": "pre"}
             for option in (
-                {"activation": "swiglu"},
-                {"tie_embeddings": False},
-                {"target_vocab_size": 310},
-                {"norm_epsilon": 1e-13},
+                {"activation": "swiglu"}, {"tie_embeddings": False}, {"target_vocab_size": 310}, {"norm_epsilon": 1e-13}
             )
             if "blenderbot" in registry.list_families()
         ),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_an_option_that_it_does_not_have_is_refused_by_name(encoders, tmp_path, option):
     (name, value), one = next(iter(option.items())), encoders["inputs"]
     value = "" if name == "self_attention" else value
-    with pytest.raises(UserError, match=f"{name}={value}"):
-        export_hugging_face(translator_of({"inputs": one, "targets": one}, **option), str(tmp_path / "hf"))
-    assert os.listdir(tmp_path) == []
+    refuses_export(translator_of({"inputs": one, "targets": one}, **option), tmp_path, f"{name}={value}")
 
 
 def test_a_vocabulary_that_it_does_not_have_is_refused_by_name(tmp_path):
-    with pytest.raises(UserError, match="ByteTextEncoder"):
-        export_hugging_face(translator_of(), str(tmp_path / "hf"))
-    assert os.listdir(tmp_path) == []
-
-
-def test_all_obstacles_are_in_one_message(tmp_path):
-    options = {"norm_epsilon": 1e-6, "activation": "swiglu", "self_attention": RESTRICTED, "key_dim": 3}
-    with pytest.raises(UserError) as caught:
-        export_hugging_face(translator_of(**options), str(tmp_path / "hf"))
-    options["self_attention"] = "restricted(neighborhood=3)"
-    for name, value in options.items():
-        assert f"{name}={value}" in str(caught.value)
-    assert "ByteTextEncoder" in str(caught.value) and "attention_key_channels" in str(caught.value)
+    refuses_export(translator_of(), tmp_path, "ByteTextEncoder")
 
 
 @pytest.mark.few(
@@ -142,11 +119,9 @@ def test_entries_and_pieces_that_only_one_file_has(exported, tmp_path):
     bias = np.linspace(-1, 1, 322, dtype="float32")[None]
     bias[0, 321] = -1e9
     folder = changed(exported[1], tmp_path / "hf", "vocab.json", lambda _: json.dumps(listed).encode())
-    sizes = {"vocab_size": 322, "decoder_vocab_size": 322}
-    pathlib.Path(folder, "config.json").write_text(json.dumps(config_of(folder) | sizes))
+    configure(folder, vocab_size=322, decoder_vocab_size=322)
     write_tensors(f"{folder}/model.safetensors", tensors | {"model.shared.weight": shared, "final_logits_bias": bias})
-    import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
-    found = Translator.load(str(tmp_path / "run"))
+    found = loaded(folder, tmp_path / "run", languages=("en", "de"))
     sides = {side: encoder.pieces(range(encoder.vocab_size)) for side, encoder in found.encoders.items()}
     assert {"\u2581>>fr<<", "extra", "other", lacking} <= {*sides["targets"]} and "extra" not in sides["inputs"]
     at = {piece: i for i, piece in enumerate(sides["targets"])}
@@ -169,8 +144,7 @@ def test_one_vocabulary_with_two_tables(exported, tmp_path):
     tables = {f"model.{side}.embed_tokens.weight": shared * n for n, side in enumerate(("decoder", "encoder"), 1)}
     folder = changed(exported[1], tmp_path / "hf", "config.json", json_with(share_encoder_decoder_embeddings=False))
     write_tensors(f"{folder}/model.safetensors", tensors | tables)
-    import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
-    model = Translator.load(str(tmp_path / "run")).model
+    model = loaded(folder, tmp_path / "run", languages=("en", "de")).model
     assert model.config["tie_embeddings"] is False
     halves = [layer.embeddings.numpy() for layer in (model.input_embedding, model.target_embedding, model.softmax)]
     np.testing.assert_array_equal(halves[0], 2 * halves[1])
@@ -227,7 +201,6 @@ def with_start(tensors):
         ("config.json", json_with(decoder_start_token_id=5), "decoder_start_token_id=5"),
         ("config.json", json_with(decoder_start_token_id=False), "decoder_start_token_id=False"),
         ("config.json", json_with(decoder_ffn_dim=24), "decoder_ffn_dim=24"),
-        ("config.json", json_with(d_model="8"), "d_model.*a whole number, found '8'"),
         ("config.json", json_with(d_model=8.0), "d_model.*a whole number, found 8.0"),
         ("config.json", json_with(d_model=10**12), "d_model=1000000000000"),
         ("config.json", json_with(d_model=16), "model.shared.weight is float32 320 x 8. Expected float 320 x 16"),
@@ -239,7 +212,6 @@ def with_start(tensors):
         ("config.json", json_with(encoder_ffn_dim=13, decoder_ffn_dim=13), "layers.0.fc1.weight is float32 12 x 8"),
         ("config.json", json_with(vocab_size=10_000_000, decoder_vocab_size=10_000_000), "float32 320 x 8"),
         ("config.json", json_with(vocab_size=10**30), "vocab_size=1000000"),
-        ("config.json", json_with(vocab_size=[320]), "vocab_size.*a whole number"),
         ("config.json", without("vocab_size"), "vocab_size"),
         ("config.json", json_with(eos_token_id=0), "Expected distinct ids"),
         ("config.json", json_with(eos_token_id=-3), "eos_token_id=-3"),
@@ -248,12 +220,8 @@ def with_start(tensors):
         ("config.json", json_with(dropout="much"), "dropout.*a number, found 'much'"),
         ("config.json", json_with(dropout=-0.1), "dropout=-0.1"),
         ("config.json", json_with(attention_dropout=1), "attention_dropout=1"),
-        ("config.json", json_with(activation_dropout=10**400), "10{39} is too large a number"),
         ("config.json", json_with(encoder_attention_heads=3, decoder_attention_heads=3), "encoder_attention_heads=3"),
-        ("config.json", lambda data: data.replace(b"0.1", b"NaN"), "NaN is not a number"),
         ("config.json", lambda data: b"[]", "expected an object"),
-        ("config.json", lambda data: b"[" * 100_000, "nested too deeply"),
-        ("config.json", lambda data: b"\xff\xfe", "not readable as JSON"),
         ("vocab.json", lambda data: b"[1, 2]", "expected an object"),
         ("vocab.json", json_with(x=5), "a different id"),
         ("vocab.json", json_with(x=10**9), "a different id"),
@@ -272,17 +240,10 @@ def with_start(tensors):
         ("model.safetensors", lambda data: data[:-1], "not a complete safetensors file"),
         ("model.safetensors", lambda data: data[:5], "not a complete safetensors file"),
         ("model.safetensors", lambda data: (2**60).to_bytes(8, "little") + data[8:], "header too large"),
-        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(dtype="F8")), "variant `F8`"),
-        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(dtype="BOOL")), "not a complete"),
         ("model.safetensors", header_with(lambda h: h.update(x=dict(dtype="BOOL", shape=[0], data_offsets=[0, 0]))),
          "type BOOL"),
         ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(dtype="F" * 10**6)), "FFF"),
-        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape=[320.0])), "`320.0`"),
         ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape=[0, 2**70])), "not a complete"),
-        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape="x")), "invalid type"),
-        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(data_offsets=[4])), "not a complete"),
-        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(data_offsets=[-4, 0])), "complete"),
-        ("model.safetensors", header_with(lambda h: h.update(x=[])), "not a complete"),
         ("model.safetensors", header_with(lambda h: h.update({f"x{i}": h["model.shared.weight"] for i in range(9)})),
          "invalid offset"),
         ("model.safetensors", tensors_with(lambda t: t.pop("final_logits_bias")), "final_logits_bias is missing"),

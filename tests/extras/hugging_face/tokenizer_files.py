@@ -4,45 +4,30 @@ import base64
 import json
 import os
 
-import pytest
-
-import t2t_lite
-from t2t_lite.errors import UserError
-from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
 from t2t_lite.text.sentencepiece_model import ModelProto
+from tests.extras.hugging_face.folders import refuses_import
+from tests.extras.hugging_face.in_and_out import loaded
 from tests.text.published_samples import PIECES
 
 # As Transformers 5.24 writes them.
 BERT = {
     "normalizer": {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": None,
+        "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
         "lowercase": True,
     },
     "pre_tokenizer": {"type": "BertPreTokenizer"},
-}
+}  # fmt: skip
 WORD_PIECE = {
-    "type": "WordPiece",
-    "unk_token": "[UNK]",
-    "continuing_subword_prefix": "##",
-    "max_input_chars_per_word": 100,
-}
+    "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100
+}  # fmt: skip
 GPT2 = {
     "normalizer": None,
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
 }
 BPE = {
-    "type": "BPE",
-    "dropout": None,
-    "unk_token": None,
-    "continuing_subword_prefix": "",
-    "end_of_word_suffix": "",
-    "fuse_unk": False,
-    "byte_fallback": False,
-    "ignore_merges": False,
-}
+    "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "", "end_of_word_suffix": "",
+    "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+}  # fmt: skip
 
 
 def word_piece(path):
@@ -78,13 +63,9 @@ def changed(said, part, **settings):
 
 
 def refused(path, words):
-    with pytest.raises(UserError) as caught:
-        import_hugging_face(str(path), str(path / "refused"))
-    assert words in str(caught.value)
-    assert not (path / "refused").exists()
+    refuses_import(path, path / "refused", words)
 
 
 def encoder_of(path, name):
-    import_hugging_face(str(path), str(path / name))
-    loaded = t2t_lite.load(str(path / name))
-    return loaded.encoders.get("inputs") or loaded.encoders["targets"]
+    encoders = loaded(path, path / name).encoders
+    return encoders.get("inputs") or encoders["targets"]

@@ -42,9 +42,9 @@ def client(app):
     return app.test_client()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def ask(client):
-    """Returns a function of (call, request) -> (status, answer)."""
+    """Returns a function of (call, request) -> (status, answer), of the application of a module's `client`."""
 
     def ask(call, **request):
         answer = client.post(f"/api/{call}", json=request)

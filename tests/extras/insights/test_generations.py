@@ -11,6 +11,8 @@ from t2t_lite.extras.insights.models import Models
 from tests.decoding.letter_generator import generator_of
 from tests.extras.insights.doubles import Letters
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 PROMPT = "abbac"
 
 
@@ -24,17 +26,6 @@ def generator(request):
 @pytest.fixture(scope="module")
 def client(generator):
     return create_app(Models({"lm": generator})).test_client()
-
-
-@pytest.fixture
-def ask(client, eager):
-    """Returns a function of (call, request) -> (status, answer)."""
-
-    def ask(call, **request):
-        answer = client.post(f"/api/{call}", json=request)
-        return answer.status_code, answer.json
-
-    return ask
 
 
 def test_what_is_said_of_it(client):
@@ -113,7 +104,6 @@ def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
 
 
 MISTAKES = {
-    "a long prompt": ("generate", {"text": "a" * 30}, "text: 30 ids. The model reads at most 24, including"),
     "no new token": ("generate", {"text": "a", "max_new_tokens": 0}, "max_new_tokens=0: expected"),
     "another's length": ("generate", {"text": "a", "extra_length": 3}, "'extra_length': unknown field"),
     "a tree of samples": ("beam", {"text": "a", "sampling": True}, "'sampling': unknown field"),
@@ -141,7 +131,7 @@ def test_a_row_has_at_most_so_many_ids(generator):
             answers._row(prompt, target, 7)
 
 
-def test_seconds_and_the_usual_beam(generator, monkeypatch, clock, eager):
+def test_seconds_and_the_usual_beam(generator, monkeypatch, clock):
     asked, search = [], generator.searcher.search
 
     def slow(prompts, options, prefixes):

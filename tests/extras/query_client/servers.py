@@ -105,9 +105,8 @@ def echo(signature, inputs):
     """A model that answers with the text itself, in capitals."""
     texts = [text if isinstance(text, str) else text.decode() for text in np.array(inputs["inputs"], object).tolist()]
     if "with_options" in signature:
-        option = np.array(inputs["alpha" if "alpha" in inputs else "seed"])
-        options = zip(texts, option, np.array(inputs["extra_length"]), strict=True)
-        texts = [f"{text} {value:g} {extra_length}" for text, value, extra_length in options]
+        options = zip(texts, inputs["seed"], inputs["extra_length"], strict=True)
+        texts = [f"{text} {seed} {extra_length}" for text, seed, extra_length in options]
     return {
         "outputs": np.array([text.upper().encode() for text in texts], object),
         "scores": np.arange(len(texts), dtype=np.float32),

@@ -7,7 +7,7 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
-from t2t_lite.extras.query_client.line_queries import LineQueries, interact
+from t2t_lite.extras.query_client.line_queries import LineQueries
 from tests import faults
 
 ENCODERS = {
@@ -100,9 +100,8 @@ class NBest:
         self.has_sentences = has_sentences
 
     def signatures(self):
-        names = ["serving_default", "n_best", "with_options", "__saved_model_init_op"] + [
-            "sentences"
-        ] * self.has_sentences
+        names = ["serving_default", "n_best", "with_options", "__saved_model_init_op"]
+        names += ["sentences"] * self.has_sentences
         options = {"alpha": "float", "extra_length": "int32"}
         return {name: {"inputs": "string"} | (options if name == "with_options" else {}) for name in names}
 
@@ -143,24 +142,14 @@ def test_the_best_outputs_of_a_line(n_best, caplog):
         n_best(lines, "n_best=4")
 
 
-def test_what_is_shown_of_a_typed_text(capsys, monkeypatch):
-    """The best outputs with their scores; an error does not end the session."""
+def test_what_is_shown_of_a_typed_text(capsys):
+    """The best outputs with their scores, or JSON. What is typed is shown so: see test_query_server.test_prompt."""
     queries = LineQueries(query.Client(NBest(), retries=0), "n_best=2")
     queries.show("a\tb")
     assert capsys.readouterr().out == "Input: a b\nOutput (score 0.000): A B0\nOutput (score -1.000): A B1\n"
     LineQueries(query.Client(NBest()), as_json=True).show("a")
     expected = '{"line": 1, "input": "a", "hypotheses": [{"text": "A", "score": 0.5}]}'
     assert capsys.readouterr().out == f"Input: a\nOutput: {expected}\n"
-    shown, typed = [], iter(["a", "fails", "b", "q", "c"])
-
-    def show(text):
-        if text == "fails":
-            raise Failure("out of luck.")
-        shown.append(text)
-
-    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
-    interact(show)
-    assert shown == ["a", "b"] and capsys.readouterr().err == "out of luck.\n"
 
 
 def test_lines_of_standard_input_have_their_numbers(standard_input, capsys, caplog):
@@ -223,10 +212,9 @@ def test_what_does_not_go_together(n_best):
     for settings in ("n_best=2,alpha=0.1,extra_length=3", "return_beams=true,sampling_seed=1,extra_length=3"):
         with pytest.raises(UserError, match="n_best and return_beams"):
             LineQueries(None, settings)
+    message = r"--signature_name=x .*JSON.*--decode_hparams, --n_best_format and --split_sentences"
     for options in ({"as_json": True}, {"decode_hparams": "n_best=2"}, {"split_sentences": "always"}):
-        with pytest.raises(
-            UserError, match=r"--signature_name=x .*JSON.*--decode_hparams, --n_best_format and --split_sentences"
-        ):
+        with pytest.raises(UserError, match=message):
             LineQueries(None, **options, signature="x")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from t2t_lite.errors import Failure
 from t2t_lite.extras.query_client import client as query
+from t2t_lite.extras.query_client.served_answers import answers_of
 from tests.extras.query_client.servers import GOOD, answering, client, http_answer
 
 
@@ -13,31 +14,17 @@ def changed(**columns):
     return {"outputs": {**GOOD, **columns}}
 
 
-WRONG = {
+WRONG = {  # JSON itself and kinds of values are the matter of tests/files/test_safe_json.py
     "no JSON": b"<html>",
     "no object": [1],
-    "null": b"null",
     "no outputs": {},
-    "outputs are null": {"outputs": None},
     "a list": {"outputs": [["A", -1.5, False]]},
     "a column is missing": {"outputs": {"outputs": ["A", "B"]}},
     "too few": changed(outputs=["A"]),
     "too many": changed(scores=[1, 2, 3]),
     "numbers for texts": changed(outputs=[1, 2]),
     "texts for scores": changed(scores=["1", "2"]),
-    "switches for scores": changed(scores=[True, False]),
-    "null for a score": changed(scores=[None, 1]),
     "numbers for switches": changed(truncated=[0, 1]),
-    "nested": changed(outputs=[["A"], ["B"]]),
-    "not a list": changed(outputs="AB"),
-    "not finite": b'{"outputs": {"outputs": ["A", "B"], "scores": [NaN, 0], "truncated": [true, true]}}',
-    "huge": (
-        f'{{"outputs": {{"outputs": ["A", "B"], "scores": [{"9" * 400}, 0], "truncated": [true, true]}}}}'
-    ).encode(),
-    "infinite": b'{"outputs": {"outputs": ["A", "B"], "scores": [1e999, 0], "truncated": [true, true]}}',
-    "too deep": b"[" * 100_000,
-    "not UTF-8": b'{"outputs": "\xff"}',
-    "a name twice": b'{"outputs": {}, "outputs": {}}',
 }
 
 
@@ -46,6 +33,12 @@ def test_an_answer_of_the_wrong_shape(content):
     with answering(http_answer(content)) as server, pytest.raises(Failure) as raised:
         client(server).translate(["aa", "b"])
     assert server in str(raised.value) and "\n" not in str(raised.value) and len(str(raised.value)) < 600
+
+
+def test_a_score_is_finite():
+    """JSON has no other numbers, but gRPC has."""
+    with pytest.raises(Failure, match="here: a score is not finite"):
+        answers_of({"outputs": ["A"], "scores": [float("inf")], "truncated": [False]}, 1, "here")
 
 
 def test_an_encoder_makes_no_translations():

@@ -6,6 +6,7 @@ proves that the client says what those protos mean and reads what they answer. I
 can run an export: this is Python with all of TensorFlow, and nothing of the server's own loading, batching or limits.
 """
 
+import contextlib
 import functools
 import json
 import re
@@ -50,12 +51,11 @@ class ServingDouble:
     Attributes:
         faults: list of (code, details): the next requests fail so, one each.
         delay: float, seconds before an answer.
-        requests: list of (signature, number of texts), of what came.
         grpc, rest: "127.0.0.1:port".
     """
 
     def __init__(self, models, labels=None, tls=None):
-        self.labels, self.faults, self.delay, self.requests = labels or {}, [], 0.0, []
+        self.labels, self.faults, self.delay = labels or {}, [], 0.0
         self.models = {name: dict(versions) for name, versions in models.items()}
         for versions in self.models.values():
             versions |= {n: ServedExport(str(m)) for n, m in versions.items() if not callable(m)}
@@ -123,7 +123,7 @@ class _Versions:
         version = max(versions, default=None) if version is None else version
         if version not in versions:
             raise Refusal(f"Servable not found for request: {request}", "NOT_FOUND")
-        return version, _Export(versions[version], self._double.requests)
+        return version, _Export(versions[version])
 
     def states(self, version=None, label=None):
         versions = self._double.models.get(self.name, {})
@@ -134,14 +134,14 @@ class _Versions:
 
 
 class _Export:
-    def __init__(self, model, requests):
+    def __init__(self, model):
         self.is_function = callable(model)
         if self.is_function:
             inputs = {"serving_default": _TEXTS, "with_options": _TEXTS | _OPTIONS}
             model = {name: (specs, functools.partial(model, name)) for name, specs in inputs.items()}
         else:
             model = {name: (signature.inputs, signature) for name, signature in model.signatures.items()}
-        self.signatures = {name: _Signature(name, *parts, requests) for name, parts in model.items()}
+        self.signatures = {name: _Signature(*parts) for name, parts in model.items()}
         self.signature_def = {name: {"inputs": _inputs(specs)} for name, (specs, _) in model.items()}
 
 
@@ -155,11 +155,10 @@ def _inputs(specs):
 class _Signature:
     rows_are_independent = False
 
-    def __init__(self, name, inputs, function, requests):
-        self._name, self.inputs, self._function, self._requests = name, inputs, function, requests
+    def __init__(self, inputs, function):
+        self.inputs, self._function = inputs, function
 
     def __call__(self, inputs):
-        self._requests.append((self._name, len(next(iter(inputs.values())))))
         return self._function(inputs)
 
 
@@ -170,7 +169,7 @@ class _Grpc(prediction_service_pb2_grpc.PredictionServiceServicer, model_service
     def Predict(self, request, context):
         spec, answer = request.model_spec, predict_pb2.PredictResponse()
         inputs = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
-        try:
+        with _refusals(context):
             _, export = self._double.versions(spec.name).find(*_which(spec))
             signature = spec.signature_name or "serving_default"
             if signature not in export.signatures:
@@ -180,29 +179,32 @@ class _Grpc(prediction_service_pb2_grpc.PredictionServiceServicer, model_service
                 raise Refusal(f"input size does not match signature. Missing but required: {missing}")
             for name, value in export.signatures[signature](inputs).items():
                 answer.outputs[name].CopyFrom(tf.make_tensor_proto(value))
-        except Refusal as refusal:
-            context.abort(grpc.StatusCode[refusal.code], refusal.message)
         return answer
 
     def GetModelMetadata(self, request, context):
         answer, every = get_model_metadata_pb2.GetModelMetadataResponse(), get_model_metadata_pb2.SignatureDefMap()
         assert list(request.metadata_field) == ["signature_def"]
-        try:
+        with _refusals(context):
             _, export = self._double.versions(request.model_spec.name).find(*_which(request.model_spec))
             json_format.ParseDict({"signature_def": export.signature_def}, every)
             answer.metadata["signature_def"].Pack(every)
-        except Refusal as refusal:
-            context.abort(grpc.StatusCode[refusal.code], refusal.message)
         return answer
 
     def GetModelStatus(self, request, context):
         answer = get_model_status_pb2.GetModelStatusResponse()
-        try:
+        with _refusals(context):
             for number, state, *_ in self._double.versions(request.model_spec.name).states(*_which(request.model_spec)):
                 answer.model_version_status.add(version=number, state=state).status.error_message = ""
-        except Refusal as refusal:
-            context.abort(grpc.StatusCode[refusal.code], refusal.message)
         return answer
+
+
+@contextlib.contextmanager
+def _refusals(context):
+    """Answers a Refusal as gRPC does."""
+    try:
+        yield
+    except Refusal as refusal:
+        context.abort(grpc.StatusCode[refusal.code], refusal.message)
 
 
 def _which(spec):

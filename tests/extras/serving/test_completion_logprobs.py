@@ -103,20 +103,6 @@ def test_an_end_of_text_at_the_beginning_of_ids_stands_for_the_beginning_of_a_te
     assert first is None and second < 0 and choice["logprobs"]["text_offset"] == [0, 4]
 
 
-def test_an_error_names_the_field_as_openai_does(generator):
-    server = rest_server(generator)
-    for request, param in (
-        ({"max_token": 1}, "max_token"),
-        ({"n": 0}, "n"),
-        ({"prompt": []}, "prompt"),
-        ({"model": "x"}, None),
-    ):
-        error = complete(server, **({"prompt": "a"} | request))[1]["error"]
-        assert (error["type"], error["param"]) == ("invalid_request_error", param)
-        assert list(error) == ["message", "type", "param", "code"]
-    assert complete(server, prompt="fails")[1]["error"]["type"] == "server_error"
-
-
 def test_texts_of_ids_of_vocabularies_without_bytes_and_with_equal_texts(tmp_path):
     """Half characters are written as OpenAI does; of two ids with one text the more probable one is shown."""
     texts = TokenTexts(ByteTextEncoder())

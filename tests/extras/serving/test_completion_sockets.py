@@ -96,9 +96,9 @@ def test_a_client_that_goes_during_a_first_step_frees_its_place(generator):
             return answer.status, answer.read()
 
     def story(port):
-        for _ in range(2):
+        for count in (1, 2):
             gone = asked(port, prompt="long")
-            wait_for(lambda: places.num_open == 1, 20)
+            wait_for(lambda count=count: len(generator.asked) == count, 20)  # its first step has begun
             gone.close()
             wait_for(lambda: places.num_open == 0, 20)
         assert generator.computed == 0 and len(generator.asked) == 2

@@ -40,7 +40,10 @@ RIGHT = {
     "two axes": (GRID, {"inputs": [[1, 2.5], [3, 4]]}, {"x": [[1, 2.5], [3, 4]]}),
     "two axes in rows": (GRID, {"instances": [[1, 2.5], [3, 4]]}, {"x": [[1, 2.5], [3, 4]]}),
     "truth": (SWITCH, {"instances": [True, False]}, {"x": [True, False]}),
-}
+    "a pair of surrogates, and its letters": (
+        TEXTS, {"inputs": ["\U0001f600", r"\ud83d"]}, {"inputs": ["\U0001f600".encode(), rb"\ud83d"]}
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("specs", "request_", "expected"), RIGHT.values(), ids=RIGHT)
@@ -124,6 +127,8 @@ NO_JSON = {
     "twice": b'{"inputs": ["a"], "inputs": ["b"]}', "garbage behind": b'{"inputs": ["a"]} x', "many digits":
     b'{"inputs": [' + b"9" * 10_000 + b"]}", "a long list": b"[" + b"1," * 10_000 + b"1]",
 }  # fmt: skip
+HALVES = (r'"\ud800"', r'["\uDC00"]', r'["a", "\udc00\ud800"]', r'{"\uD800": 1}', r'"\\\ud83d"')
+NO_JSON |= {half: b'{"what is not read": %s}' % half.encode() for half in HALVES}
 
 
 @pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON)

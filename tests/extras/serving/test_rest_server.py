@@ -70,7 +70,7 @@ def test_rows_are_counted_before_they_are_read(ask):
     """The last of them are no texts, which reading them would say."""
     for body in ('{"inputs": [%s]}', '{"inputs": {"inputs": [%s]}}', '{"instances": [%s]}'):
         status, answer = ask("POST", f"{MODEL}:predict", (body % ", ".join(["1"] * (MOST_ROWS + 1))).encode())
-        assert status.startswith("400") and "Task size 5 is larger than maximum" in answer
+        assert status.startswith("400") and "Task size 5 is larger than maximum input batch size 4" in answer
     assert ask("POST", f"{MODEL}:predict", b'{"inputs": {"inputs": ["a"], "other": [1, 2, 3, 4, 5]}}')[0] == "200 OK"
 
 
@@ -101,14 +101,7 @@ REFUSED = {
     "no JSON": ("POST", f"{MODEL}:predict", b"text=a", 400, "JSON Parse error: "),
     "no JSON for another model": ("POST", "/v1/models/x:predict", b"", 400, "JSON Parse error: The document is empty"),
     "a signature": ("POST", f"{MODEL}:predict", b'{"signature_name": "x", "inputs": []}', 400, '"x" not found in'),
-    "half a character": ("POST", f"{MODEL}:predict", rb'{"signature_name": "\ud800", "inputs": []}', 400,
-                         "The surrogate pair in string is invalid"),
-    "half a character in what is not read": ("POST", f"{MODEL}:predict", rb'{"inputs": ["a"], "x": ["\udfff"]}', 400,
-                                             "The surrogate pair in string is invalid"),
-    "many levels": ("POST", f"{MODEL}:predict", b'{"inputs": %s%s}' % (b"[" * 65, b"]" * 65), 400, "in 65 levels"),
     "classify": ("POST", f"{MODEL}:classify", GOOD, 400, "Was: tensorflow/serving/predict"),
-    "rows": ("POST", f"{MODEL}:predict", b'{"inputs": [%s"a"]}' % (b'"a",' * MOST_ROWS), 400,
-             "Task size 5 is larger than maximum input batch size 4"),
     "bytes": ("POST", f"{MODEL}:predict", b'{"inputs": ["%s"]}' % (b"a" * LONGEST_BODY), 413, "2,016 bytes"),
     "what the model refuses": ("POST", f"{MODEL}:predict", b'{"inputs": ["refused"]}', 400, "^wrong shape$"),
     "memory": ("POST", f"{MODEL}:predict", b'{"inputs": ["full"]}', 429, "out of memory"),
@@ -141,7 +134,6 @@ def test_metrics(ask):
     buckets = [float(lines[latency % ("bucket", f'le="{bound}",')]) for bound in ("10.0", "+Inf")]
     assert buckets == [0, 3] and lines[latency % ("count", "")] == "3.0"
     assert float(lines[latency % ("sum", "")]) > 30
-    assert "# TYPE :tensorflow:serving:request_latency histogram" in page
 
 
 def test_a_compressed_body_is_read(ask):

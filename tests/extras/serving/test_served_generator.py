@@ -22,14 +22,8 @@ from tests.export.served import HOSTILE
 pytestmark = pytest.mark.slow
 
 OPTIONS = {"beam_size": 1, "extra_length": 12, "no_repeat_ngram_size": 2, "stop": ["zu", "\ufffd"]}
-PROMPTS = [
-    "the red",
-    "",
-    "   ",
-    "Gr\u00fc",
-    "the red house is old " * 20_000,
-    *(row.decode("utf-8", "replace") for row in HOSTILE),
-]
+PROMPTS = ["the red", "", "   ", "Gr\u00fc", "the red house is old " * 20_000]
+PROMPTS += [row.decode("utf-8", "replace") for row in HOSTILE]
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,6 @@ BROKEN = {
     "a huge header": (b"GET / HTTP/1.1\r\na: " + b"b" * 2**19 + b"\r\n\r\n", b"431"),
     "a huge length": (b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
     "a path of other bytes": (b"GET /v1/models/\xff%ff%zz HTTP/1.0\r\n\r\n", b"400"),
-    "a body that ends early": (b"POST /v1/models/translate:predict HTTP/1.1\r\nContent-Length: 9\r\n\r\n{", b""),
 }
 
 
@@ -147,7 +146,7 @@ def test_what_is_no_request(server, sent, status):
         with contextlib.suppress(OSError):  # the server may have refused it and closed before
             connection.shutdown(socket.SHUT_WR)
         answer = connection.recv(2**16)
-    assert answer.split(b" ")[1:2] == ([status] if status else [])
+    assert answer.split(b" ")[1] == status
     assert server.get("/health") == (200, '{"status": "SERVING"}')
 
 
@@ -255,18 +254,13 @@ def test_the_server_builds_no_keras_model(exports):
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_mistakes(call_command, assert_user_error, exports, tmp_path):
+def test_mistakes(call_command, assert_user_error, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "damaged" / "1").mkdir(parents=True)
     (tmp_path / "damaged" / "1" / "saved_model.pb").write_bytes(b"damaged")
-    flags = {
-        "--export_dir=empty": ["empty", "contains no exports", "t2t-exporter"],
-        f"--export_dir={exports / '1'}": ["contains no exports"],
-        "--export_dir=missing": ["missing"],
-        "--export_dir=": ["--export_dir"],
-    }
-    for flag, words in flags.items():
-        assert_user_error(call_command(COMMAND, flag, "--port=0"), *words)
+    empty, none = (call_command(COMMAND, flag, "--port=0") for flag in ("--export_dir=empty", "--export_dir="))
+    assert_user_error(empty, "empty: contains no exports", "t2t-exporter")
+    assert_user_error(none, "--export_dir")
     loading, error = call_command(COMMAND, "--export_dir=damaged", "--port=0").stderr.splitlines()
     assert loading.startswith("Loading damaged/1; ") and "error: damaged/1: cannot be loaded" in error
 

@@ -41,14 +41,8 @@ def test_times_are_in_microseconds_and_a_batch_counts_its_rows():
     assert numbers["batching_session:queuing_latency_count", frozenset({"batch_threads"})] == 2
     assert numbers["runtime_latency_sum", frozenset({"m", "Predict", "TF2"})] == 125_000
     assert numbers["batching_session:processed_batch_size_sum", frozenset({"m"})] == 3
-    rows = "batching_session:processed_batch_size_bucket"
-    assert [numbers[rows, frozenset({"m", limit})] for limit in ("1.0", "2.0", "4.0", "16384.0", "+Inf")] == [
-        0,
-        0,
-        1,
-        1,
-        1,
-    ]
+    rows, limits = "batching_session:processed_batch_size_bucket", ("1.0", "2.0", "4.0", "16384.0", "+Inf")
+    assert [numbers[rows, frozenset({"m", limit})] for limit in limits] == [0, 0, 1, 1, 1]
 
 
 def test_limits_are_those_of_tensorflow_serving():
@@ -66,7 +60,6 @@ def test_limits_of_times_have_six_digits_and_sums_have_all():
     for microseconds in (123_456_789.25, 0.5, 188.9569):  # 10 * 1.8^5 is 188.9568
         metrics.add_latency("m", "predict", microseconds / 1e6)
     numbers, labels = samples(metrics), {"m", "predict", "REST"}
-    assert numbers["request_latency_sum", frozenset(labels)] == pytest.approx(
-        123_456_789.25 + 0.5 + 188.9569, rel=1e-14
-    )
+    expected = pytest.approx(123_456_789.25 + 0.5 + 188.9569, rel=1e-14)
+    assert numbers["request_latency_sum", frozenset(labels)] == expected
     assert numbers["request_latency_bucket", frozenset(labels | {"188.957"})] == 2

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from t2t_lite.extras.serving import http_server, model_versions, request_batching, t2t_server
+from t2t_lite.extras.serving import http_server, model_versions, request_batching, rest_server, t2t_server
 from tests.decoding.runs import make_run
 from tests.extras.serving.doubles import MODEL, Versions, asker
 
@@ -35,6 +35,7 @@ def served(monkeypatch):
     monkeypatch.setattr(model_versions, "ModelVersions", stand_in)
     monkeypatch.setattr(model_versions, "watching", noting("watching", lambda *arguments: contextlib.nullcontext()))
     monkeypatch.setattr(http_server, "serve", serve)
+    monkeypatch.setattr(rest_server, "RestServer", noting("RestServer", rest_server.RestServer))
     for name in ("Batcher", "SentenceBatcher"):
         monkeypatch.setattr(request_batching, name, noting(name, getattr(request_batching, name)))
 
@@ -46,31 +47,20 @@ def served(monkeypatch):
     return served
 
 
-def test_each_limit_is_that_of_its_flag(served):
-    ask = served("--max_batch_size=5", "--max_execution_batch_size=2", "--max_body_bytes=2000")
-
-    def answer(rows, more=b""):
-        body = b'{"inputs": [%s]%s}' % (b", ".join([b'"a"'] * rows), more)
-        return ask("POST", f"{MODEL}:predict", body)
-
-    assert answer(5)[0] == "200 OK"
-    _, page = ask("GET", "/monitoring/prometheus/metrics")
-    assert ':processed_batch_size_sum{model_name="my model"} 5.0\n' in page
-    assert ':processed_batch_size_count{model_name="my model"} 3.0\n' in page  # 2 + 2 + 1
-    assert "Task size 6 is larger than maximum input batch size 5" in answer(6)[1]
-    assert answer(1, b" " * 2000)[0].startswith("413") and served.handed["serve"][0][1] == 2000
-
-
 def test_each_part_gets_its_flags(served):
     """Odd values, each of another flag."""
-    served(
+    ask = served(
         "--max_enqueued_batches=3", "--max_execution_batch_size=5", "--num_batch_threads=7", "--split_sentences=never",
-        "--max_batch_size=11", "--poll_secs=0.75",
+        "--max_batch_size=11", "--poll_secs=0.75", "--max_body_bytes=2000",
     )  # fmt: skip
     (rows, threads), options = served.handed["Batcher"]
     assert (rows, threads, options["most_waiting"]) == (5, 7, 15)
     assert served.handed["SentenceBatcher"][0][1:] == ("never", 11) and served.handed["watching"][0][1] == 0.75
     assert served.handed["ModelVersions"][0][:2] == (Versions.name, "x")
+    assert served.handed["RestServer"][0][3:5] == (11, 2000) and served.handed["serve"][0][1] == 2000
+    assert ask("POST", f"{MODEL}:predict", b'{"inputs": ["a", "b"]}')[0] == "200 OK"
+    _, page = ask("GET", "/monitoring/prometheus/metrics")
+    assert ':processed_batch_size_sum{model_name="my model"} 2.0\n' in page
 
 
 def test_defaults(served, capsys):
