@@ -1,6 +1,7 @@
-"""Processes that tests start, and waits for what they do: each has an end, however a test ends."""
+"""Processes and pipes of tests, and waits for what they do: each has an end, however a test ends."""
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -29,6 +30,18 @@ def owned(words, seconds=900, **options):
         finally:
             timer.cancel()
             process.kill()
+
+
+@contextlib.contextmanager
+def pipe_of(data):
+    """Yields the descriptor of a pipe with some bytes, few enough for its buffer, that nobody writes to any more."""
+    read, write = os.pipe()
+    try:
+        os.write(write, data)
+        os.close(write)
+        yield read
+    finally:
+        os.close(read)
 
 
 def wait_for(condition, seconds=60, why=str, pause=0.01):

@@ -61,9 +61,6 @@ def test_every_flag_reaches_the_evaluation(evaluate):
     [
         (["--data_dir=d"], "missing --output_dir"),
         (["--output_dir=o"], "missing --data_dir"),
-        (["--output_dir=nowhere", "--data_dir=d", "--eval_timeout_mins=0"], "nowhere"),
-        (["--output_dir=o", "--data_dir=d", "--eval_timeout_mins=-2"], "--eval_timeout_mins=-2"),
-        (["--output_dir=o", "--data_dir=d", "--decode_hparams=return_beams=true"], "return_beams"),
         (["--output_dir=o", "--data_dir=d", "--tokenization=13b"], "--tokenization=13b"),
     ],
 )

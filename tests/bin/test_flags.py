@@ -1,14 +1,13 @@
 """Words of a command line that nobody would type, but programs and scripts do."""
 # Nearest tests of: t2t_lite/cli/flags.py
 
-import importlib
 import os
 
 import pytest
 
-from t2t_lite.bin import t2t_bleu, t2t_decoder, t2t_exporter, t2t_trainer
+from t2t_lite.bin import t2t_trainer
 from t2t_lite.cli.flags import Flags
-from tests.bin.every_command import COMMANDS
+from tests.processes import pipe_of
 
 
 def assert_one_line(err):
@@ -65,60 +64,11 @@ def test_odd_words_are_answered_in_a_line(folder, capsys, word):
         assert word.strip("-=, \n") in ("", "hparams", "hparams=num_heads=4")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_answers_odd_words(folder, capsys, command):
-    main = importlib.import_module(f"t2t_lite.bin.{command}").main
-    words = [
-        f"--{LONG[1]}=1",
-        LONG[2],
-        "--flagfile=binary",
-        "--flagfile=itself",
-        "--\udcff=1",
-        "--\x1b[31m",
-        "--flagfile=nowhere",
-    ]
-    for word in words:
-        assert main([word]) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert_one_line(err)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    ("command", "argv"),
-    [
-        (t2t_decoder, ["--checkpoint_path=,", "--decode_from_file=odd"]),
-        (t2t_decoder, ["--output_dir=,", "--decode_from_file=odd"]),
-        (t2t_exporter, ["--checkpoint_path=,"]),
-        (t2t_trainer, ["--summary=a,,b"]),
-        (t2t_bleu, ["--reference=,", "--translation=odd"]),
-        (t2t_bleu, ["--reference=odd,", "--translation=odd"]),
-        (t2t_bleu, ['--reference="a', "--translation=odd"]),
-        (t2t_bleu, ["--metrics=,", "--reference=odd", "--translation=odd"]),
-    ],
-)
-def test_lists_with_empty_parts(folder, capsys, command, argv):
-    assert command.main(argv) == 2
-    err = capsys.readouterr().err
-    assert_one_line(err)
-    assert argv[0] in err
-
-
 def parsed(*argv):
     flags = Flags()
     t2t_trainer.define_flags(flags)
     flags.parse(argv)
     return flags.values
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    "argv", [["--hparams=num_heads=2", "--hp_num_heads=4"], ["--hp_num_heads=2", "--hp_num_heads=4"]]
-)
-def test_a_hyperparameter_is_given_once(capsys, argv):
-    assert t2t_trainer.main(["--hparams_set=transformer_tiny", "--describe", *argv]) == 2
-    assert "'num_heads' is given twice" in capsys.readouterr().err
 
 
 def test_a_file_of_flags(folder):
@@ -127,8 +77,5 @@ def test_a_file_of_flags(folder):
     values = parsed("--flagfile=flags", "--worker_gpu=0")
     assert (values.train_steps, values.problem, values.profile, values.worker_gpu) == (7, "a b", False, 0)
     assert values.hparams == "num_heads=4"
-    read, write = os.pipe()
-    os.write(write, b"--train_steps=9\n")
-    os.close(write)
-    assert parsed(f"--flagfile=/dev/fd/{read}").train_steps == 9
-    os.close(read)
+    with pipe_of(b"--train_steps=9\n") as read:
+        assert parsed(f"--flagfile=/dev/fd/{read}").train_steps == 9

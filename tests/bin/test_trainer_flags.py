@@ -10,9 +10,9 @@ import types
 import pytest
 
 from t2t_lite.bin import t2t_trainer
+from t2t_lite.bin.trainer import training_modes
 from t2t_lite.data import named_problems
 from t2t_lite.errors import Failure
-from t2t_lite.settings.config import HParams
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training.settings import (
     CheckpointSettings,
@@ -26,22 +26,15 @@ from tests.bin.conftest import REQUIRED
 
 
 def test_flags_reach_the_trainer(call, recorded, tmp_path):
-    status, _, err = call(
-        *REQUIRED, f"--output_dir={tmp_path}", "--train-steps=7", "--local_eval_frequency=3", "--logical_cpus=2",
-        "--keep_checkpoint_max=4", "--hparams=hidden_size=8,num_heads=2", "--random_seed=5", "--worker_gpu=0",
-    )  # fmt: skip
+    flags = f"--output_dir={tmp_path}", "--train-steps=7", "--hparams=hidden_size=8,num_heads=2", "--random_seed=5"
+    status, _, err = call(*REQUIRED, *flags)
     assert status == 0, err
     arguments, train = recorded
     assert train == ("train", 7)
-    assert arguments["problem"] == "algorithmic_identity_decimal40"
-    assert arguments["model"] == "transformer"
-    assert arguments["hparams_set"] == "transformer_tiny"
-    assert (arguments["hparams"].hidden_size, arguments["hparams"].num_heads) == (8, 2)
-    assert arguments["hparams"].random_seed == 5
-    assert arguments["hparams"].filter_size == 512
-    assert (arguments["local_eval_frequency"], arguments["keep_checkpoint_max"]) == (3, 4)
-    assert (arguments["logical_cpus"], arguments["worker_gpu"]) == (2, 0)
-    assert "evaluation" not in arguments, "it evaluates"
+    names = ("problem", "model", "hparams_set")
+    assert [arguments[name] for name in names] == ["algorithmic_identity_decimal40", "transformer", "transformer_tiny"]
+    hparams = arguments["hparams"]
+    assert (hparams.hidden_size, hparams.num_heads, hparams.random_seed, hparams.filter_size) == (8, 2, 5, 512)
     assert "--train_steps=7\n" in arguments["flags_text"]
     assert "eval_steps" not in arguments["flags_text"]
 
@@ -63,6 +56,7 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
         ("--noeval_early_stopping_metric_minimize", "early_stopping", EarlyStopping(None, "loss", 0.1, False)),
         ("--best_checkpoint_metric=none", "best_checkpoint_metric", "none"),
         ("--profile", "profile", True),
+        ("--dbgprofile", "profile", True),
         ("--nodeterministic", "deterministic", False),
         ("--save_checkpoints_secs=11", "save_checkpoints_secs", 11),
         ("--keep_checkpoint_max=12", "keep_checkpoint_max", 12),
@@ -81,7 +75,7 @@ def test_a_flag_reaches_its_argument_and_no_other(call, recorded, tmp_path, flag
     assert call(*REQUIRED, f"--output_dir={tmp_path}", flag)[0] == 0
     arguments, train = recorded
     assert train == ("train", 250_000)
-    assert arguments[argument] == value != defaults[argument]
+    assert arguments[argument] == value != defaults[argument] and arguments["inexact"] == []
     given = {"problem", "model", "hparams", "hparams_set", "data_dir", "output_dir", "flags_text", "inexact", argument}
     assert {name: arguments[name] for name in arguments.keys() - given} == {
         name: defaults[name] for name in arguments.keys() - given
@@ -123,6 +117,7 @@ def test_schedules_that_train(call, recorded, tmp_path):
     ],
 )
 def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, once):
+    """With the other flags as t2t-eval has them, whose function it is: test_eval.py."""
     calls = []
 
     class Recorder:
@@ -138,59 +133,21 @@ def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, o
 
     monkeypatch.setattr(checkpoint_evaluation, "CheckpointEvaluation", Recorder)
     (tmp_path / "model.ckpt-3.index").touch()
-    flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}"
-    status, out, _ = call(
-        *flags, "--eval_steps=4", "--eval_stride=3", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2",
-        "--hparams=eval_beam_size=7", "--tokenization=zh",
-    )  # fmt: skip
+    flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}", "--eval_steps=4"
+    status, out, _ = call(*flags, "--eval_timeout_mins=2")
     assert status == 0
-    output_dir, data_dir, given_split, settings, change_hparams = calls[0]
-    assert change_hparams(HParams()) == HParams(eval_beam_size=7, eval_tokenization="zh")
+    output_dir, data_dir, given_split, settings, _ = calls[0]
     assert (output_dir, data_dir, given_split, settings.eval_steps) == (str(tmp_path), "d", split, 4)
-    assert settings.search == {"alpha": 1.0, "beam_size": 2} and settings.eval_stride == 3
     assert out == ("loss = 1.5000\nbleu = 20.0000\n" if once else "run/model.ckpt-3  loss = 1.5000  bleu = 20.0000\n")
     assert calls[1:] == ([] if once else [120.0])
-    calls.clear()
-    if not once:
-        call(*flags, "--eval_timeout_mins=-1")
-        assert calls[1] == float("inf")
-
-
-def test_flags_of_evaluations_reach_the_trainer(call, recorded, tmp_path):
-    status, _, err = call(
-        *REQUIRED, f"--output_dir={tmp_path}", "--eval_early_stopping_steps=50", "--eval_early_stopping_metric=bleu",
-        "--eval_early_stopping_metric_delta=0.5", "--eval_throttle_seconds=7", "--best_checkpoint_metric=loss",
-        "--keep_checkpoint_max=0", "--dbgprofile", "--nodeterministic", "--intra_op_parallelism_threads=0",
-    )  # fmt: skip
-    assert status == 0, err
-    arguments = recorded[0]
-    assert arguments["early_stopping"] == EarlyStopping(50, "bleu", 0.5, None)
-    assert (arguments["eval_throttle_seconds"], arguments["best_checkpoint_metric"]) == (7, "loss")
-    assert (arguments["keep_checkpoint_max"], arguments["profile"], arguments["deterministic"]) == (0, True, False)
-    assert arguments["inexact"] == []
 
 
 def test_the_tokenization_is_a_hyperparameter_which_a_run_remembers(call, recorded, tmp_path):
     flags = *REQUIRED, f"--output_dir={tmp_path}", "--tokenization=char"
     assert call(*flags, "--hparams=hidden_size=16")[0] == 0
     assert (recorded[0]["hparams"].eval_tokenization, recorded[0]["hparams"].hidden_size) == ("char", 16)
-    for flag, words in (
-        ("--hparams=eval_tokenization=zh", "'eval_tokenization' is given twice"),
-        ("--tokenization=zh", "--tokenization is given twice"),
-    ):
-        status, _, err = call(*flags, flag)
-        assert status == 2 and words in err
-    status, _, err = call(*flags[:-1], "--tokenization=chinese")
-    assert status == 2 and "--tokenization=chinese: unknown tokenization" in err
-
-
-def test_hp_pairs_change_hyperparameters(call, recorded, tmp_path):
-    flags = f"--output_dir={tmp_path}", "--hp_num_heads", "8", "--hparams=hidden_size=16"
-    assert call(*REQUIRED, *flags, "--hp_filter_size=9")[0] == 0
-    hparams = recorded[0]["hparams"]
-    assert (hparams.num_heads, hparams.hidden_size, hparams.filter_size) == (8, 16, 9)
-    status, _, err = call(*REQUIRED, *flags[:1], "--hp_num_head", "8")
-    assert status == 2 and "Nearest: num_heads" in err
+    status, _, err = call(*flags, "--hparams=eval_tokenization=zh")
+    assert status == 2 and "'eval_tokenization' is given twice" in err
 
 
 def test_mixed_precision_is_a_hyperparameter(call, recorded, tmp_path):
@@ -253,7 +210,10 @@ def test_the_best_model_is_exported_unless_a_signal_ended_the_run(
     monkeypatch.setattr(Trainer, "was_signalled", was_signalled)
     train = Trainer.train
     monkeypatch.setattr(Trainer, "train", lambda self, steps: [train(self, steps), setattr(self, "ended_by", ended_by)])
+    run, returned = training_modes.train_run, []
+    monkeypatch.setattr(training_modes, "train_run", lambda *given: returned.append(run(*given)))
     assert call(*REQUIRED, f"--output_dir={tmp_path / 'one'}", *flags)[:2] == (0, printed)
+    assert returned == ["signal" if was_signalled else ended_by]
     assert recorded[0]["also_asked"] == ({"export_saved_model": True} if flags else None)
 
 

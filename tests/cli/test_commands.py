@@ -103,7 +103,7 @@ MODES = {
     "sing": Mode(
         "--sing", ("song", "loud"), ("song",), instead={"hours": "Sing it twice."}, asked=lambda flags: flags.sing
     ),
-    "rest": Mode("--rest", ("hours", "loud"), asked=lambda flags: flags.rest),
+    "rest": Mode("--rest", ("rest", "hours", "loud"), asked=lambda flags: flags.rest),
     "work": Mode("work", ("hours", "tool")),
 }
 
@@ -127,12 +127,12 @@ def flags_of(*words):
         (("--hours=3", "--tool=x"), "work", None),
         (("--rest", "--hours=3", "--loud"), "--rest", None),
         (("--sing", "--song=a", "--loud"), "--sing", None),
-        (("--sing", "--rest", "--song=a"), "--sing", None),  # the first one
+        (("--sing", "--rest", "--song=a"), "--sing", r"--rest cannot be used with --sing\. Remove it\.$"),  # the first
         (("--sing",), "--sing", r"missing --song \(What to sing\)\."),
         (("--sing", "--song="), "--sing", r"missing --song \(What to sing\)\."),
         (("--song=a",), "work", r"--song cannot be used with work, only with --sing\. Remove it\.$"),
         (("--loud",), "work", r"--loud cannot be used with work, only with --sing or --rest\. Remove it\.$"),
-        (("--song=a", "--loud"), "work", r"--(song|loud), --(song|loud) cannot be used .*, only with --sing\. Remove"),
+        (("--song=a", "--loud"), "work", r"--song.* cannot be used .*, only with --sing\. Remove them\.$"),
         (("--noloud",), "work", None),  # says that nothing is asked for
         (("--song=",), "work", None),
         (

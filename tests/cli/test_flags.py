@@ -76,7 +76,10 @@ def test_what_a_flag_reads(flags, words, name, value):
     [
         (["--names=a,,b"], "--names=a,,b: an item is empty"),
         (['--names="a'], '--names="a: expected a list a,b'),
+        (["--names=,"], "--names=,: an item is empty"),
         (["--files=a,\0"], "--files.*NUL"),
+        (["--folder=~\0"], "--folder.*NUL"),
+        (["--folder=caf\udce9"], "--folder.*not UTF-8"),
         (["--kind=Small"], "--kind=Small: .*small, large"),
         (["--steps=2"], "--steps=2: .*from 3 to 90"),
         (["--steps=91"], "--steps=91: .*from 3 to 90"),

@@ -6,6 +6,7 @@ reorders, the other half as an ancestry cache that stays where it was written, a
 """
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 
@@ -120,3 +121,10 @@ def numpy_search(
         if len(finished) >= n_best and finished[n_best - 1][0] > best_live:
             break
     return finished or [(p / penalty(limit, alpha, kind), ids, False) for p, ids in live]
+
+
+def assert_found(hypotheses, expected):
+    """Asserts that hypotheses of a Searcher are those of `numpy_search`."""
+    for found, (score, ids, ended) in zip(hypotheses, expected, strict=True):
+        assert found.ids == [i for i in ids if i != 1]
+        assert (found.score, found.ended) == (pytest.approx(score, abs=1e-4), ended)

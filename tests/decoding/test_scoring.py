@@ -65,18 +65,6 @@ def test_scores_are_the_sums_that_the_search_has(translator):
     assert translator.translate(TEXTS[:1], **OPTIONS)[0].hypotheses[0].token_scores is None
 
 
-@pytest.mark.long
-def test_scores_are_the_sums_that_sampling_has(eager, run_dir):
-    """Among the samples are some that end, and some that the limit cuts off, which have no EOS."""
-    options = {"sampling": True, "n_best": 8, "extra_length": 30, "return_token_scores": True}
-    found = Translator.load(str(run_dir)).translate(TEXTS, **options)
-    samples = [h for t in found for h in t.hypotheses if h.ids]
-    assert {h.ended for h in samples} == {False, True}
-    for h in samples:
-        assert len(h.token_scores) == len(h.ids) + h.ended
-        assert sum(h.token_scores) == pytest.approx(h.score, abs=1e-4)
-
-
 @pytest.mark.slow
 def test_given_texts_score_as_when_they_are_found(translator):
     found = [(text, t.hypotheses) for text, t in zip(TEXTS, translator.translate(TEXTS, **OPTIONS), strict=True)]

@@ -20,7 +20,6 @@ from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
 from tests.decoding.runs import SENTENCES
-from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_here, served, stock_operations
 
 pytestmark = pytest.mark.slow
@@ -91,11 +90,6 @@ def test_it_generates_as_generator_does(generator, answers, texts):
     endless = [g.text for g in generated(generator, texts, stop=[])]
     assert any(stop in text for stop in _SEARCH["stop"] for text in endless), "not a test otherwise"
     assert found["truncated"][:6] == [False] * 5 + [True] and len({*found["outputs"]}) > 4
-
-
-@pytest.mark.long
-def test_a_c_program_gets_the_same_answers(c_program, exported, answers):
-    assert_answers(c_program, exported, "generate", {"inputs": ROWS}, answers["together"])
 
 
 def test_options_of_a_call(generator, answers, texts):

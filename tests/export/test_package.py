@@ -1,7 +1,6 @@
 """What lies beside the graph: an export opens again as a model, says what it is, and warms a server up."""
 # Nearest tests of: t2t_lite/export/saved_model.py
 
-import json
 import os
 import pathlib
 import re
@@ -9,7 +8,6 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-import yaml
 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -35,8 +33,6 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def exported(run, tmp_path_factory):
     """One model in float32."""
-    log = {"event": "evaluation", "step": 200, "bleu": 12.3456, "bleu_signature": "nrefs:1|case:mixed", "seconds": 1}
-    (run / "train.log").write_text("".join(json.dumps(log | {"step": step}) + "\n" for step in (100, 200)))
     return export_saved_model(
         Translator.load(str(run)),
         str(tmp_path_factory.mktemp("float32") / "ours"),
@@ -150,24 +146,7 @@ def test_bfloat16_is_half_the_size(exported, exported_ensemble):
 
 
 @pytest.mark.slow
-def test_an_export_can_be_damaged(exported, exported_ensemble, tmp_path):
-    facts = pathlib.Path(exported, "assets.extra", "t2t_lite", "export.json")
-    whole = facts.read_text()
-    try:
-        for text, words in (
-            ("[1]", "export.json: expected an object"),
-            (whole.replace('"steps": [', '"steps": ["one", '), "'steps': item 0: expected a whole number"),
-            ("{", "JSON"),
-            (whole.replace('"steps": [', '"steps": [1, '), "step"),
-        ):
-            facts.write_text(text)
-            with pytest.raises(UserError, match=words):
-                Translator.load(exported)
-        facts.unlink()
-        with pytest.raises(UserError, match="no such file"):
-            Translator.load(exported)
-    finally:
-        facts.write_text(whole)
+def test_an_export_can_be_damaged(exported):
     variables = pathlib.Path(exported, "variables", "variables.data-00000-of-00001")
     data = variables.read_bytes()
     try:
@@ -179,33 +158,21 @@ def test_an_export_can_be_damaged(exported, exported_ensemble, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_card_says_what_it_is(exported, exported_ensemble):
+def test_the_card_is_that_of_the_export(exported, exported_ensemble):
+    """tests/extras/model_card has what it says."""
     pytest.importorskip("t2t_lite.extras.model_card")
     card = pathlib.Path(exported, "README.md").read_text(encoding="utf-8")
     for words in (
         "| license | CC-BY-4.0 |",
-        "transformer_tiny, step 200 (`run/model.ckpt-200`)",
-        r"12.35 (nrefs:1\|case:mixed) on a sample of the dev set",
         "```bash\nt2t-exporter --output_dir=run\n```",
         "/ours:/models/translate",
-        "SentencePieceEncoder, 330 entries",
         "beam 2, alpha 0.6 (gnmt), ends any, at most the input's length + ",
         "float32, as trained",
     ):
         assert words in card
-    assert yaml.safe_load(card.split("---")[1]) == {
-        "license": "CC-BY-4.0",
-        "language": ["en", "de"],
-        "library_name": "t2t_lite",
-        "pipeline_tag": "translation",
-        "tags": ["translation", "t2t_lite"],
-    }
     signatures = tf.saved_model.load(exported).signatures
     assert sorted(re.findall(r"^\| `(\w+)` \|", card, re.MULTILINE)) == sorted(signatures)
-    pytest.importorskip("t2t_lite.extras.model_card")
-    card = pathlib.Path(exported_ensemble, "README.md").read_text(encoding="utf-8")
-    assert "2 models of an ensemble" in card and "| license | not stated |" in card and "bfloat16" in card
-    assert "| BLEU | not recorded |" in card
+    assert "bfloat16" in pathlib.Path(exported_ensemble, "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

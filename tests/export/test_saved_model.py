@@ -166,22 +166,7 @@ def test_no_row_changes_another(answers, name):
                 among = among[: len(alone)]
             kind = pytest.approx(alone, abs=1e-4) if key in ("scores", "token_scores") else alone
             assert among == kind, (ROWS[at][:50], key)
-
-
-@pytest.mark.parametrize("name", _SIGNATURES)
-def test_no_rows_have_no_answers(answers, name):
     assert all(values == [] for values in answers[name, "none"].values())
-
-
-def test_blank_gives_blank(answers):
-    found = answers["serving_default", "together"]
-    for at in (1, 3, TEXTS.index(" \u2003\t"), len(TEXTS) + HOSTILE.index(b"\r\n")):
-        assert found["outputs"][at] == "" and found["scores"][at] == 0.0
-
-
-def test_bytes_that_are_not_utf_8_are_replaced(translator, answers):
-    (expected,) = translator.translate(["\ufffd\ufffd red"], max_input_length=_LONGEST, **_OPTIONS)
-    assert answers["serving_default", "together"]["outputs"][len(TEXTS)] == expected.text
 
 
 @pytest.mark.parametrize("step", [101, pytest.param(1, marks=pytest.mark.long)])

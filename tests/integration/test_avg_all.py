@@ -159,13 +159,8 @@ def _of_trainer(name):
 
 
 REFUSED = {  # {what: (what is there, beside checkpoints of steps 1 and 2; flags; what is said)}
-    "no folder": (None, ["--model_dir=nowhere"], ["--model_dir=nowhere"]),
     "no flag": (None, ["--model_dir="], ["--model_dir"]),
-    "too few": (None, ["--n=3"], ["2 checkpoints from step 0", "--n=3"]),
     "too few steps": (None, ["--min_steps=2"], ["1 checkpoint from step 2", "--n=2"]),
-    "n": (None, ["--n=0"], ["--n=0", "from 1 to"]),
-    "the run's folder": (None, ["--output_dir=run/"], ["--output_dir=run/"]),
-    "no settings": (lambda folder: (folder / "run" / "hparams.json").unlink(), [], ["run: no hparams.json"]),
     "another run": (_averages(hparams={"hidden_size": 16}), [], ["--output_dir=avg/", "another run"]),
     "another n": (_averages_of_three, [], ["--n=2", "--output_dir=avg/ holds averages of 3 checkpoints"]),
     "a trainer's folder": (_of_trainer("train.log"), ["--output_dir=other"], ["--output_dir=other"]),

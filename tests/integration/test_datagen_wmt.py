@@ -85,31 +85,3 @@ def test_from_archives_to_records(tmp_path, ende_archives, call_command):
     again = call_command(*GENERATE)
     assert again.status == 0
     assert "nothing to do" in again.stderr
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[:5000])
-
-
-@pytest.mark.parametrize(
-    ("archive", "change", "words"),
-    [
-        (
-            "training-parallel-commoncrawl.tgz",
-            os.remove,
-            r"the download failed \(.*put it into.*as training-parallel-c",
-        ),
-        ("training-parallel-nc-v9.tgz", cut, r"news-commentary-v9\.de-en.*http://www\.statmt\.org/wmt14"),
-        (
-            "dev.tgz",
-            lambda path: packing.write_tar(path, {"dev/newstest2013.en": b"x\n", "dev/newstest2013.de": b"x\n" * 3}),
-            r"dev/newstest2013\.de has 3 lines.*newstest2013\.en has 1",
-        ),
-    ],
-)
-def test_mistakes_are_named_and_leave_nothing(tmp_path, ende_archives, call_command, archive, change, words):
-    change(tmp_path / "tmp" / archive)
-    result = call_command(*GENERATE)
-    assert result.status == 2 and "Traceback" not in result.stderr, result.stderr
-    assert re.search(f"^t2t-datagen: error: .*{words}", result.stderr.strip().splitlines()[-1])
-    assert os.listdir(tmp_path / "d") == []

@@ -3,7 +3,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from t2t_lite.decoding.generator import Generator
@@ -47,20 +46,6 @@ def test_a_file_gets_its_continuations_in_order(eager, decode, made, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == [field(one.text) for one in expected]
 
 
-@pytest.mark.long
-def test_two_devices_share_the_prompts(decode, tmp_path):
-    options = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1"]
-    decode(*options)
-    one = (tmp_path / "out").read_text()
-    assert decode(*options, "--logical_cpus=2").status == 0
-    assert (tmp_path / "out").read_text() == one
-    decode("--score_file=in", "--decode_to_file=losses")
-    scored = decode("--score_file=in", "--logical_cpus=2")
-    # The devices have other batches, and so another rounding on some processors.
-    losses = [float(line or "nan") for line in (tmp_path / "losses").read_text().splitlines()]
-    np.testing.assert_allclose([float(line or "nan") for line in scored.stdout.splitlines()], losses, rtol=1e-5)
-
-
 @pytest.mark.slow
 def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(
     eager, decode, loaded, generator, standard_input, tmp_path
@@ -87,6 +72,7 @@ def test_what_is_typed_is_continued(eager, decode, loaded, generator, standard_i
         generator.generate(["the red"], beam_size=1, max_new_tokens=2)[0].text,
     ]
     assert result.status == 0 and result.stdout == "".join(f"{text}\n" for text in texts)
+    assert "INTERACTIVE MODE" in result.stderr
 
 
 @pytest.mark.slow

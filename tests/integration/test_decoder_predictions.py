@@ -215,19 +215,6 @@ def test_devices_and_shards_share_the_lines(decode, loaded, tmp_path):
 
 
 @pytest.mark.slow
-def test_json_has_all_probabilities(decode, loaded, runs):
-    loaded("classify_own")
-    rows = list(
-        map(json.loads, decode("classify_own", "--decode_to_file=-", "--n_best_format=json").stdout.split("\n")[:-1])
-    )
-    assert [row["line"] for row in rows] == [1, 2, 3, 4, 5, 6]
-    assert rows[1] == {"line": 2, "input": "", "skipped": True}
-    (expected,) = runs("classify_own")[1].predict([LINES["classify_own"][0]])
-    assert rows[0]["label"] == expected.label
-    assert rows[0]["probabilities"] == pytest.approx(expected.probabilities, abs=1e-6)
-
-
-@pytest.mark.slow
 def test_the_output_has_tensor2tensor_s_name(decode, loaded, tmp_path):
     loaded("classify_own")
     decode("classify_own")
@@ -302,19 +289,9 @@ def test_a_line_that_cannot_be_read(decode, loaded, assert_user_error, name, lin
     assert lines[6] == "" and lines[7].replace('"line": 8', '"line": 1') == lines[0]
 
 
-@pytest.mark.slow
-def test_long_lines_are_cut_and_told_or_refused(decode, loaded, assert_user_error, monkeypatch):
-    loaded("classify_own")
-    monkeypatch.setitem(LINES, "classify_own", ["a tree", "the red house " * 9])
-    result = decode("classify_own", "--decode_to_file=-", "--decode_hparams=max_input_size=20")
-    assert "in: cut off after 20 pieces: line 2" in result.stderr and result.stdout.count("\n") == 2
-    assert_user_error(decode("classify_own", "--long_input=refuse"), "in, line 2: longer than 24 ids")
-
-
 @pytest.mark.parametrize(
     "flags, words",
     [
-        (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: ", "is an encoder"]),
         (["--long_input=split"], ["--long_input=split", "truncated"]),
         (["--features_pooling=mean"], ["--features_pooling cannot be used with"]),
         (["--features_file=x", "--decode_to_file=y"], ["--decode_to_file cannot be used with --features_file"]),

@@ -4,33 +4,11 @@
 import os
 import shlex
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
-import t2t_lite
-from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import saved_model
-from tests.decoding.runs import SENTENCES, make_encoder_run, make_run
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
-
-
-@pytest.mark.long
-def test_exports_the_newest_checkpoint_with_its_settings(call_command, made, tmp_path):
-    settings = "beam_size=2,alpha=1.0,extra_length=2,max_input_size=8"
-    result = call_command("t2t-exporter", f"--output_dir={made}", "--export_dir=export", f"--decode_hparams={settings}")
-    assert (result.status, result.stdout) == (0, "export/1\n")
-    serve = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures["serving_default"]
-    texts = ["the red house.", "is " * 30]
-    found = serve(inputs=tf.constant(texts))
-    expected = Translator.load(str(made)).translate(texts, beam_size=2, alpha=1.0, extra_length=2, max_input_length=8)
-    assert [text.decode() for text in found["outputs"].numpy()] == [t.text for t in expected]
-    assert found["truncated"].numpy().tolist() == [False, True]
-
+from tests.decoding.runs import SENTENCES, make_encoder_run
 
 PAIRS = "\n".join(f"{at % 3}\t{text}\t{text[:9]}" for at, text in enumerate(SENTENCES))
 FEATURES = "--features_layers=0,2", "--features_join=sum", "--features_pooling=mean"
@@ -43,23 +21,6 @@ def test_the_features_of_an_encoder_reach_the_export(call_command, tmp_path, mon
     run = make_encoder_run(tmp_path, "regress_pair_own", PAIRS)
     assert call_command("t2t-exporter", f"--output_dir={run}", *FEATURES)[:2] == (0, "x\n")
     assert given[0] | {"layers": (0, 2), "join": "sum", "pooling": "mean"} == given[0]
-
-
-@pytest.mark.long  # that they are what the model says is tested with the library
-def test_an_encoder_with_features(call_command, tmp_path):
-    run = make_encoder_run(tmp_path, "regress_pair_own", PAIRS)
-    result = call_command("t2t-exporter", f"--output_dir={run}", "--export_dir=export", *FEATURES)
-    assert (result.status, result.stdout) == (0, "export/1\n")
-    pairs = [("the red house", "old"), ("is", "a green tree")]
-    predictor = t2t_lite.load(str(tmp_path / "export"))
-    expected = t2t_lite.load(str(run)).predict(pairs)
-    assert predictor.predict(pairs) == expected
-    signatures = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures
-    inputs = dict(zip(("first", "second"), map(tf.constant, zip(*pairs, strict=True)), strict=True))
-    values = signatures["predict"](**inputs)["values"].numpy()
-    assert values == pytest.approx([answer.value for answer in expected], abs=1e-5)
-    states = predictor.features(pairs, layers=[0, 2], join="sum", pooling="mean")
-    assert signatures["features"](**inputs)["features"].numpy() == pytest.approx(np.array(states), abs=1e-5)
 
 
 @pytest.mark.slow
@@ -116,17 +77,13 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
 @pytest.mark.parametrize(
     "flags, words",
     [
-        (["--decode_hparams=beam=4"], ["beam"]),
         (
             ["--decode_hparams=sampling_method=random,sampling_temp=0.5"],
             ["--decode_hparams: sampling_method, sampling_temp"],
         ),
         (["--decode_hparams=beam_size=2,n_best=2"], ["--decode_hparams: n_best", "signatures, such as n_best"]),
         (["--export_as_tfhub"], ["not supported"]),
-        (["--weights_dtype=int8"], ["--weights_dtype", "bfloat16"]),
-        (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),
         (["--export_dir=file"], ["file", "folder"]),
-        (["--output_dir=nowhere"], ["nowhere"]),
         (["--features_join=sum"], ["--features_join", "encoder", "translate_own"]),
     ],
 )

@@ -6,7 +6,6 @@ import random
 import numpy as np
 import pytest
 
-import t2t_lite
 from t2t_lite.process.lazy import extras
 from t2t_lite.runs.weights import open_checkpoint
 from tests.export.served import served
@@ -83,24 +82,3 @@ def test_a_translation_model_learns_by_lora_and_its_exports_answer_as_it_does(ru
     assert refused.status == 2 and "lora_rank cannot change in a run" in refused.stderr
     refused = call_command(*replaced(tune, "--output_dir=other", "--hparams=frozen=softmax"))
     assert refused.status == 2 and "has no part softmax. Expected" in refused.stderr
-
-
-@pytest.mark.long
-def test_published_weights_are_tuned_by_lora_and_given_back_merged(run, tmp_path):
-    pytest.importorskip("t2t_lite.extras.xlnet")
-    from tests.extras.xlnet.xlnet_folders import write_warm_and_cold, write_xlnet
-
-    write_warm_and_cold(tmp_path / "a.tsv")
-    write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
-    run("t2t-importer", "--from=hugging_face", "--path=theirs", "--output_dir=xlnet")
-    files = ["--train_files=a.tsv", "--dev_files=a.tsv", "--vocab_from=xlnet"]
-    run("t2t-datagen", "--problem=classify_own", "--data_dir=data", *files)
-    hparams = f"{RATE},batch_size=256,lora_rank=2"
-    words = ["--data_dir=data", "--output_dir=tuned", "--warm_start_from=xlnet", "--local_eval_frequency=150"]
-    run("t2t-trainer", "--problem=classify_own", *words, "--train_steps=150", f"--hparams={hparams}")
-    texts = ["the in red", "12 in Un"]
-    answers = t2t_lite.load("tuned").predict(texts)
-    assert [answer.label for answer in answers] == ["warm", "cold"]
-    run("t2t-exporter", "--output_dir=tuned", "--format=hugging_face", "--export_dir=back")
-    run("t2t-importer", "--from=hugging_face", "--path=back", "--output_dir=again")
-    assert t2t_lite.load("again").predict(texts) == answers

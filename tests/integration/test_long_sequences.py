@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 import t2t_lite
-from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from tests.decoding.runs import SENTENCES, make_problem_run
@@ -46,15 +45,6 @@ def test_a_generator_continues_as_the_whole_model(eager, run):
 
 
 @pytest.mark.long
-def test_the_decoder(run, call_command, tmp_path):
-    (tmp_path / "lines").write_text("".join(f"{text}\n" for text in PROMPTS))
-    flags = ["--decode_from_file=lines", "--decode_to_file=out", "--decode_hparams=beam_size=1,extra_length=9"]
-    assert call_command("t2t-decoder", f"--output_dir={run}", *flags).status == 0
-    expected = Generator.load(str(run)).generate(PROMPTS, beam_size=1, max_new_tokens=9)
-    assert (tmp_path / "out").read_text().splitlines() == [as_field(g.text) for g in expected]
-
-
-@pytest.mark.long
 def test_an_export_gives_the_generators_answers(run):
     generator = Generator.load(str(run))
     functions = GenerationSignatures(generator, None, beam_size=2, extra_length=7).functions()
@@ -64,17 +54,6 @@ def test_an_export_gives_the_generators_answers(run):
     assert [text.decode() for text in found] == [g.text for g in expected]
     scores = functions["score"](inputs)["scores"].numpy()
     np.testing.assert_allclose(scores, [s.log_prob for s in generator.score(PROMPTS)], atol=1e-4)
-
-
-@pytest.mark.long
-def test_the_exporters_saved_model(run, call_command):
-    exported = call_command("t2t-exporter", f"--output_dir={run}", "--decode_hparams=beam_size=2,extra_length=7")
-    assert exported.status == 0, exported
-    serve = tf.saved_model.load(exported.stdout.strip()).signatures["serving_default"]
-    expected = Generator.load(str(run)).generate(PROMPTS, beam_size=2, max_new_tokens=7)
-    assert [text.decode() for text in serve(inputs=tf.constant(PROMPTS))["outputs"].numpy()] == [
-        g.text for g in expected
-    ]
 
 
 @pytest.mark.whole

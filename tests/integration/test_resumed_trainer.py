@@ -34,24 +34,6 @@ def remembered(tmp_path):
     return lambda: json.loads((tmp_path / "run" / "hparams.json").read_text())
 
 
-@pytest.mark.long
-def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, remembered, tmp_path):
-    multistep = "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=2"
-    begun = f"--problem={PROBLEM}", SMALL, SET, f"--hparams={CHANGES},{multistep}", "--random_seed=5"
-    assert train(*begun).status == 0
-    config = remembered()
-    for flags in (
-        begun,
-        (SET, "--hparams=hidden_size=16,optimizer_multistep_accumulate_steps=2"),
-        (SET, "--random_seed=5", "--allow_hparams_change"),
-    ):
-        result = train(*flags)
-        assert result.status == 0, (flags, result.stderr)
-        assert "resumed at step 1" in result.stderr, flags
-        assert remembered() == config, flags
-    assert "hparams_change" not in (tmp_path / "run" / "train.log").read_text()
-
-
 @pytest.mark.slow
 def test_what_contradicts_a_run_is_named(train, remembered, tmp_path, assert_user_error, call_command):
     begun = f"--problem={PROBLEM}", SMALL, SET, f"--hparams={CHANGES}"

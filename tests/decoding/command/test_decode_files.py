@@ -62,6 +62,11 @@ def test_each_device_has_as_many_lines_of_a_chunk(tmp_path, devices, counts):
     assert [options["count"] for options in job.translator.given] == counts
 
 
+def test_a_part_may_be_a_file_of_its_own(tmp_path):
+    write(tmp_path / "in004", ["xyz"])
+    assert translated(job_of(tmp_path, SECOND), tmp_path) == ["zyx"]
+
+
 def test_messages_have_the_numbers_of_the_whole_file(tmp_path, caplog):
     lines = [line if n != 8 else "%" for n, line in enumerate(LINES, 1)]
     found = translated(job_of(tmp_path, SECOND, on_error="skip"), tmp_path, lines)
@@ -91,6 +96,7 @@ def test_files_beside_the_output_are_parts_and_get_the_time_of_the_newest_checkp
 
 
 def test_pairs_of_a_part_are_scored_and_bad_ones_named_by_their_lines(tmp_path, caplog):
+    caplog.set_level("INFO", "t2t_lite")
     lines = [f"{'s' * n}\t{'t' * (n % 3 + 1)}" for n in range(1, 10)]
     lines[6], lines[7] = "%\tt", "no tab"
     write(tmp_path / "pairs", lines)
@@ -99,6 +105,7 @@ def test_pairs_of_a_part_are_scored_and_bad_ones_named_by_their_lines(tmp_path, 
     expected = [f"{0.25 * n / (n % 3 + 1):.6f}" if n not in (7, 8) else "" for n in range(5, 10)]
     assert (tmp_path / "losses004").read_text().split("\n") == [*expected, ""]
     assert "pairs, line 7: '%'" in caplog.text and "pairs, line 8: 1 column" in caplog.text
+    assert "scoring: 5 of 5 sentences" in caplog.text  # the kind of job, which does not go on with a translation
 
 
 def test_what_is_typed_changes_settings_or_is_translated(tmp_path, monkeypatch, capsys):

@@ -31,6 +31,7 @@ DRAWS = "sampling_method=random,"
         ("repetition_penalty=1.2", "repetition_penalty", 1.2),
         ("stop=END", "stop", ("END",)),
         (r"stop=[END,\n\sa]", "stop", ("END", "\n a")),
+        (r"banned_texts=[bad,\sworse]", "banned_texts", ("bad", " worse")),
         ("n_best=3", "n_best", 3),
         ("return_beams=true", "n_best", 4),
         (DRAWS + "sampling_temp=0.5", "temperature", 0.5),

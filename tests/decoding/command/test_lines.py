@@ -105,19 +105,10 @@ def test_progress_is_told_in_lines():
     assert sum(told) == 2 and len(told) == 5 and min(told) == 0
 
 
-def test_the_outputs_of_a_split_line_are_joined_rank_by_rank():
-    (found,) = make("beam_size=2,return_beams=true").answer(["Ab cd ef. Gh"])
-    assert [(h.text, h.score, h.ids) for h in found.hypotheses] == [
-        (".fe dc bA hG", 0.0, [0, 0]), (".fe dc bA! hG!", -2.0, [1, 1])
-    ]  # fmt: skip
-
-
 def test_a_prefix_is_that_of_the_first_part():
     lines_of = make()
     lines_of.answer(["abc", "", "Ab cd. Efg. Hi"], prefixes=["x", "y", "z"])
     assert lines_of.answerer.prefixes == [[ord("x")], [], [ord("z")], None, None]
-    with pytest.raises(UserError, match=r"in, line 5: the prefix has 60 ids.* at most 52"):
-        lines_of.answer(["ab"], first=5, prefixes=["p" * 60])
 
 
 class Noting(Reversing):
@@ -189,15 +180,6 @@ def test_parts_are_joined_as_their_language_is_written():
         assert found.text == text
 
 
-def test_a_line_has_ended_when_all_of_its_parts_have_and_is_cut_off_when_any_is():
-    lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
-    whole, opened, cut = lines_of.answer(["Ab cd ef. Gh ij.", "Ab cd ef. Open.", "Ab cd ef. Cut it."])
-    assert [line.hypotheses[0].ended for line in (whole, opened, cut)] == [True, False, True]
-    assert [line.truncated for line in (whole, opened, cut)] == [False, False, True]
-    assert (whole.parts, whole.hypotheses[0].score) == (2, -2.0)
-    assert (whole.hypotheses[0].tokens, whole.hypotheses[0].ids) == (["▁Ab", "▁cd", "▁ef.", "▁Gh", "▁ij."], [5] * 5)
-
-
 def test_words_are_counted_through_the_parts_of_a_line():
     lines_of = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True)
     (found, blank) = lines_of.answer(["Ab cd ef. Gh ij.", ""])
@@ -219,21 +201,14 @@ def test_several_sentences_are_translated_one_by_one():
                            ({"long_input": "truncate", "split_sentences": "always"}, 2)):  # fmt: skip
         (found,) = make(**options).answer([line])
         assert (found.parts, found.is_long) == (parts, False)
-    translator = Reversing()
-    translator.run = types.SimpleNamespace(config={"several_sentences": 0.2})  # it was trained on such lines
-    assert LineTranslator(translator, DecodeHParams(), "in").answer([line])[0].parts == 1
-    translator.run.config["several_sentences"] = 0.01
-    assert LineTranslator(translator, DecodeHParams(), "in").answer([line])[0].parts == 2
-    with pytest.raises(UserError, match="split_sentences='some': expected one of auto, always, never"):
-        make(split_sentences="some")
 
 
 def test_a_prefix_may_be_one_shorter_than_the_longest_output():
     """Whose EOS counts."""
     lines_of = make("extra_length=4")
     lines_of.answer(["ab"], prefixes=["p" * 6])
-    with pytest.raises(UserError, match=r"the prefix has 7 ids.* at most 6"):
-        lines_of.answer(["ab"], prefixes=["p" * 7])
+    with pytest.raises(UserError, match=r"in, line 5: the prefix has 7 ids.* at most 6"):
+        lines_of.answer(["ab"], first=5, prefixes=["p" * 7])
 
 
 def written(lines, settings):
@@ -251,15 +226,7 @@ def test_all_beams_and_their_scores():
     assert written(["ab"], "identity_output=true") == ["0"]
 
 
-def test_lines_of_json():
-    first, second = make("max_input_size=4").answer(["ab", "abcdef"])
-    assert json.loads(text_files.json_line(7, "ab", first)) == {
-        "line": 7,
-        "input": "ab",
-        "hypotheses": [{"text": "ba", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}],
-    }
-    second = json.loads(text_files.json_line(8, "ü", second))
-    assert second["truncated"] and "skipped" not in second
+def test_a_skipped_line_has_no_output_in_json():
     (skipped,) = make(long_input="refuse", on_error=str).answer(["a" * 12])
     blank = {"text": "", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}
     expected = {"line": 9, "input": "a", "skipped": True, "hypotheses": [blank]}

@@ -11,6 +11,7 @@ from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.lines import LineAnswer
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.errors import UserError
+from tests.processes import pipe_of
 
 
 def test_input_lines(tmp_path):
@@ -40,11 +41,8 @@ def test_records_end_at_a_delimiter(tmp_path, delimiter, text, records):
 
 @pytest.mark.parametrize(("delimiter", "text", "records"), RECORDS)
 def test_records_from_a_pipe_end_at_a_delimiter(delimiter, text, records):
-    read, write = os.pipe()
-    os.write(write, text.encode())
-    os.close(write)
-    assert [line for lines in text_files.stream_lines(read, "in", delimiter) for line in lines] == records
-    os.close(read)
+    with pipe_of(text.encode()) as read:
+        assert [line for lines in text_files.stream_lines(read, "in", delimiter) for line in lines] == records
 
 
 def test_an_output_file_appears_when_it_is_whole(tmp_path):
@@ -149,14 +147,11 @@ def test_every_field_of_a_line_of_json():
 
 
 def test_a_stream_that_is_not_utf_8():
-    read, write = os.pipe()
-    os.write(write, b"one\ntwo\n\xff\nfour\n")
-    os.close(write)
-    lines = text_files.stream_lines(read, "standard input")
-    assert next(lines) == ["one", "two"]
-    with pytest.raises(UserError, match="standard input, line 3: byte 0xff"):
-        next(lines)
-    os.close(read)
+    with pipe_of(b"one\ntwo\n\xff\nfour\n") as read:
+        lines = text_files.stream_lines(read, "standard input")
+        assert next(lines) == ["one", "two"]
+        with pytest.raises(UserError, match="standard input, line 3: byte 0xff"):
+            next(lines)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +168,8 @@ def test_a_stream_that_is_not_utf_8():
 )
 def test_pipes_are_checked_as_files_are(data, message):
     for on_bad_line in (None, refuse):
-        reading, writing = os.pipe()
-        with os.fdopen(writing, "wb") as file:
-            file.write(data)
-        with os.fdopen(reading, "rb"), pytest.raises(UserError, match=message):
-            list(text_files.stream_lines(reading, "pipe", on_bad_line=on_bad_line))
+        with pipe_of(data) as read, pytest.raises(UserError, match=message):
+            list(text_files.stream_lines(read, "pipe", on_bad_line=on_bad_line))
 
 
 def refuse(message):
@@ -196,12 +188,9 @@ def test_what_is_refused_is_none_and_no_empty_text(tmp_path, delimiter, data, re
     (tmp_path / "in").write_bytes(data)
     told = []
     assert text_files.input_lines(str(tmp_path / "in"), delimiter, told.append) == records
-    read, write = os.pipe()
-    os.write(write, data)
-    os.close(write)
-    piped = text_files.stream_lines(read, "in", delimiter, told.append)
-    assert [record for some in piped for record in some] == records
-    os.close(read)
+    with pipe_of(data) as read:
+        piped = text_files.stream_lines(read, "in", delimiter, told.append)
+        assert [record for some in piped for record in some] == records
     assert len(told) == 2 and all("0xff" in message for message in told)
 
 

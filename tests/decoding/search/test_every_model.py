@@ -19,7 +19,7 @@ def model(row):
     return row.make()
 
 
-@pytest.mark.few("transformer_lm")
+@pytest.mark.few("transformer", "transformer_lm")
 @pytest.mark.slow
 def test_a_beam_is_that_of_full_passes_and_of_its_source_alone(model, eager):
     expected = searched(FullPass(model))

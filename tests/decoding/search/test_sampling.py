@@ -157,33 +157,6 @@ def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
     assert any(not r.ended for results in together for r in results)
 
 
-def test_samples_begin_with_a_prefix(eager):
-    model, prefixes = ScriptedModel(end_bias=-1.0), [[3, 3], [], [9, 2, 4]]
-    options = SearchOptions(sampling=True, n_best=3, extra_length=4, temperature=2.0)
-    found = Searcher(model).search(SOURCES, options, prefixes)
-    for source, prefix, results in zip(SOURCES, prefixes, found, strict=True):
-        for result in results:
-            assert result.ids[: len(prefix)] == prefix
-            assert result.score == pytest.approx(exact_score(model, source, result), abs=1e-3)
-
-
-@pytest.mark.slow
-def test_settings_that_are_numbers_need_no_new_trace():
-    class Counting(ScriptedModel):
-        traces = 0
-
-        def encode(self, inputs):
-            self.traces += 1
-            return super().encode(inputs)
-
-    model = Counting()
-    searcher = Searcher(model)
-    for n in range(1, 4):
-        options = SearchOptions(sampling=True, temperature=n, top_p=n / 4, seed=n, extra_length=n)
-        searcher.search(SOURCES[:n], options)
-    assert model.traces == 1
-
-
 @pytest.mark.slow
 def test_a_model_that_is_broken_still_has_an_answer():
     model = ScriptedModel()

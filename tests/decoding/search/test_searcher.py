@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.search.searcher import Searcher, bucket_rows, bucket_width, plan_batches
 from t2t_lite.settings.search_options import SearchOptions
-from tests.decoding.scripted import ScriptedModel, numpy_search
+from tests.decoding.scripted import ScriptedModel, assert_found, numpy_search
 from tests.processes import wait_for
 
 
@@ -27,10 +27,7 @@ def test_results_come_in_the_order_of_the_sources():
     model, sources = ScriptedModel(spread=1.0), sources_of(21)
     found = Searcher(model).search(sources, SearchOptions(batch_size=4, extra_length=5))
     for source, results in zip(sources, found, strict=True):
-        expected = numpy_search(model, source, len(source) + 5, 4, 0.6)[0]
-        assert results[0].ids == [i for i in expected[1] if i != 1]
-        assert results[0].score == pytest.approx(expected[0], rel=1e-4)
-        assert results[0].ended == expected[2]
+        assert_found(results, numpy_search(model, source, len(source) + 5, 4, 0.6)[:1])
 
 
 @pytest.mark.slow
@@ -56,8 +53,7 @@ def test_each_option_reaches_the_search(eager, options):
     assert best != [hypotheses[: options.get("n_best", 1)] for hypotheses in expected(usual)], "not a test otherwise"
     found = Searcher(model).search(sources, SearchOptions(**usual | options))
     for results, hypotheses in zip(found, best, strict=True):
-        assert [r.ids for r in results] == [[i for i in ids if i != 1] for _, ids, _ in hypotheses]
-        assert [r.score for r in results] == pytest.approx([score for score, *_ in hypotheses], abs=1e-4)
+        assert_found(results, hypotheses)
 
 
 @pytest.mark.slow
@@ -163,10 +159,6 @@ def test_small_inputs_are_not_compiled_and_large_ones_are():
     assert model.compiled == 1, "compiling batches gains nothing on a CPU"
 
 
-def test_twelve_widths_are_compiled_at_most_up_to_512_ids():
-    assert len({bucket_width(length) for length in range(1, 513)}) == 12
-
-
 @pytest.mark.slow
 def test_a_searcher_with_another_s_history_goes_on_as_that_one_would():
     sources, options = [[2, 3, 1]] * 2, SearchOptions(batch_size=1, extra_length=2)
@@ -179,11 +171,14 @@ def test_a_searcher_with_another_s_history_goes_on_as_that_one_would():
 
 
 @pytest.mark.slow
-def test_nothing_is_traced_twice():
+@pytest.mark.parametrize("sampling", [False, True])
+def test_nothing_is_traced_twice(sampling):
     model = Counting()
     searcher = Searcher(model)
-    for seed in range(3):
-        searcher.search(sources_of(5, seed=seed), SearchOptions(compile=False, alpha=seed / 3, extra_length=seed))
+    for n in (1, 2, 3):
+        numbers = {"temperature": n, "top_p": n / 4, "seed": n} if sampling else {"alpha": n / 3}
+        options = SearchOptions(compile=False, sampling=sampling, extra_length=n, **numbers)
+        searcher.search(sources_of(5, seed=n), options)
     assert model.traces == 1
 
 
@@ -224,6 +219,7 @@ def test_buckets():
     assert bucket_rows(3, 2) == 2
     widths = {bucket_width(n) for n in range(1, 1025)}
     assert len(widths) <= 16 and max(widths) == 1024
+    assert len({bucket_width(n) for n in range(1, 513)}) == 12  # so many are compiled
     assert all(n <= bucket_width(n) <= max(n + 7, 1.5 * n) for n in range(1, 1025))
 
 
@@ -235,19 +231,6 @@ def test_a_model_that_is_broken_still_has_an_answer(compile):
     model.bias[:] = np.nan
     found = Searcher(model).search([[2, 1]] * 2, SearchOptions(extra_length=2, compile=compile))
     assert [len(results) for results in found] == [1, 1] and not np.isfinite(found[0][0].score)
-
-
-@pytest.mark.few("False")
-@pytest.mark.slow
-@pytest.mark.parametrize("compile", [False, True])
-def test_prefixes_go_with_their_sentences(compile):
-    sources, prefixes = sources_of(4), [[4], [], [2, 3, 4, 5, 6, 7, 8, 9, 10], [3, 3]]
-    options = SearchOptions(batch_size=4, compile=compile, extra_length=12)
-    found = Searcher(ScriptedModel(spread=1.0)).search(sources, options, prefixes)
-    for source, prefix, (hypothesis,) in zip(sources, prefixes, found, strict=True):
-        ((_, ids, _), *_) = numpy_search(ScriptedModel(spread=1.0), source, len(source) + 12, 4, 0.6, prefix=prefix)
-        assert hypothesis.ids == [i for i in ids if i != 1]
-        assert hypothesis.ids[: len(prefix)] == prefix
 
 
 _THREADS = """

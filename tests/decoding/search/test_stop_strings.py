@@ -8,11 +8,10 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.search.rules import CONTINUES, before_stop, stop_table
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.overlapping_pieces import Letters, encoders
-from tests.decoding.scripted import ScriptedModel, numpy_search
+from tests.decoding.scripted import ScriptedModel, assert_found, numpy_search
 
 
 def test_a_text_ends_before_the_first_of_several():
@@ -64,9 +63,8 @@ def test_a_string_ends_a_hypothesis_as_eos_does(beam, compile):
         for source, results in zip(sources, searcher.search(sources, options), strict=True):
             contains = lambda ids: any(stop in encoder.decode(ids) for stop in stops)  # noqa: B023, E731
             expected = numpy_search(model, source, 9, beam, 0.6, n_best=beam, stops=contains)
-            for result, (score, ids, end) in zip(results, expected, strict=False):
-                assert result.ids == [i for i in ids if i != 1]
-                assert (result.score, result.ended) == (pytest.approx(score, abs=1e-4), end)
+            assert_found(results, expected[: len(results)])
+            for result, (_, ids, end) in zip(results, expected, strict=False):
                 assert result.stopped == (end and ids[-1] != 1)
                 ended += result.stopped
     assert ended > 2, "not a test otherwise"
@@ -121,9 +119,3 @@ def test_the_space_before_the_first_word_is_no_part_of_a_text_without_prompt(eag
             assert hypothesis.text == whole.text.partition(" ")[0]
             cut += len(hypothesis.ids) < len(whole.ids)
     assert cut > 20, "not a test otherwise"
-
-
-@pytest.mark.parametrize("stop", ["", [""], ["a", ""], ["a"] * 17, [3], 3, "x" * 101, ["x" * 101]])
-def test_what_is_no_stop_string_is_named(stop):
-    with pytest.raises(UserError, match=r"stop=.*expected at most 16 texts of 1 to 100 characters"):
-        SearchOptions(stop=stop)
