@@ -146,7 +146,7 @@ def electra():
                 ("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias"),
                 ("classifier.dense", "classifier.out_proj"),
             ),
-            # The foreign head predicts for each position whether its id was replaced. Our model has no such head.
+            # The published head predicts, for each position, whether the id was replaced. Our model has no such head.
             "ForPreTraining": (None, {}),
         },
         fields=bert.fields(

@@ -105,7 +105,7 @@ class ImageEncoder(TextEncoder):
         return ids[self._order[: len(ids)]].tolist()
 
     def decode_image(self, ids):
-        """Converts ids to an image, uint8 [height, width, channels], without class ids; missing pixels are black."""
+        """Converts ids to an image uint8 [height, width, channels]. Class ids are skipped, missing pixels are black."""
         pixels = [(i - self._first) % _VALUES for i in ids if i >= self._first][: self.length]
         image = np.zeros(self.length, np.uint8)
         image[self._order[: len(pixels)]] = pixels

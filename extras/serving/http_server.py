@@ -22,7 +22,7 @@ with needs("waitress", "web", "a server"):
 
 _LOGGER = logging.getLogger("t2t_lite")
 _LONGEST_DRAIN = 60.0  # maximum time in seconds that a shutdown waits for clients to read their answers
-IDLE_SECONDS = 60.0  # time limit for a connection without a request, and for a client that does not read its answer
+IDLE_SECONDS = 60.0  # how long to wait for a request, and for a client to read the response
 _REQUEST_SECONDS, _BYTES_PER_SECOND = 20.0, 500  # time limit for a request, plus a second per 500 bytes of body
 _NEW_SECONDS = 1.0  # seconds for which a new connection counts as busy
 _LINGER_SECONDS, _MOST_LINGERING = 2.0, 64  # seconds that refused connections stay open, and their maximum number

@@ -334,7 +334,7 @@ class Problem:
         """
 
     def given_part(self, given, encoders):
-        """Returns the region that shows the input ids in a picture that one of `writers` made from an output.
+        """Returns the region of a picture, written by one of `writers`, that shows the input ids of an output.
 
         Args:
             given: list of int, the input ids, which the output continues.

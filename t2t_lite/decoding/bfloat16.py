@@ -70,8 +70,8 @@ def suggest(setting, hparams, rows):
     factor = speedup(min(rows, _MOST_ROWS), hparams["hidden_size"], hparams["filter_size"])
     if factor >= _WORTHWHILE:
         _LOGGER.info(
-            f"bfloat16: this CPU multiplies matrices of the model's size {factor:.1f} times as fast in bfloat16 as in "
-            f"float32 (measured now). To use bfloat16, add {setting}."
+            f"bfloat16: matrix products of the model's size are {factor:.1f} times as fast in bfloat16 as in float32 "
+            f"on this CPU (just measured). To use bfloat16, add {setting}."
         )
 
 

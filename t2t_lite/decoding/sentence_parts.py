@@ -59,7 +59,7 @@ def whole_sentences(text, problem):
 def unbroken(parts, text, problem):
     """Joins neighbouring parts of a text if the split between them cuts a passage in `SourceText.whole`.
 
-    Returns all parts, joined or not.
+    Returns all parts, both those that were joined and those that were not.
 
     Args:
         parts: list of str, in order, with only spaces between them.

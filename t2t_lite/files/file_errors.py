@@ -176,7 +176,7 @@ def _unknown_scheme(scheme, path):
         "hdfs": "hdfs:// needs the package tensorflow-io, which a module in --t2t_usr_dir must import",
         "http": "download the file first",
         "https": "download the file first",
-    }.get(scheme, f"{scheme}:// needs a package that adds it to TensorFlow and is imported in --t2t_usr_dir")
+    }.get(scheme, f"to use {scheme}://, import in --t2t_usr_dir a package that adds it to TensorFlow")
     return UserError(
         f"{shown_path(path)}: TensorFlow has no file system {shown_path(scheme)}://. Expected a local path or gs://; "
         f"{advice}."

@@ -11,7 +11,7 @@ from t2t_lite.layers.positions import Strides
 
 
 class Part(NamedTuple):
-    """A part of the keys that queries see, arranged so that each group of queries needs one dense product.
+    """Some of the keys that queries see, arranged so that each group of queries needs only one dense product.
 
     Attributes:
         queries: function of [B, heads, T, size] that returns the queries in groups, [B, heads, G, t, size].

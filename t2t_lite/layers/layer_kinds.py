@@ -28,7 +28,7 @@ class Kind:
 
 
 def make_kind(argument, value, registry):
-    """Creates a kind from its name, or from a dict with its name and options, {"type": "window", "neighborhood": 9}.
+    """Creates a kind from its name, or from a dict of both, such as {"type": "window", "neighborhood": 9}.
 
     Raises:
         ValueError: if a name or option is unknown, or a required option is missing or out of range.

@@ -280,7 +280,7 @@ def check_belongs(output_dir, facts):
     """Raises `UserError` if `facts`, {key of `hparams.json`: value}, differ from the facts of the run in output_dir."""
     if found := Request(facts, read_run_config(output_dir) or facts, facts).first:
         raise UserError(
-            f"{output_dir}: was trained with {found.name}={found.there}, but now it is {found.asked}. Use the same "
+            f"{output_dir}: trained with {found.name}={found.there}, but this run has {found.asked}. Use the same "
             "value, or another output_dir."
         )
 

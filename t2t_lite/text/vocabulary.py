@@ -192,7 +192,7 @@ class TokenTextEncoder(TextEncoder):
             raise UserError(f"{path}: an entry occurs twice, or no words follow <EOS>. Expected one word per line.")
         if replace_oov is not None and self.unknown_id is None:
             raise UserError(
-                f"{path}: has no entry {replace_oov!r}, which should replace unknown words. Add it as a line."
+                f"{path}: has no entry {replace_oov!r}, the token for unknown words. Add it on a line of its own."
             )
         super().__init__(len(self._words))
 
