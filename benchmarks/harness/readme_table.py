@@ -102,7 +102,7 @@ def speed_rows(results):
             times += [f"{way}: {figures}" if way else figures] if measured else []
         if times:
             result = "; ".join(times)
-            rows.append(f"| speed of {text}, times that of {peer} | base | {'; '.join(sorted(on))} | {result} |")
+            rows.append(f"| speed of {text}, relative to {peer} | base | {'; '.join(sorted(on))} | {result} |")
     return rows
 
 

@@ -83,7 +83,7 @@ def test_readme_s_table_has_those_of_the_newest_results():
     nvidia = "[NVIDIA H100](benchmarks/results/gpu_2026-01-02)"
     bfloat16 = "[AMD EPYC, bfloat16](benchmarks/results/half)"
     times = f"1.50 ({amd}), 1.20 ({intel}), 2.00 ({bfloat16}), 1.80 ({nvidia})"
-    training = "| speed of training, times that of"
+    training = "| speed of training, relative to"
     on = "base | 2 CPU cores, float32; a GPU, bfloat16"
     assert f"{training} PyTorch `nn.Transformer` | {on} | {times} |\n" in found
     assert (

@@ -155,7 +155,7 @@ def test_mixed_precision_is_a_hyperparameter(call, recorded, tmp_path):
     assert call(*REQUIRED, *flags)[0] == 0
     assert recorded[0]["hparams"].dtype_policy == "mixed_bfloat16"
     status, _, err = call(*REQUIRED, *flags, "--hparams=dtype_policy=float32")
-    assert status == 2 and "another dtype_policy" in err
+    assert status == 2 and "contradicts dtype_policy" in err
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_the_first_bytes_say_how_a_file_is_packed(tmp_path, read):
 @pytest.mark.parametrize("read", READERS)
 def test_advice_does_not_ruin_a_file_of_which_few_lines_are_bad(tmp_path, read):
     path = write(tmp_path / "a.de", GERMAN.encode() + b"gr\xf6\n" + GERMAN.encode())
-    with pytest.raises(UserError, match=r"a\.de, line 101: .*100 of the 101 .* are UTF-8, which a conv") as error:
+    with pytest.raises(UserError, match=r"a\.de, line 101: .*100 of the 101 .* are UTF-8, and a conv") as error:
         list(read(path))
     assert "iconv" not in str(error.value) and "--skip_bad_lines" in str(error.value)
     early = write(tmp_path / "b.de", b"gr\xf6\n" + GERMAN.encode())

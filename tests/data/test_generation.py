@@ -74,7 +74,7 @@ def test_text_for_which_a_vocabulary_is_too_large_or_small_gets_the_nearest(
     ToyText().generate_data(str(tmp_path), str(tmp_path))
     (size,) = {facts["size"] for facts in find_manifest(ToyText(), str(tmp_path))["vocabulary"].values()}
     (warning,) = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
-    assert f"{asked} pieces are {reason}" in warning and warning.endswith(f" gets {size} pieces.")
+    assert f"{asked} pieces are {reason}" in warning and warning.endswith(f" will have {size} pieces.")
     assert 259 < size < 9000
 
 

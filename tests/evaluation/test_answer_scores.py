@@ -171,7 +171,7 @@ def test_answers_in_columns_and_the_blank_lines_between(tmp_path, text, columns,
     (tmp_path / "out").write_text("".join(f"{answer}\n" for answer in answers))
     assert read_predictions(str(tmp_path / "out"), reference) == answers
     (tmp_path / "out").write_text("yes\n\n\n\n\n\nno\n")
-    with pytest.raises(UserError, match=r"/out, line \d: .*/ref is blank "):
+    with pytest.raises(UserError, match=r"/out, line \d: .*blank .*/ref"):
         read_predictions(str(tmp_path / "out"), reference)
 
 

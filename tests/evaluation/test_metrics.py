@@ -143,5 +143,5 @@ def test_metrics_that_a_run_cannot_have(name, changes, hparams, message):
 def test_a_metric_of_a_feature_needs_its_logits():
     problem = registry.problem("translate_own")
     check_features(problem, ["token_accuracy", "sentence_accuracy"], ["targets", "sentence"])
-    with pytest.raises(UserError, match=r"sentence_accuracy: .*'sentence'.* predicts targets\..*translate_own"):
+    with pytest.raises(UserError, match=r"sentence_accuracy .*'sentence'.* predicts targets\..*translate_own"):
         check_features(problem, ["token_accuracy", "sentence_accuracy"], ["targets"])

@@ -189,7 +189,7 @@ def warnings_of(caplog):
 def test_a_text_without_spaces_needs_another_tokenization(warnings_of, text, tokenize, suggested):
     said, scores = warnings_of(text, tokenize=tokenize, where="hyp")
     assert scores["bleu"].score == 0.0  # of a perfect translation
-    assert said.startswith("hyp: BLEU") and f"--tokenization={suggested};" in said
+    assert said.startswith("hyp: BLEU") and f"--tokenization={suggested}," in said
     said, scores = warnings_of(text, tokenize=suggested)
     assert (said, scores["bleu"].score) == ("", pytest.approx(100.0))
     assert warnings_of(text, tokenize=tokenize, where=None)[0] == ""

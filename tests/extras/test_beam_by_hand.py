@@ -133,7 +133,7 @@ def test_options_and_runners(caplog, monkeypatch):
     caplog.set_level(logging.INFO)
     found = parse_options("DirectRunner", "a=1=2, --direct_num_workers=4,b,c=")
     assert found == {"runner": "DirectRunner", "a": "1=2", "direct_num_workers": "4", "b": True, "c": ""}
-    assert caplog.messages[-1].endswith(": a, b, c") and "DirectRunner" in caplog.messages[-1]
+    assert " a, b, c, " in caplog.messages[-1] and "DirectRunner" in caplog.messages[-1]
     with pytest.raises(UserError, match=r"--runner=Nobody: .*Unexpected pipeline runner: Nobody\.\)"):
         parse_options("Nobody", "")
     with pytest.raises(UserError, match=r"--beam_pipeline_options.*--runner"):

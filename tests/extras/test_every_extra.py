@@ -61,7 +61,8 @@ def test_flags_say_what_they_are_for_problems_of_extras(name):
     told = {key: re.search(rf"\b{name}: ([^:]*?\.)(?= \w+: |$)", one.meaning) for key, one in settings.items()}
     told = {key: found[1] for key, found in told.items() if found}
     assert PROBLEMS[name] in told["train_files"]
-    numbers = {key: int(found[1]) for key, text in told.items() if (found := re.search(r"(\d+)\.$", text))}
+    default = rf"{name}: (?:[^:]*Default: )?(\d+)\."
+    numbers = {key: int(found[1]) for key, one in settings.items() if (found := re.search(default, one.meaning))}
     assert numbers == {key: problem.settings[key].default for key in numbers}
     expected = {"music_own": {"sequence_length"}, "qa_own": {"sequence_length", "doc_stride"}}
     assert {*numbers} == expected.get(name, {"vocab_size"} if name == "parsing_english_own" else set())

@@ -148,7 +148,7 @@ CODES = {
     errno.ENOENT: (MissingFile, "its folder does not exist"), errno.ENOSPC: (Failure, "disk is full"),
     errno.EDQUOT: (Failure, "quota"), errno.EFBIG: (Failure, "ulimit -f"), errno.EIO: (Failure, "reports an error"),
     errno.EMFILE: (Failure, "ulimit -n"), errno.ENFILE: (Failure, "on this machine"),
-    errno.ESTALE: (Failure, "lost the file"), errno.EREMOTEIO: (Failure, "does not answer"),
+    errno.ESTALE: (Failure, "lost the file"), errno.EREMOTEIO: (Failure, "does not respond"),
 }  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def test_where_in_a_graph_an_error_was_raised_is_left_out():
         assert str(file_errors.explain(error, doing="write")).startswith(message)
     error = tf.errors.UnavailableError(None, None, "Error executing an HTTP request: code 0")
     assert isinstance(file_errors.explain(error, "gs://a/b"), Failure)
-    assert str(file_errors.explain(error, "gs://a/b")).startswith("gs://a/b: the network file system does not answer")
+    assert str(file_errors.explain(error, "gs://a/b")).startswith("gs://a/b: the network file system does not respond")
     error = tf.errors.NotFoundError(None, None, "x")
     assert isinstance(file_errors.explain(error, "run", "write"), MissingFile)
     error = tf.errors.FailedPreconditionError(None, None, f"{node}out of luck{end}")

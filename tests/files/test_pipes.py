@@ -19,11 +19,11 @@ def pipe(tmp_path, monkeypatch):
     return str(tmp_path / "pipe")
 
 
-@pytest.mark.parametrize(("mode", "does"), [("rb", "writes to"), ("wb", "reads from")])
-def test_a_pipe_without_another_end(pipe, caplog, mode, does):
+@pytest.mark.parametrize(("mode", "does", "did"), [("rb", "writes to", "wrote to"), ("wb", "reads from", "read from")])
+def test_a_pipe_without_another_end(pipe, caplog, mode, does, did):
     caplog.set_level("INFO", "t2t_lite")
     threads, begin = threading.active_count(), time.monotonic()
-    with pytest.raises(UserError, match=f"pipe: .* {does} .* 0.4 s"):
+    with pytest.raises(UserError, match=f"pipe: .* {did} .* 0.4 s"):
         pipes.open_device(pipe, mode)
     assert 0.3 < time.monotonic() - begin < 10
     assert f"pipe: waiting at most 0.4 s for a command that {does} this pipe" in caplog.text

@@ -113,8 +113,8 @@ def test_two_cannot_write_the_same_file(tmp_path):
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ({"input": "other"}, "another input"),
-        ({"beam": 4}, "another beam"),
+        ({"input": "other"}, "a different input"),
+        ({"beam": 4}, "a different beam"),
         ("record", "damaged"),
         ("sizes", "damaged"),
         ("state", "damaged"),

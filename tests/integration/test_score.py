@@ -146,7 +146,7 @@ def test_questions_without_an_answer_count_as_wrong(score):
     "task, changed, words",
     registered([
         ("classification", {"predictions": ""}, ["predictions", "empty"]),
-        ("classification", {"predictions": "yes\n\nyes\nyes\nno\n"}, ["predictions, line 2: ", "in only one of"]),
+        ("classification", {"predictions": "yes\n\nyes\nyes\nno\n"}, ["predictions, line 2: ", "but not in both"]),
         ("classification", {"predictions": "0.9\n0.8\n0.7\n0.1\n"}, ["no line begins with a label", "'yes'"]),
         ("tagging", {"predictions": "Kim\tO\n\n"}, ["predictions has 1 sentence, but reference has 2"]),
         ("tagging", {"predictions": "Tim\tO\n\nAt\tO\n\n"}, ["predictions, line 1", "'Tim'", "'Kim sleeps'"]),

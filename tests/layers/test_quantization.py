@@ -247,9 +247,9 @@ def test_exported_and_refused_as_a_run(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "export"))
     np.testing.assert_allclose(array(loaded.serve(batch)), output, atol=1e-4)
     translator = Translator(model, {"targets": None}, None)
-    with pytest.raises(UserError, match=r"quantized.*before"):
+    with pytest.raises(UserError, match=r"is quantized, but .*model\.quantize"):
         export_saved_model(translator, str(tmp_path / "other"))
     assert not (tmp_path / "other").exists()
-    with pytest.raises(UserError, match=r"quantized.*before"):
+    with pytest.raises(UserError, match=r"is quantized, but .*model\.quantize"):
         model.save_run(str(tmp_path / "run"), problem="translate_own", data_dir=str(tmp_path))
     assert not (tmp_path / "run").exists()

@@ -290,7 +290,7 @@ def test_a_kind_that_does_not_exist(kind, words):
 
 def test_two_settings_of_one_argument_must_agree():
     with pytest.raises(
-        UserError, match=r"layer_preprocess_sequence=none, layer_postprocess_sequence=da: norm .*post and pre"
+        UserError, match=r"layer_preprocess_sequence=none, layer_postprocess_sequence=da: .* norm .*post and pre"
     ):
         Transformer.from_hparams(HParams(layer_postprocess_sequence="da"), 9)
 

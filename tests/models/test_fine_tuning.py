@@ -64,7 +64,7 @@ def test_what_a_model_has_not_is_refused_in_one_line():
         "encoder_0-٣",
         "Encoder",
     ):
-        with pytest.raises(UserError, match=rf"^hparams: frozen={word}: the model Transformer has no part .*, {parts}"):
+        with pytest.raises(UserError, match=rf"^hparams: frozen={word}: the model Transformer has no part .*: {parts}"):
             made(more=f",frozen={word}")
     with pytest.raises(UserError, match=r"no part encodr\. Nearest: encoder, "):
         made(more=",frozen=encodr")

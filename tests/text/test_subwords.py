@@ -116,8 +116,8 @@ def test_the_sizes_that_a_text_can_fill(tmp_path, learn, words):
         function([words] * 3, str(path), size)
         assert open_encoder(str(written)).vocab_size == size
     for size, message in (
-        (most + 1, f"{most + 1} pieces are more .*: with {most}, every word .* Set vocab_size=[0-9]"),
-        (1000, f"1000 pieces are more .*: with {most}, every word"),
+        (most + 1, f"{most + 1} pieces are too many .*\\. With {most}, every word .* Set vocab_size=[0-9]"),
+        (1000, f"1000 pieces are too many .*\\. With {most}, every word"),
         (least - 1, f"{least - 1} pieces are too few.* alone need {least}[.] .* above {least}[.]"),
     ):
         with pytest.raises(UserError, match=message):
@@ -129,7 +129,7 @@ def test_the_advice_counts_the_ids_that_a_vocabulary_adds(added):
     """The recommended size is what is sensible, or else the largest that is possible."""
     for sensible, advised in ((20, 20), (100 + added, 100 + added), (500, 100 + added)):
         with (
-            pytest.raises(subwords.ImpossibleSize, match=rf"with {100 + added}, .*={advised}, or") as caught,
+            pytest.raises(subwords.ImpossibleSize, match=rf"With {100 + added}, .*={advised}, or") as caught,
             subwords.trainer_errors(600, "v", sensible, added),
         ):
             raise RuntimeError("Vocabulary size too high (600). Please set it to a value <= 100.")

@@ -207,7 +207,7 @@ def test_the_largest_possible_size_is_possible(tmp_path):
     lines = ["hello world how are you"]
     with pytest.raises(UserError) as caught:
         train_sentencepiece(lines, str(tmp_path / "v"), 9000)
-    largest = int(str(caught.value).split("can fill: with ")[1].split(",")[0])
+    largest = int(str(caught.value).split("With ")[1].split(",")[0])
     train_sentencepiece(lines, str(tmp_path / "v"), largest)
     assert vocabulary.SentencePieceEncoder(str(tmp_path / "v.model")).vocab_size == largest
     train_sentencepiece(lines, str(tmp_path / "v"), caught.value.possible)  # of one line, too

@@ -323,8 +323,8 @@ def test_mistakes_in_the_rule():
     check_early_stopping(EarlyStopping(None, "nonsense"), NAMES)
     for rule, words in (
         (EarlyStopping(10, "blue"), f"{EARLY}blue: .* Nearest: bleu"),
-        (EarlyStopping(10, "bleu", metric_minimize=True), "metric_minimize=true: .* bleu more is"),
-        (EarlyStopping(10, "loss", metric_minimize=False), "metric_minimize=false: .* loss less is"),
+        (EarlyStopping(10, "bleu", metric_minimize=True), "metric_minimize=true: .*bleu, a higher value is"),
+        (EarlyStopping(10, "loss", metric_minimize=False), "metric_minimize=false: .*loss, a lower value is"),
     ):
         with pytest.raises(UserError, match=words):
             check_early_stopping(rule, NAMES)

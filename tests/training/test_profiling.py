@@ -218,7 +218,7 @@ def test_steps_11_to_15_are_traced(monkeypatch, caplog, steps, traced):
         assert is_on or not (calls or caplog.messages)
         now = now if is_on else []
     assert calls == ([("run", 10), 10 + traced] if traced else [])
-    said = f"profile of {traced} steps: run/plugins/profile" if traced else f"after 10 steps, but only {steps} ran"
+    said = f"profile of {traced} steps: run/plugins/profile" if traced else f"after 10 steps and only {steps} ran"
     assert len(caplog.messages) == 1 and said in caplog.messages[0]
 
 

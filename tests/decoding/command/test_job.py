@@ -53,7 +53,7 @@ def test_skipped_lines_are_counted(caplog):
         errors(f"in, line {number}: bad.")
         errors.done()
         assert f"in, line {number}: bad. Skipped." in caplog.text and words in caplog.text
-    with pytest.raises(UserError, match=r"^in, line 3: bad\. \(--on_error=skip"):
+    with pytest.raises(UserError, match=r"^in, line 3: bad\. .*--on_error=skip"):
         LineErrors("stop")("in, line 3: bad.")
 
 

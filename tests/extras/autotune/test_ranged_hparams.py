@@ -134,7 +134,7 @@ def test_mistakes_in_a_range(call, words):
         (lambda r: r.set_float("label_smoothing", 0.0, 1.0), "label_smoothing=1.0: expected a number at least 0 and"),
         (lambda r: r.set_discrete("num_heads", [4, 5000]), "num_heads=5000: expected a whole number from 1 to 4,096"),
         (lambda r: r.set_categorical("optimizer", ["adam", "adm"]), "optimizer=adm: expected one of"),
-        (lambda r: r.set_float("num_heads", 1, 4), "num_heads: its values are whole numbers. Expected set_int"),
+        (lambda r: r.set_float("num_heads", 1, 4), "num_heads: its values are integers. Expected set_int"),
         (lambda r: r.set_int("attention_bias", 0, 1), "attention_bias: its values are not numbers. Expected set_cat"),
         (lambda r: r.set_int("optimizer", 0, 1), "optimizer: its values are not numbers. Expected set_categorical"),
     ],

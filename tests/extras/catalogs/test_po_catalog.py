@@ -193,7 +193,7 @@ BAD = {
     "no charset": (HEADER.replace("; charset=UTF-8", "") + ENTRIES, "does not name a charset. Expected the line"),
     "a template": (HEADER.replace("UTF-8", "CHARSET"), "charset=CHARSET, as templates do"),
     "no header": ('msgid "a"\nmsgstr ""\n', "does not name a charset"),
-    "an unknown charset": (HEADER.replace("UTF-8", "KLINGON"), "charset='KLINGON': unknown"),
+    "an unknown charset": (HEADER.replace("UTF-8", "KLINGON"), "unknown charset 'KLINGON'"),
     "no plural forms": (HEADER.replace("Plural-Forms", "X-Forms") + ENTRIES, "line [0-9]+: .* has no Plural-Forms"),
     "odd plural forms": (re.sub("plural=.*;", "plural=n+5;", HEADER) + ENTRIES, "has Plural-Forms: 'nplurals"),
     "a quote": (HEADER + '\nmsgid "a\nmsgstr ""\n', "a.po, line 10: found 'msgid \"a'. Expected msgid"),

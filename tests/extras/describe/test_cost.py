@@ -227,5 +227,5 @@ def test_a_model_without_stacks_is_counted_layer_by_layer():
     found = describe(model, TINY)
     lstm, convolution, doubled = 2 * 2 * (8 + 6) * 4 * 6, 2 * 3 * 8 * 10, 2 * 2 * 10 * 10 + 25
     assert found.flops.per_token == {"inputs": lstm, "targets": convolution + doubled + 2 * 20 * 8}
-    assert found.memory is None and "memory: not estimated, because stacks()" in found.text()
+    assert found.memory is None and "memory: not estimated, because the model's stacks()" in found.text()
     assert value(found.text(), "forward, per source token") == "1.34e03"

@@ -195,7 +195,7 @@ OTHERS = {
     "no class": ("generate", {"text": "cow"}, "text: 'cow' .*cat, old dog"),
     "both": ("generate", {"text": "cat", "file": file("a.png", b"")}, "request: .* either a 'text' or a 'file'"),
     "neither": ("generate", {}, "request: .* either a 'text' or a 'file'"),
-    "an ending": ("files", {"text": "cat", "target": [9], "ending": "mid"}, "ending='mid': .*png"),
+    "an ending": ("files", {"text": "cat", "target": [9], "ending": "mid"}, "ending='mid' .*png"),
     "a large id": ("files", {"text": "", "target": [10**6], "ending": "png"}, "target: id 1000000 is outside"),
     "a text for ids": ("files", {"text": "cat", "target": ["a"], "ending": "png"}, r"target: \['a'\]: "),
     "many ids": ("files", {"text": "", "target": [9] * 20_000, "ending": "png"}, "target: 20,000 ids"),

@@ -122,7 +122,7 @@ def test_a_ported_folder_generates_its_data(call_command, usr_dir, tmp_path):
     # Padding, EOS, unknown, 256 bytes, the mark of a space, and each letter: more than the 256 asked for.
     size = 3 + 256 + 1 + len({*LINES} - {" ", "\n", ","})
     assert f"256 pieces are too few. The bytes and the characters of this corpus alone need {size}." in done.stderr
-    assert f"gets {size} pieces." in done.stderr
+    assert f"will have {size} pieces." in done.stderr
     assert registry.problem("ported_proverbs").open_encoders(str(tmp_path / "data"))["inputs"].vocab_size == size
     assert registry.hparams("transformer_ported").hidden_size == 128
     assert registry.problem("ported_translation").input_space_id == 3

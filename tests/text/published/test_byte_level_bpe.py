@@ -247,7 +247,7 @@ def test_a_learned_vocabulary(tmp_path):
     assert first.tokens[3 + 256] == "at" and {"Ġthe", "hat"} & set(first.tokens)
     assert all(first.decode(first.encode(text)) == text for text in [*texts(200), *lines[:2]])
     assert SPECIAL[-1] in json.loads(first.contents["vocab.json"])
-    with pytest.raises(UserError, match=r"with 265, .* Set vocab_size=259,"):
+    with pytest.raises(UserError, match=r"With 265, .* Set vocab_size=259,"):
         learn_byte_level_bpe(["ab abc"] * 3, paths[0], 1000)
     for size in (3, 258):
         with pytest.raises(UserError):
