@@ -79,6 +79,6 @@ def test_a_translation_model_learns_by_lora_and_its_exports_answer_as_it_does(ru
         described = run("t2t-trainer", "--describe", "--output_dir=tuned").stdout
         assert "  trained" in described and "4,608" in described
     refused = call_command(*tune[:-1], "--hparams=lora_rank=2")
-    assert refused.status == 2 and "lora_rank cannot change in a run" in refused.stderr
+    assert refused.status == 2 and "lora_rank cannot change during a run" in refused.stderr
     refused = call_command(*replaced(tune, "--output_dir=other", "--hparams=frozen=softmax"))
     assert refused.status == 2 and "has no part softmax. Expected" in refused.stderr

@@ -73,7 +73,7 @@ def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
         with pytest.raises(UserError, match=rf"{own_data.shard}: damaged or not a file of records.*Delete it and run"):
             small_trainer(own_data.folder, run, local_eval_frequency=5).train(300)
     own_data.mend()
-    with pytest.raises(UserError, match=r"is whole now.*the newest checkpoint was saved with the damage"):
+    with pytest.raises(UserError, match=r"is intact now.*the newest checkpoint contains the damaged data"):
         small_trainer(own_data.folder, run).train(300)
     for name in checkpoints(run)[1:]:
         for path in run.glob(f"{name}.*"):
