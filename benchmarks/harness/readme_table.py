@@ -112,5 +112,6 @@ def _hardware(result):
 
 
 def _kind(result):
-    """Returns the kind of hardware and the dtype of a measurement."""
-    return "a GPU, bfloat16" if result.machine.get("card") else f"{result.machine['cores']} CPU cores, float32"
+    """Returns the kind of hardware, and the dtype of the measurements whose dtype the result does not state."""
+    cpu = f"{result.machine['cores']} CPU cores, float32 unless stated"
+    return "a GPU, bfloat16" if result.machine.get("card") else cpu
