@@ -225,9 +225,9 @@ class Translations(TextAnswers):
 
     def scored(self, request, target):
         """Returns the source ids with EOS, and the target ids, to which EOS is added if the target is a text."""
-        encoders = self.answerer.encoders
-        source, target = sentence_ids(encoders, "inputs", self.given(request)), self.encoded_target(request, target)
-        return source, sentence_ids(encoders, "targets", target) if isinstance(target, str) else target
+        encoders, target = self.answerer.encoders, self.encoded_target(request, target)
+        source = sentence_ids(encoders["inputs"], self.given(request), "text")
+        return source, sentence_ids(encoders["targets"], target, "target") if isinstance(target, str) else target
 
 
 def shown_hypothesis(hypothesis):

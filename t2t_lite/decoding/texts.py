@@ -19,11 +19,11 @@ def check_texts(texts, name="texts", may_be_none=False):
     return ["" if text is None and may_be_none else check_text(text, number, name) for number, text in enumerate(texts)]
 
 
-def check_list(texts, name="texts"):
-    """Raises `TypeError` unless a value is iterable and not a str, which would be taken for a list."""
+def check_list(texts, name="texts", items="str"):
+    """Raises `TypeError` unless a value is iterable and not a str, which would be taken for a list of `items`."""
     if isinstance(texts, str | bytes | dict) or not hasattr(texts, "__iter__"):
-        advice = " For one sentence: [text]." if isinstance(texts, str | bytes) else ""
-        raise TypeError(f"`{name}` must be a list of str, received one {type(texts).__name__}.{advice}")
+        advice = " For one sentence: [text]." if isinstance(texts, str | bytes) and items == "str" else ""
+        raise TypeError(f"`{name}` must be a list of {items}, received one {type(texts).__name__}.{advice}")
 
 
 def one_for_each(values, count, name, expected="one for each"):
@@ -81,17 +81,24 @@ def check_ids(ids, vocab_size, least=1):
     Raises:
         UserError: the value is not a list of integers, or an id is outside the vocabulary.
     """
+    ids = list_of_ids(ids)
+    if wrong := [i for i in ids if not least <= i < vocab_size]:
+        where = "is EOS, which may not occur inside a text" if wrong[0] == 1 else "is outside the vocabulary"
+        raise UserError(f"id {wrong[0]} {where}. Expected from {least} to {vocab_size - 1:,}.")
+    return ids
+
+
+def list_of_ids(ids):
+    """Returns a list, tuple or array of integers as a list of int. Raises `UserError` for any other value."""
     import numpy as np
 
     try:
-        array = np.asarray(ids if len(ids) else np.zeros(0, int))
+        items = ids.tolist() if isinstance(ids, np.ndarray) else ids  # an array of objects may hold integers
+        array = np.asarray(items if len(ids) else np.zeros(0, int))
     except (TypeError, ValueError):  # raised for a value without length, or for lists of unequal lengths
         array = np.zeros(0)
     if isinstance(ids, str | bytes) or array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise UserError(f"{shown(ids)}: expected a text or a list of ids (integers).")
-    if wrong := [i for i in array.tolist() if not least <= i < vocab_size]:
-        where = "is EOS, which may not occur inside a text" if wrong[0] == 1 else "is outside the vocabulary"
-        raise UserError(f"id {wrong[0]} {where}. Expected from {least} to {vocab_size - 1:,}.")
     return array.tolist()
 
 

@@ -45,7 +45,7 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
         best = answerer.generate([text], **options)[0]
         return attend_to_row(answerer, [*encoders["targets"].encode(problem.input_text(text)), *best.ids], most)
     prepared = problem.encoded_text(text) if problem and first == "inputs" else text
-    texts, ids = {first: prepared}, {first: sentence_ids(encoders, first, prepared, most)}
+    texts, ids = {first: prepared}, {first: sentence_ids(encoders[first], prepared, "text", most)}
     for feature in others:
         if isinstance(target, list):
             ids[feature], target = target, encoders[feature].decode(target)

@@ -135,10 +135,11 @@ def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TO
     Raises:
         UserError: if the model does not expose attention weights, or a text is blank or has more than `most` tokens.
     """
-    ids = {
-        feature: _checked_length(feature, (ids or {}).get(feature) or sentence_ids(encoders, feature, text, most), most)
-        for feature, text in texts.items()
-    }
+    ids = dict(ids or {})
+    for feature, text in texts.items():
+        name = "target" if feature == "targets" and "inputs" in texts else "text"
+        row = ids.get(feature) or sentence_ids(encoders[feature], text, name, most)
+        ids[feature] = _checked_length(row, name, most)
     nothing = without_text(features, 1)
     weights_by_kind = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
     attention = {}
@@ -184,20 +185,21 @@ def without_text(features, rows):
     return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # Keras warns about length 1
 
 
-def sentence_ids(encoders, feature, text, most=MOST_TOKENS):
-    """Returns the ids of a text, with EOS. Raises `UserError` if the text is blank or has more than `most` ids."""
-    if not text.strip():
-        raise UserError(f"The {feature} are blank. Expected a sentence.")
-    with located(f"The {feature}"):
-        return _checked_length(feature, [*encoders[feature].encode(text), EOS_ID], most)
+def sentence_ids(encoder, text, name, most=MOST_TOKENS):
+    """Returns the ids of a text, with EOS. Raises `UserError` if the text is blank or has more than `most` ids.
+
+    The messages begin with the text's `name`, which is "text" or "target".
+    """
+    with located(name):
+        ids = encoder.encode(text) if text.strip() else []
+    if not ids:
+        raise UserError(f"{name} is blank. Expected a sentence.")
+    return _checked_length([*ids, EOS_ID], name, most)
 
 
-def _checked_length(feature, ids, most):
+def _checked_length(ids, name, most):
     if len(ids) > most:
-        raise UserError(
-            f"The {feature} have {len(ids):,} tokens including EOS, but a picture shows at most {most:,}. Expected a "
-            "shorter text."
-        )
+        raise UserError(f"{name}: {counted(len(ids), 'token')}, EOS included. A picture shows at most {most:,}.")
     return ids
 
 

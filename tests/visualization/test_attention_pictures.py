@@ -190,12 +190,12 @@ def test_what_the_model_does_not_have(found, options, words):
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        (["", "a"], "The inputs are blank"),
-        ([" \t ", "a"], "The inputs are blank"),
-        (["a", ""], "The targets are blank"),
-        (["a" * 100_000, "a"], "The inputs have 100,001 tokens.* 200"),
-        (["a", "a" * 200], "The targets have 201 tokens"),
-        (["a", [5] * 400], "The targets have 400 tokens"),
+        (["", "a"], "^text is blank"),
+        ([" \t ", "a"], "^text is blank"),
+        (["a", ""], "^target is blank"),
+        (["a" * 100_000, "a"], "^text: 100,001 tokens.* 200"),
+        (["a", "a" * 200], "^target: 201 tokens"),
+        (["a", [5] * 400], "^target: 400 tokens"),
     ],
 )
 def test_texts_that_cannot_be_drawn(translator, texts, words):
