@@ -89,7 +89,7 @@ class TokenizerApi(Api):
                 prompt = request["prompt"]
                 ids = [EOS_ID] if prompt == generator.token_texts.end else generator.ids_of(prompt)
                 return to_json({"count": len(ids), "max_model_len": generator.longest_prompt, "tokens": ids})
-            return to_json({"prompt": generator.token_texts.joined(generator.ids_of(request["tokens"]))})
+            return to_json({"prompt": generator.token_texts.joined(generator.ids_of(request["tokens"], "tokens"))})
         except UserError as error:
             raise Refusal(str(error)) from None
 

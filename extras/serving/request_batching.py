@@ -220,6 +220,9 @@ class SentenceBatcher:
         texts = inputs.get("inputs")
         if not getattr(signature, self._attribute, False) or texts.ndim != 1:
             return self._batcher.run(signature, inputs, **options)
+        # The model refuses a wrong number of options, but this number could be right for the sentences.
+        if any(value.ndim and len(value) not in (1, len(texts)) for value in inputs.values()):
+            return self._batcher.run(signature, inputs, **options)
         parts = [sentence_parts(bytes(text).decode("utf-8", "replace")) for text in texts]
         counts = [len(of_text) for of_text in parts]
         if (rows := sum(counts)) == len(texts):

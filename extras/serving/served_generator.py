@@ -130,12 +130,15 @@ class ServedGenerator:
             )
         return ServedPrompt(prompt if is_text else ids, text, ids, num_begin)
 
-    def ids_of(self, prompt):
-        """Encodes a text, or checks a list of ids; returns the ids. Raises `Refusal` for ids outside the vocabulary."""
+    def ids_of(self, prompt, name="prompt"):
+        """Encodes a text, or checks a list of ids; returns the ids.
+
+        Raises `Refusal` for ids outside the vocabulary; `name` is the field of the request.
+        """
         try:
             return self._generator.ids_of(prompt)
         except UserError as error:
-            raise Refusal(f"prompt: {error}") from None
+            raise Refusal(f"{name}: {error}") from None
 
     def scores(self, rows, count, on_progress=None):
         """Returns a RowScores for each row of ids: see `TokenScorer`."""

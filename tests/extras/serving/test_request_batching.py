@@ -242,8 +242,10 @@ def test_what_is_not_split():
     for choice, attributes in (*kept, ("always", {"is_of_texts": False})):
         _, given = split_answers(choice, First(**attributes))
         assert given["inputs"] is SEVERAL
-    _, given = split_answers("always", First(wants_sentences=False))
-    assert len(given["inputs"]) == 9
+    _, given = split_answers(alpha=np.arange(9.0))  # as many as sentences, but not one for each text
+    assert given["inputs"] is SEVERAL
+    for given in (split_answers("always", First(wants_sentences=False))[1], split_answers(alpha=np.ones(1))[1]):
+        assert len(given["inputs"]) == 9
     with pytest.raises(Refusal, match="Task size 9 sentences is larger than maximum input batch size 8"):
         split_answers(most_rows=8)
     assert split_answers(most_rows=9)[0] == split_answers()[0]
