@@ -198,11 +198,6 @@ class Family(NamedTuple):
     constants: dict = {}  # noqa: RUF012
     model_type: str = ""
 
-    @property
-    def described(self):
-        """The names of the foreign classes, for messages."""
-        return f"{self.class_prefix}{min(self.heads, key=len)}{' or another' if len(self.heads) > 1 else ''}"
-
     def read(self, path, document):
         """Returns the contents of `config.json`, completed with defaults. Raises `UserError` if a field is wrong."""
         config = dict(document)

@@ -107,8 +107,8 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
     config_path = os.path.join(path, "config.json")
     kind = document.get("model_type")
     if kind not in registry.list_families():
-        expected = " or ".join(f"{family.model_type!r}, {family.described}" for family in families())
-        raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected {expected}.")
+        expected = ", ".join(registry.list_families())
+        raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected one of {expected}.")
     family = registry.family(kind)
     if languages and family.model is not Transformer:
         raise UserError(f"--languages applies only to translation models. Remove the flag for model_type {kind}.")
