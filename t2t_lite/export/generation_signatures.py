@@ -17,7 +17,7 @@ from t2t_lite.decoding.search.rules import CONTINUES, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.signatures import sample_texts, scores_of_targets
-from t2t_lite.settings.ranges import ALPHA, Range, typed_value
+from t2t_lite.settings.ranges import ALPHA, NEW_TOKENS, Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import beginnings, encoding, longest_input, texts_spec, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
@@ -65,7 +65,8 @@ class GenerationSignatures:
         self._whole = problem and problem.example_length(generator.encoders)  # number of ids in each example, or None
         defaults = dict(problem.decode_defaults) if problem else {}
         self._options = SearchOptions(**{**defaults, **search})
-        self._longest = self._whole or self._options.extra_length  # maximum number of ids in a continuation
+        # Maximum number of ids in a continuation. With 0, which translations may have, every output would be empty.
+        self._longest = self._whole or typed_value("extra_length", self._options.extra_length, int, NEW_TOKENS)
         self.settings = kept_settings(self._options, self.SETTINGS)
         self._positions = generator.max_length  # maximum number of ids in prompt and continuation, or None
         most = _ANY_LENGTH if self._positions is None else self._positions - 1

@@ -158,7 +158,10 @@ def test_an_export_opens_again(generator, exported, texts):
         assert generated(again, texts[:5]) == generated(generator, texts[:5])
 
 
-@pytest.mark.parametrize("wrong", [{"max_input_length": 24}, {"max_input_length": 0}, {"beam_size": 0}, {"stop": ""}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"max_input_length": 24}, {"max_input_length": 0}, {"beam_size": 0}, {"stop": ""}, {"extra_length": 0}],
+)
 def test_mistakes(generator, tmp_path, wrong):
     """Of GPT-2, whose table has 24 positions: one of them is for the continuation."""
     if generator.runs:
