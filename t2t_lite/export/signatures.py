@@ -1,8 +1,8 @@
 """The functions of a translation model's export, and its warm-up requests. Only stock TensorFlow operations are used.
 
-Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. The only error is raised by
-`score`, if the numbers of inputs and targets differ. Rows do not influence one another. The first axis of all outputs
-is the batch, as required for batching on a server.
+Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. The only errors are wrong numbers
+of targets in `score`, and of options in `with_options`. Rows do not influence one another. The first axis of all
+outputs is the batch, as required for batching on a server.
 """
 
 import dataclasses
