@@ -3,9 +3,12 @@
 Inputs may be any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. Rows do not influence one another.
 """
 
+import inspect
+
 import tensorflow as tf
 
 from t2t_lite.decoding.predictor import features_of, features_pooling, has_hidden_states
+from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.signatures import sample_texts
 from t2t_lite.settings.ranges import ALL_POSITIONS
 from t2t_lite.text.reading_graph import as_many
@@ -38,6 +41,8 @@ class EncoderSignatures:
     def __init__(self, predictor, max_input_length, *, layers="last", join=None, pooling=None, **settings):
         self._predictor, self._task = predictor, predictor.task
         self.max_input_length = self._task.export_length(max_input_length, predictor.max_input_length)
+        of_task = inspect.signature(self._task.export_settings).parameters
+        check_options(settings, ["layers", "join", "pooling", *of_task], "export_saved_model")
         self._settings = self._task.export_settings(**settings)
         pooling, normalize = features_pooling(predictor.model, pooling)
         self._feature_settings = {"layers": layers, "join": join, "pooling": pooling, "normalize": normalize or None}

@@ -198,3 +198,10 @@ def test_mistakes(kind, predictor, tmp_path, wrong):
     ):
         export_saved_model(predictor, str(tmp_path / "x"), **wrong)
     assert not (tmp_path / "x").exists()
+
+
+def test_an_unknown_setting_is_named_with_the_known_ones(predictor, tmp_path):
+    with pytest.raises(TypeError, match=r"^export_saved_model\(\) has no argument `layer`\. Nearest: layers\."):
+        export_saved_model(predictor, str(tmp_path / "x"), layer="last")
+    with pytest.raises(TypeError, match=r"no argument `beam_size`\. Expected one or more of layers, join, pooling"):
+        export_saved_model(predictor, str(tmp_path / "x"), beam_size=3)
