@@ -4,6 +4,7 @@ The number of connections is limited, each has time limits, and disconnected cli
 """
 
 import contextlib
+import errno
 import functools
 import json
 import logging
@@ -169,13 +170,12 @@ def open_listener(host, port):
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family, backlog=1024)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "errno", None) and os.strerror(error.errno)
-        if isinstance(error, socket.gaierror | UnicodeError):
-            why = "no such host"
-        raise UserError(
-            f"--host={host} --port={port}: cannot listen there: {why}. Choose another port, or stop the program that "
-            "uses this port."
-        ) from None
+        is_unknown = isinstance(error, socket.gaierror | UnicodeError)
+        why = "no such host" if is_unknown else os.strerror(error.errno)
+        advice = "Choose another port, or stop the program that uses this port."
+        if is_unknown or error.errno == errno.EADDRNOTAVAIL:
+            advice = "Choose a name or an address of this machine, such as 127.0.0.1."
+        raise UserError(f"--host={host} --port={port}: cannot listen there: {why}. {advice}") from None
 
 
 def address_of(listener):

@@ -205,7 +205,11 @@ def test_where_a_server_cannot_listen():
     with open_listener("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         assert address_of(listener) == f"http://127.0.0.1:{port}"
-        for host, taken, why in (("127.0.0.1", port, "in use"), ("no.such.host.invalid", 8501, "no such host")):
+        for host, taken, why in (
+            ("127.0.0.1", port, r"in use\. Choose another port"),
+            ("no.such.host.invalid", 8501, r"no such host\. Choose a name or an address of this machine"),
+            ("192.0.2.1", 8501, r"\. Choose a name or an address of this machine"),  # reserved for documentation
+        ):
             with pytest.raises(UserError, match=rf"--host={host} --port={taken}: .*{why}"):
                 open_listener(host, taken)
     sixth = types.SimpleNamespace(getsockname=lambda: ("::1", 8501, 0, 0))
