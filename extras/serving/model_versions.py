@@ -54,7 +54,12 @@ class ModelVersions:
         """
         paths = self._paths()
         if not paths:
-            raise UserError(f"{self.folder}: contains no exports. Expected numbered folders 1, 2, … from t2t-exporter.")
+            is_version = exists(os.path.join(self.folder, "saved_model.pb"))
+            parent = os.path.dirname(self.folder.rstrip("/")) or "."
+            advice = f" This is an export itself: use the folder that contains it, {parent}." if is_version else ""
+            raise UserError(
+                f"{self.folder}: contains no exports. Expected numbered folders 1, 2, … from t2t-exporter.{advice}"
+            )
         newest, retired = max(paths), self._served
         if retired and retired[0] == newest:
             return

@@ -57,6 +57,13 @@ def test_the_newest_version_is_served(tmp_path):
         versions.states(2)
 
 
+def test_one_version_is_not_the_folder_of_all(tmp_path):
+    write(tmp_path, 1)
+    for ending in ("", "/"):
+        with pytest.raises(UserError, match=rf"contains no exports.* use the folder that contains it, {tmp_path}\.$"):
+            ModelVersions("translate", f"{tmp_path}/1{ending}", Export).refresh()
+
+
 def test_a_retired_version_lives_until_its_last_request_is_answered(tmp_path):
     write(tmp_path, 1)
     versions = opened(tmp_path)
