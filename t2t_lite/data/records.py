@@ -142,6 +142,15 @@ class Records:
                     "or delete the records and run t2t-datagen."
                 )
 
+    def check_vocabulary_of_model(self, encoders):
+        """Raises `UserError` unless the folder has the vocabulary of a model, whose encoders are {feature: encoder}."""
+        for feature, encoder in self.problem.get_feature_encoders(self.data_dir).items():
+            if encoder.fingerprint != encoders[feature].fingerprint:
+                raise UserError(
+                    f"--data_dir={self.data_dir}: its vocabulary for the {feature} differs from the model's. Expected "
+                    "the folder with which the model was trained, or one made with its vocabulary (--vocab_from)."
+                )
+
     def check(self, reads_records=False):
         """Checks the split before it is used, and returns its facts.
 

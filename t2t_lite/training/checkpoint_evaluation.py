@@ -152,6 +152,7 @@ class CheckpointEvaluation:
         records.check()
         check_stride(problem, self._settings.eval_stride, self._split, carries_state(registry.model(config["model"])))
         run = _readable(open_run, LocatedRun(path, config | {"hparams": hparams.values()}), self._data_dir)
+        records.check_vocabulary_of_model(run.encoders)
         tokenization = tokenization_of_problem(problem, hparams)
         values = {name: hparams.get(name) for name in free}
         values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # older logs omit the default

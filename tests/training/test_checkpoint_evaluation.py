@@ -1,14 +1,17 @@
 """Checkpoints that are evaluated later, once, as they appear, and by t2t-eval; also beside a trainer at work."""
 
+import dataclasses
 import json
 import os
 import shutil
+import types
 
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.bin import t2t_eval
 from t2t_lite.errors import UserError
+from t2t_lite.runs.opening import open_run
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.evaluator import Evaluator
@@ -46,6 +49,18 @@ def test_checkpoints_evaluated_later_give_what_training_logged(folder, data_dir)
     assert of_train["loss"] != found[str(folder / "model.ckpt-9")]["loss"]
     assert os.path.isdir(folder / "eval_train")
     assert (folder / "train.log").read_bytes() == before
+
+
+def test_records_of_another_vocabulary_are_refused(folder, data_dir, monkeypatch):
+    def open_with_another_vocabulary(*given):
+        run = open_run(*given)
+        return dataclasses.replace(run, encoders=dict.fromkeys(run.encoders, types.SimpleNamespace(fingerprint="0")))
+
+    monkeypatch.setattr(checkpoint_evaluation, "open_run", open_with_another_vocabulary)
+    for evaluate in (CheckpointEvaluation.newest, lambda evaluation: [*evaluation.follow()]):
+        with pytest.raises(UserError, match=f"--data_dir={data_dir}: its vocabulary for the inputs differs"):
+            evaluate(CheckpointEvaluation(str(folder), data_dir))
+    assert not (folder / "eval.log").exists()
 
 
 @pytest.fixture

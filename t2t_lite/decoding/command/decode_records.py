@@ -8,7 +8,6 @@ from t2t_lite import files
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import Records
 from t2t_lite.decoding.command.decode_files import FilePart, translate_lines
-from t2t_lite.errors import UserError
 
 
 def translate_records(job, split, output=""):
@@ -50,13 +49,8 @@ def read_records(job, split):
         UserError: the records are missing, or they were generated with a different vocabulary.
     """
     translator = job.translator
-    for side, encoder in translator.problem.get_feature_encoders(job.data_dir).items():
-        if encoder.fingerprint != translator.encoders[side].fingerprint:
-            raise UserError(
-                f"--data_dir={job.data_dir}: its vocabulary for the {side} differs from the model's. Expected the "
-                "folder with which the model was trained."
-            )
     records = Records(translator.problem, job.data_dir, split)
+    records.check_vocabulary_of_model(translator.encoders)
     wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
     pairs = []
     for example in records.examples(translator.hparams):

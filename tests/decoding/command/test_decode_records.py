@@ -2,6 +2,7 @@
 
 import pytest
 
+from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.decoding.command import decode_records
 from t2t_lite.decoding.command.decode_records import read_records, translate_records
@@ -24,11 +25,10 @@ class Own(Problem):
         return outputs.lower()
 
 
-class Records:
+class Records(records.Records):
     """As of data/: ids that end in EOS, and padding."""
 
-    def __init__(self, problem, data_dir, split):
-        self.paths = [f"{data_dir}/texts-{split}"]
+    paths = property(lambda self: [f"{self.data_dir}/texts-{self.split}"])
 
     def examples(self, hparams):
         for pair in zip(TEXTS, TARGETS, strict=True):
