@@ -253,7 +253,7 @@ class OwnProblem(Problem):
 
     def generation_settings(self):
         """Returns the settings that determine the generated files; they cannot change once data exist."""
-        described = {FLAGS[split]: list(map(_content, self.files_of(split))) for split in self.config["files"]}
+        described = {flag: list(map(_content, self.files_of(split))) or None for split, flag in FLAGS.items()}
         fixed = {
             key: self.config.get(key)
             for key, setting in self.settings.items()

@@ -230,7 +230,7 @@ def test_usr_dir_of_home_and_none(usr_dir, monkeypatch):
         ("\n\nvalue = 1 / 0\n", ", line 3", "ZeroDivisionError: division by zero"),
         ("import not_installed_here\n", ", line 1", "ModuleNotFoundError: No module named 'not_installed_here'"),
         ("x = 1\ndef broken(:\n", ", line 2", "SyntaxError: invalid syntax"),
-        (GOOD.format(name="transformer_base"), ", line 5", "'transformer_base' is already registered"),
+        (GOOD.format(name="transformer_base"), ", line 5: hparams: 'transformer_base' is already registered", ""),
         ("import sys\nsys.exit(0)\n", ", line 2", "exits with status 0"),
         ("import sys\nsys.exit('done')\n", ", line 2", "exits with status done"),
         ("raise SystemExit\n", ", line 1", "exits with status None"),

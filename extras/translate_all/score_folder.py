@@ -127,7 +127,8 @@ def _missing(file, reference_path, count):
         return ""
     return (
         f"{file.path}: {counted(lines, 'line')}{'' if has_end else ' without a final line end'}, but {reference_path} "
-        f"has {count}, so the file is still being written. Run this command again later, or add --wait_minutes."
+        f"has {count}. Expected the same number. If the file is still being written, run this command again later, or "
+        "add --wait_minutes."
     )
 
 

@@ -126,4 +126,5 @@ def explain_import_error(error, folder):
         )
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("t2t_lite.extras.tensor2tensor."):
         text = module_answer(error.name.split(".")[3])
-    return f"{where}: {type(error).__name__}: {text}{advice}"
+    kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+    return f"{where}: {kind}{text}{advice}"

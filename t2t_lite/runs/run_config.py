@@ -165,8 +165,8 @@ def import_usr_dir(directory, config):
         config: dict, the contents of `hparams.json`.
 
     Raises:
-        UserError: the folder is inside `directory`, its path is relative or contains links, or the import fails (see
-            `registry.import_usr_dir`).
+        UserError: the folder is missing or inside `directory`, its path is relative or contains links, or the import
+            fails (see `registry.import_usr_dir`).
     """
     path = config["usr_dir"]
     if not path:
@@ -178,6 +178,11 @@ def import_usr_dir(directory, config):
         raise UserError(
             f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python code that may have come with a model "
             "is not executed. If the folder is yours, add --t2t_usr_dir=FOLDER"
+        )
+    if is_outside and not os.path.isdir(path):
+        raise UserError(
+            f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: no such folder. If it has moved, add "
+            "--t2t_usr_dir=FOLDER"
         )
     registry.import_usr_dir(path)
 

@@ -96,6 +96,9 @@ def test_the_same_request_does_nothing_another_is_refused(tmp_path, files):
     more = [str(tmp_path / "more.en"), str(tmp_path / "more.de")]
     with pytest.raises(UserError, match=r"you requested train_files = .*more"):
         generated(tmp_path / "d", vocab_size=320, **files | {"train_files": more})
+    without_dev = {name: paths for name, paths in files.items() if name != "dev_files"}
+    with pytest.raises(UserError, match=r"with dev_files = .*, but you requested dev_files = None"):
+        generated(tmp_path / "d", vocab_size=320, **without_dev)
     with open(files["train_files"][0], "a") as file:
         file.write("one line more\n")
     with pytest.raises(UserError, match="contains translate_own with train_files"):

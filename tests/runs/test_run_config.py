@@ -88,10 +88,11 @@ def test_a_users_folder_outside_of_the_run_is_imported(tmp_path, monkeypatch):
     """tests/models/test_hostile_directories.py has those that are not."""
     imported = []
     monkeypatch.setattr(registry, "import_usr_dir", imported.append)
+    (tmp_path / "mine").mkdir()
     for usr_dir in ("", str(tmp_path / "mine"), "t2t_lite.extras.music"):
         import_usr_dir(str(tmp_path / "run"), CONFIG | {"usr_dir": usr_dir})
     assert imported == [str(tmp_path / "mine"), "t2t_lite.extras.music"]
-    for usr_dir in ("mine.too", "mine", str(tmp_path / "run" / "mine"), str(tmp_path / "run")):
+    for usr_dir in ("mine.too", "mine", str(tmp_path / "run" / "mine"), str(tmp_path / "run"), str(tmp_path / "moved")):
         with pytest.raises(UserError, match=rf"run/hparams\.json: usr_dir={shown(usr_dir)}: .*--t2t_usr_dir=FOLDER"):
             import_usr_dir(str(tmp_path / "run"), CONFIG | {"usr_dir": usr_dir})
     assert len(imported) == 2

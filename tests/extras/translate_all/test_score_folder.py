@@ -131,7 +131,7 @@ def test_a_file_that_is_being_written_is_not_scored(call_command, add, points, h
     add("ende-300")
     result = call_command("t2t-bleu", *FLAGS)
     assert result.status == 2 and f"translations/ende-200: {HALVES[half]}" in result.stderr
-    assert "ref.de has 2, so the file is still being written" in result.stderr
+    assert "ref.de has 2. Expected the same number. If the file is still being written" in result.stderr
     assert [step for step, _, _ in points()] == [0, 100]
     add("ende-200", seconds=time.time())
     assert call_command("t2t-bleu", *FLAGS).status == 0
