@@ -86,7 +86,7 @@ def make_problem_run(problem, model, folder, steps=(100,), seed=0, **hparams):
     known = registry.hparams(hparams_set).of_model(registry.model(model))
     is_one = encoders["targets"] is encoders.get("inputs", encoders["targets"])
     config = {
-        "problem": problem.name,
+        "problem": problem.full_name,
         "model": model,
         "hparams_set": hparams_set,
         "vocab_size": encoders["targets" if is_one else "inputs"].vocab_size,
