@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.models.outputs import attention_weights
 from t2t_lite.text.offsets import spans_in_blocks
 
@@ -20,14 +21,14 @@ _MARK = "\udfff"  # stands for an unknown piece, since valid text cannot contain
 def memory_attention(model, layer=-2):
     """Returns a `GivenTargets` that computes each step's attention weights, float32 [target length, longest source].
 
-    The weights are averaged over the heads of one layer. The default is the last layer but one, which Garg et al. 2019
-    ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model
-    with three layers confirmed this on Multi30k: the last layer but one gave 72 % of the links that IBM model 1 finds
-    in both directions, the first layer 70 % and the last 66 %. Weights taken one step later, when the piece is the
-    decoder's input (Chen et al. 2020), gave 14 %.
+    The weights are averaged over the heads of one layer, and over the models of an ensemble. The default is the last
+    layer but one, which Garg et al. 2019 ("Jointly learning to align and translate with Transformer models", section 4)
+    found to align best. A model with three layers confirmed this on Multi30k: the last layer but one gave 72 % of the
+    links that IBM model 1 finds in both directions, the first layer 70 % and the last 66 %. Weights taken one step
+    later, when the piece is the decoder's input (Chen et al. 2020), gave 14 %.
 
     Args:
-        model: a model that exposes its attention weights, see `t2t_lite.models.outputs`.
+        model: a model that exposes its attention weights, see `t2t_lite.models.outputs`, or an `Ensemble` of such.
         layer: int, index of a decoder layer; negative numbers count from the last. If there are too few layers, the
             first layer is used.
 
@@ -36,9 +37,11 @@ def memory_attention(model, layer=-2):
     """
 
     def attention(inputs, targets):
-        layers = attention_weights(model, {"inputs": inputs, "targets": targets})["memory"]
-        weights = layers[max(layer, -len(layers))]  # [B, heads, T, S]
-        return tf.reduce_mean(tf.cast(weights, tf.float32), 1)
+        features, means = {"inputs": inputs, "targets": targets}, []
+        for one in model.models if isinstance(model, Ensemble) else [model]:  # they may differ in layers and heads
+            layers = attention_weights(one, features)["memory"]  # a list of [B, heads, T, S]
+            means.append(tf.reduce_mean(tf.cast(layers[max(layer, -len(layers))], tf.float32), 1))
+        return tf.add_n(means) / len(means)
 
     return GivenTargets(attention)
 

@@ -96,10 +96,16 @@ class Ensemble:
         """Returns the mean of the models' attention weights: see `t2t_lite.models.outputs`.
 
         Raises:
-            ValueError: the models have different numbers of layers or heads.
+            UserError: the models have different numbers of layers or heads.
         """
         weights = [attention_weights(model, features) for model in self.models]
-        return tf.nest.map_structure(lambda *leaves: tf.add_n(leaves) / len(leaves), *weights)
+        try:
+            return tf.nest.map_structure(lambda *leaves: tf.add_n(leaves) / len(leaves), *weights)
+        except (ValueError, tf.errors.InvalidArgumentError):
+            raise UserError(
+                "the models of this ensemble have different numbers of layers or heads, so their attention weights "
+                "have no mean. Show the attention of one model."
+            ) from None
 
     def encode(self, inputs):
         """Returns each model's memory for inputs int32 [B, S]."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.searcher import Searcher
@@ -71,6 +72,17 @@ def test_checkpoints_of_one_run(eager, run_dir):
     np.testing.assert_allclose(scores[0], np.log((np.exp(scores[1]) + np.exp(scores[2])) / 2), atol=1e-5)
     attention = [t.model.attention_weights(_features(t))["memory"][0] for t in (ensemble, first, second)]
     np.testing.assert_allclose(attention[0], (attention[1] + attention[2]) / 2, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_models_of_different_sizes_align_with_the_mean_of_their_attention(tmp_path):
+    runs = [str(make_run(tmp_path / str(n), num_hidden_layers=n, num_heads=n)) for n in (1, 2)]
+    ensemble, *each = [Translator.load(paths) for paths in (runs, *runs)]
+    found = [memory_attention(t.model)([[5, 6, 1]], [[7, 1]])[0] for t in (ensemble, *each)]
+    np.testing.assert_allclose(found[0], (found[1] + found[2]) / 2, atol=1e-6)
+    assert np.abs(found[1] - found[2]).max() > 1e-3
+    with pytest.raises(UserError, match="different numbers of layers or heads"):
+        ensemble.model.attention_weights(_features(ensemble))
 
 
 @pytest.mark.slow
