@@ -12,7 +12,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located
 
 
 def define_flags(flags):
@@ -36,13 +36,13 @@ def check(flags):
 
 def run(flags):
     """Prints one quoted TF_CONFIG per line."""
-    from t2t_lite.training.cluster import Cluster, read_cluster
+    from t2t_lite.training.cluster import Cluster, check_addresses
 
     workers = tuple(flags.workers or flags.masters)
+    with located("--workers" if flags.workers else "--masters"):
+        check_addresses(workers)
     for index in range(len(workers)):
-        config = Cluster(workers, index).tf_config()
-        read_cluster(config)  # raises the errors that t2t-trainer would raise for this TF_CONFIG
-        print(f"'{config}'")
+        print(f"'{Cluster(workers, index).tf_config()}'")
 
 
 main = _app.command("t2t-make-tf-configs", define_flags, run, check, tensorflow=False)

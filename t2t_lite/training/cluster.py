@@ -97,13 +97,21 @@ def read_cluster(text=None):
             return None
         raise UserError(f"TF_CONFIG: there is no {kind} {shown(index)} among {shown(hosts)}. {_EXPECTED}")
     everyone = (*chief, *workers)
-    for address in everyone:
+    try:
+        check_addresses(everyone)
+    except UserError as error:
+        raise UserError(f"TF_CONFIG: {error} {_EXPECTED}") from None
+    return Cluster(everyone, index + (len(chief) if kind == "worker" else 0)) if len(everyone) > 1 else None
+
+
+def check_addresses(addresses):
+    """Raises `UserError` unless all addresses have the form host:port and differ."""
+    for address in addresses:
         found = _ADDRESS.fullmatch(address)
         if not found or not 0 < int(found[2]) < 2**16:
-            raise UserError(f"TF_CONFIG: {shown(address)} is not host:port, with a port from 1 to 65535. {_EXPECTED}")
-    if len(set(everyone)) < len(everyone):
-        raise UserError(f"TF_CONFIG: an address occurs twice in {', '.join(everyone)}. {_EXPECTED}")
-    return Cluster(everyone, index + (len(chief) if kind == "worker" else 0)) if len(everyone) > 1 else None
+            raise UserError(f"{shown(address)} is not host:port, with a port from 1 to 65535.")
+    if len(set(addresses)) < len(addresses):
+        raise UserError(f"an address occurs twice in {', '.join(addresses)}.")
 
 
 def wait_for_names(cluster, seconds=None):

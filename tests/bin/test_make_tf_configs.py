@@ -30,6 +30,8 @@ def test_tensor2tensors_name(capsys):
     [
         (["--workers=a:1", "--ps=b:1"], "--ps=b:1: parameter servers"),
         (["--workers=a:1", "--masters=b:1"], "another name"),
+        (["--workers=a:1,b"], "error: --workers: 'b' is not host:port, with a port from 1 to 65535.\n"),
+        (["--masters=a:1,a:1"], "error: --masters: an address occurs twice in a:1, a:1.\n"),
     ],
 )
 def test_mistakes(flags, words, capsys):
