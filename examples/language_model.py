@@ -64,9 +64,8 @@ class LanguageModel(keras.Model):
     def step(self, last_ids, position, caches):
         """Computes one position from the previous ids [batch]: returns the logits [batch, vocab] and the new caches."""
         x = self.position(self.embedding(last_ids[:, None]), position=position)
-        seen = ops.arange(LENGTH)[None, None] <= position
         for i, block in enumerate(self.blocks):
-            x, caches[i] = block.step(x, caches[i], position, attention_mask=seen)
+            x, caches[i] = block.step(x, caches[i], position)
         return self.embedding(x, reverse=True)[:, 0], caches
 
     def sample(self, prompt, seed):

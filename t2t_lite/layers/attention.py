@@ -105,8 +105,8 @@ class MultiHeadAttention(Projections):
     def build(self, query_shape, value_shape=None, key_shape=None):
         """Creates the projections, by default with Glorot uniform kernels as in tensor2tensor's common_attention.py."""
         check_sequences(query=query_shape, value=value_shape, key=key_shape)
-        hidden_size = query_shape[-1]
         self.require_size(query_shape)
+        hidden_size = query_shape[-1]
         value_shape = value_shape or query_shape
         if hidden_size % self.num_heads and None in (self.key_dim, self.value_dim):
             divisors = [n for n in range(1, hidden_size + 1) if hidden_size % n == 0]
@@ -299,9 +299,9 @@ class MultiHeadAttention(Projections):
             query: [B, K, hidden], where K is the number of beams (1 if there is no beam search).
             past: Past, from `empty_past` or from the previous step.
             position: int scalar, the number of the step. The step's keys are written into slots `position * K` to
-                `position * K + K - 1`. If None, the keys are appended.
+                `position * K + K - 1`. If None, the keys are appended to a cache that began with no slots.
             attention_mask: bool [B, K, P + steps * K], which slots each beam sees, with the slots of the prompt first;
-                or another shape that `call` accepts.
+                or another shape that `call` accepts. If None, each beam sees its prompt and its own slots so far.
 
         Returns:
             (output [B, K, hidden], the updated Past).
@@ -312,6 +312,7 @@ class MultiHeadAttention(Projections):
         heads, keys, values = self._turned_alike(query, past.position(step))
         past = past.with_step(keys, values, position)
         slots = shape_of(past.key)[2] + past.prompt_slots
+        attention_mask = past.own_slots(beams, step) if attention_mask is None else attention_mask
         mask = merge_masks((*shape_of(heads)[:3], slots), attention_mask, False)
         output, _ = self.attend_cached(heads, past, mask, step)
         return self.project(output, "output"), past

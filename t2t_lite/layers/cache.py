@@ -62,6 +62,18 @@ class Past(NamedTuple):
             parts.insert(0, (*self.prompt, Steps(slots - ops.expand_dims(self.lengths + step, (1, 2)))))
         return parts
 
+    def own_slots(self, beams, step):
+        """Returns which slots each beam sees if beams are never reordered: its prompt and its own slots up to `step`.
+
+        Returns:
+            bool [B, K, P + steps * K], like `see_prompt`.
+        """
+        batch, _, slots, _ = shape_of(self.key)
+        slot, beam = ops.arange(slots, dtype="int32"), ops.expand_dims(ops.arange(beams, dtype="int32"), 1)
+        mask = (slot // beams <= ops.cast(step, "int32")) & (slot % beams == beam)
+        mask = ops.broadcast_to(mask, (batch, beams, slots))
+        return see_prompt(mask, self.lengths, self.prompt_slots) if self.prompt else mask
+
     @property
     def prompt_slots(self):
         """The number of slots for prompts, P; 0 if there are no prompts."""

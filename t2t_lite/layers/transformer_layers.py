@@ -79,6 +79,11 @@ class _TransformerLayer(Layer):
         return {name: getattr(self.options, name) for name in _INITIALIZERS}
 
 
+def _with_queries(mask):
+    """Adds the axis of the queries to a mask [B, S]; other masks, and None, are returned unchanged."""
+    return ops.expand_dims(mask, 1) if mask is not None and len(mask.shape) == 2 else mask
+
+
 def _check_given(name, value, instead):
     if value is None:
         raise ValueError(f"`{name}` is missing. Pass `{name}`, or a layer as `{instead}`.")
@@ -177,7 +182,8 @@ class TransformerDecoderLayer(_TransformerLayer):
                 if there are no prompts.
 
         Returns:
-            {"self": Past}. With cross-attention, the dict also has "memory": Memory.
+            {"self": Past}. With cross-attention, the dict also has "memory": Memory, and the Keras mask of the memory,
+            if any, as "memory_mask": bool [B, S].
 
         Raises:
             ValueError: if an attention layer, such as `keras.layers.MultiHeadAttention`, has no cache.
@@ -186,6 +192,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         cache = {"self": self.self_attention.layer.empty_past(batch, slots)._replace(prompt=prompt, lengths=lengths)}
         if memory is not None:
             cache["memory"] = self.cross_attention.layer.memory(memory)
+            if (mask := getattr(memory, "_keras_mask", None)) is not None:
+                cache["memory_mask"] = mask
         return cache
 
     def _check_decodes(self):
@@ -209,7 +217,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             inputs: [B, K, hidden].
             cache: the cache from `init_cache` or from the previous step.
             position, attention_mask: see `MultiHeadAttention.step`.
-            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible.
+            memory_mask: as in `call`, with T = K; applied in addition to the Keras mask of the memory.
 
         Returns:
             (output [B, K, hidden], the updated cache).
@@ -220,7 +228,10 @@ class TransformerDecoderLayer(_TransformerLayer):
 
         x, past = self.self_attention.around(attend, inputs)
         if self.cross_attention is not None:
-            attend_to = self.cross_attention.layer.attend_to
+            attend_to, memory_mask = self.cross_attention.layer.attend_to, _with_queries(memory_mask)
+            if (mask := cache.get("memory_mask")) is not None:
+                shape = (shape_of(inputs)[0], None, shape_of(inputs)[1], shape_of(mask)[1])
+                memory_mask = merge_masks(shape, memory_mask, False, mask)
             x = self.cross_attention.around(lambda x: attend_to(x, cache["memory"], memory_mask), x)
         return self.feed_forward(x, training=False), {**cache, "self": past}
 
@@ -272,9 +283,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         if return_attention_scores:
             x, scores["self"] = x
         if self.cross_attention is not None:
-            if memory_mask is not None and len(memory_mask.shape) == 2:
-                memory_mask = ops.expand_dims(memory_mask, 1)
-            x = self.cross_attention(x, value=memory, attention_mask=memory_mask, **options)
+            x = self.cross_attention(x, value=memory, attention_mask=_with_queries(memory_mask), **options)
             if return_attention_scores:
                 x, scores["memory"] = x
         x = self._fed_forward(x, context, training)

@@ -69,6 +69,23 @@ def test_cached_steps_equal_one_causal_call(in_place):
         np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("score", ["dot_product", {"type": "relative", "max_relative_position": 3}], ids=str)
+def test_without_a_mask_beams_see_their_prompt_and_their_own_slots(score, in_place):
+    """Two beams of each row, after prompts of different lengths, in a cache with two slots more than steps."""
+    layer, lengths, slots = layers.MultiHeadAttention(2, score=score), [1, 3, 2], 5
+    beams = RNG.normal(size=(3, 2, 3, 8)).astype("float32")
+    layer.build(X.shape)
+    past = layer.empty_past(3, slots * 2 if in_place else 0)
+    past = past._replace(prompt=layer.prefill(X[:, :3])[1], lengths=ops.convert_to_tensor(lengths, "int32"))
+    rows = [[np.concatenate([x[:n], beam]) for beam in own] for x, n, own in zip(X, lengths, beams, strict=True)]
+    for i in range(3):
+        output, past = layer.step(beams[:, :, i], past, i if in_place else None)
+        for row, n, own in zip(array(output), lengths, rows, strict=True):
+            full = array(layer(np.array(own), use_causal_mask=True))
+            np.testing.assert_allclose(row, full[:, n + i], atol=1e-5)
+
+
 def test_a_cached_step_compiled_equals_the_eager_one():
     layer = layers.MultiHeadAttention(2)
     layer.build(X.shape)

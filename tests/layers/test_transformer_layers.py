@@ -202,6 +202,19 @@ def test_a_memory_mask_as_keras_carries_it_hides_the_same():
     np.testing.assert_allclose(expected[2], array(layer(X[2:], MEMORY[2:, :2]))[0], atol=1e-5)
 
 
+@pytest.mark.parametrize("given", [None, "rows", "queries"])
+def test_steps_see_as_much_of_the_memory_as_one_pass(given):
+    """The mask that Keras attaches to a memory counts in addition to one that is passed, of either shape."""
+    layer, ids = layers.TransformerDecoderLayer(2, 16), np.array([[3, 0, 4, 0], [1, 2, 0, 0], [5, 6, 7, 8]])
+    memory = layers.TokenEmbedding(9, 8, mask_zero=True)(ids)
+    mask = None if given is None else np.arange(4) != np.array([[0], [1], [2]])
+    mask = mask[:, None] if given == "queries" else mask
+    full, cache = array(layer(X, memory, memory_mask=mask)), layer.init_cache(memory, 3, 5)
+    for i in range(5):
+        output, cache = layer.step(X[:, i : i + 1], cache, i, memory_mask=mask)
+        np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)
+
+
 def test_steps_after_a_prompt_are_one_pass():
     layer, mask = layers.TransformerDecoderLayer(2, 16, dropout=0.5), np.arange(7) < np.array([[[4]], [[7]], [[2]]])
     layer(X)
