@@ -10,7 +10,9 @@ from keras import ops
 from t2t_lite.layers.checks import is_known
 from t2t_lite.layers.dropout import is_compiled
 
-MASKED = 1e9  # subtracted from masked scores; finite, so that rows without visible keys do not become NaN
+# Subtracted from masked scores. It is finite, so that rows without visible keys do not become NaN, and so large that
+# the difference equals -MASKED whatever the score.
+MASKED = 1e30
 
 
 class _Masked(keras.layers.Layer):

@@ -135,6 +135,13 @@ def test_a_row_without_visible_keys_is_finite():
     assert np.isfinite(array(layer(X, MEMORY, attention_mask=np.zeros((3, 5, 7), bool)))).all()
 
 
+@pytest.mark.parametrize("size", [1, 1e3, 1e12])
+def test_no_score_outweighs_the_mask(size):
+    scores = size * np.array([[3.0, 1.0, 2.0]] * 2, "float32")
+    weights = array(layers.masked_softmax(scores, np.array([[False, False, True], [False] * 3])))
+    np.testing.assert_allclose(weights, [[0, 0, 1], [1 / 3] * 3], atol=1e-6)
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's graphs alone")
 def test_the_mask_is_not_added_to_the_product_itself():
     """oneDNN would fuse the two into one operation, which is up to a hundred times as slow."""
