@@ -1,5 +1,6 @@
 """The base class of all layers, with its configuration and saving, and helpers for activations and initializers."""
 
+import collections
 import functools
 import inspect
 
@@ -82,7 +83,15 @@ class Layer(keras.layers.Layer):
                 part.quantize(mode, config=config)
 
     def require_size(self, input_shape):
-        """Makes Keras reject inputs (even symbolic inputs) whose last axis differs in size from `input_shape`."""
+        """Makes Keras reject inputs (even symbolic inputs) whose last axis differs in size from `input_shape`.
+
+        Raises:
+            ValueError: if the size of the last axis is unknown.
+        """
+        if input_shape[-1] is None:
+            raise ValueError(
+                f"{self.name}: the last axis of the inputs needs a known size: received shape {tuple(input_shape)}."
+            )
         ndim = None if self.input_spec is None else self.input_spec.ndim
         self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
 
@@ -128,16 +137,23 @@ class Layer(keras.layers.Layer):
 
     def _own_weights(self):
         """Yields (path, weight) for each sublayer's own weights, unless the sublayer is frozen as a whole."""
-        start = f"{self.path}/" if self.path else ""
-        for part in self._flatten_layers():
-            for weight in part._trainable_variables if part.trainable else ():
-                yield weight.path.removeprefix(start), weight
+        parts = (part for part in self._flatten_layers() if part.trainable)
+        return self._relative(weight for part in parts for weight in part._trainable_variables)
 
     def _parts(self):
-        """Yields (path, layer) for all sublayers; paths are relative to this layer, wherever it is loaded."""
-        start = f"{self.path}/" if self.path else ""
-        for part in self._flatten_layers(include_self=False):
-            yield (part.path or "").removeprefix(start), part
+        """Yields (path, layer) for all sublayers."""
+        return self._relative(self._flatten_layers(include_self=False))
+
+    def _relative(self, parts):
+        """Yields (path, part) for sublayers or weights; paths are relative to this layer, wherever it is loaded.
+
+        Layers may have the same name. The second of several equal paths gets the suffix "#2", the third "#3".
+        """
+        start, seen = f"{self.path}/" if self.path else "", collections.Counter()
+        for part in parts:
+            path = (part.path or "").removeprefix(start)
+            seen[path] += 1
+            yield path if seen[path] == 1 else f"{path}#{seen[path]}", part
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
         """Returns the objects that `tf.train.Checkpoint` saves with this layer, including layers in lists."""

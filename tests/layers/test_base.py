@@ -77,6 +77,19 @@ def test_a_subclass_comes_back(make, arguments, tmp_path):
     np.testing.assert_array_equal(*(array(ops.cast(made(X), "float32")) for made in (loaded, model)))
 
 
+@pytest.mark.parametrize("name", ["same", None])
+def test_what_is_frozen_or_has_lora_in_a_file_is_so_again_whatever_the_names(name, tmp_path):
+    stack = layers.TransformerStack([layers.TransformerEncoderLayer(2, 16, name=name) for _ in range(3)])
+    stack.build(X.shape)
+    stack.layers[1].trainable = False
+    stack.layers[2].feed_forward.layer.inner.bias.trainable = False
+    stack.layers[2].feed_forward.layer.outer.enable_lora(2)
+    keras.Sequential([keras.Input((5, 8)), stack]).save(tmp_path / "stack.keras")
+    (loaded,) = keras.saving.load_model(tmp_path / "stack.keras").layers
+    for made, again in zip(stack.layers, loaded.layers, strict=True):
+        assert [w.trainable for w in again.weights] == [w.trainable for w in made.weights]
+
+
 def test_a_missing_argument_is_called_by_its_name():
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'filter_size'"):
         layers.FeedForward()
