@@ -106,9 +106,9 @@ class SinusoidalPositionEmbedding(Layer):
 
     def build(self, input_shape):
         """Checks the hidden size; the layer has no weights."""
+        self.require_size(input_shape)
         if input_shape[-1] % 2:
             raise ValueError(f"Sinusoidal positions need an even hidden size: received {input_shape[-1]}.")
-        self.require_size(input_shape)
         self.hidden_size = input_shape[-1]
 
     def encode(self, positions):

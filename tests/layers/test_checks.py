@@ -132,6 +132,21 @@ def test_a_refused_file_is_refused_by_each_attribute_that_holds_the_layer():
     checked.check_file({"good": 1})
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.MultiHeadAttention(2),
+        lambda: layers.FeedForward(16),
+        lambda: layers.TransformerDecoderLayer(2, 16),
+        lambda: layers.SinusoidalPositionEmbedding(),
+        lambda: layers.LearnedPositionEmbedding(9),
+    ],
+)
+def test_an_unknown_hidden_size_is_refused_by_name(make):
+    with pytest.raises(ValueError, match=r"^\S+: the last axis of the inputs needs a known size: .*None, None\)"):
+        make()(keras.Input((None, None)))
+
+
 @pytest.mark.parametrize("shape", [(), (8,), (7, 8), (1, 2, 7, 8)], ids=str)
 def test_a_sequence_has_three_axes(shape):
     check_sequences(value=np.ones((3, 7, 8)), key=(3, 7, 8), memory=None)
