@@ -79,6 +79,16 @@ class _TransformerLayer(Layer):
         return {name: getattr(self.options, name) for name in _INITIALIZERS}
 
 
+def _with_keys(attention_mask, mask, inputs):
+    """Applies the Keras mask of the inputs, [B, S] or None, to their keys, in addition to `attention_mask`."""
+    if mask is None:
+        return attention_mask
+    batch, length, _ = shape_of(inputs)
+    merged = merge_masks((batch, None, length, length), attention_mask, False, mask)
+    # [B, T or 1, S] unless the heads differ, because keras.layers.MultiHeadAttention merges it with masks [B, T, S].
+    return merged if attention_mask is not None and len(attention_mask.shape) == 4 else merged[:, 0]
+
+
 def _with_queries(mask):
     """Adds the axis of the queries to a mask [B, S]; other masks, and None, are returned unchanged."""
     return ops.expand_dims(mask, 1) if mask is not None and len(mask.shape) == 2 else mask
@@ -141,9 +151,7 @@ class TransformerEncoderLayer(_TransformerLayer):
             The output [B, S, hidden]. With `return_attention_scores`, also the attention weights [B, heads, S, S].
         """
         check_masks(attention_mask=attention_mask, mask=mask)
-        if mask is not None:
-            batch, length, _ = shape_of(inputs)
-            attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
+        attention_mask = _with_keys(attention_mask, mask, inputs)
         attended = self.self_attention(
             inputs, attention_mask=attention_mask, context=context, return_attention_scores=return_attention_scores,
             training=training,
@@ -273,9 +281,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             built, called = ("without", "with") if self.cross_attention is None else ("with", "without")
             raise ValueError(f"{self.name} was built {built} a `memory`, but is called {called} `memory`.")
         is_causal = attention_mask is None
-        if mask is not None:
-            batch, length, _ = shape_of(inputs)
-            attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
+        attention_mask = _with_keys(attention_mask, mask, inputs)
         options = {"training": training, "return_attention_scores": return_attention_scores}
         masks = {"attention_mask": attention_mask, "use_causal_mask": is_causal}
         x = self.self_attention(inputs, **masks, context=context, **options)

@@ -75,6 +75,20 @@ def test_attention_of_keras_is_a_sub_layer(kind, norm):
     np.testing.assert_array_equal(array(clone(X)), array(encoder(X)))
 
 
+def test_attention_of_keras_gets_each_mask_once_in_a_shape_it_merges():
+    """There are as many rows as heads, so that a mask of the rows would also fit the heads."""
+    encoder, decoder = (
+        kind(filter_size=16, dropout=0.0, self_attention=keras.layers.MultiHeadAttention(2, 4))
+        for kind in (layers.TransformerEncoderLayer, layers.TransformerDecoderLayer)
+    )
+    embedding = layers.TokenEmbedding(9, 8, mask_zero=True)
+    for layer in (encoder, decoder):
+        output = array(layer(embedding(IDS[:2])))
+        for row, length in ((0, 2), (1, 1)):
+            alone = array(layer(embedding(IDS[[row], :length])))[0]
+            np.testing.assert_allclose(output[row, :length], alone, atol=1e-5)
+
+
 @pytest.mark.slow
 def test_attention_weights_in_a_functional_model():
     encoder, decoder = layers.TransformerEncoderLayer(2, 16), layers.TransformerDecoderLayer(2, 16)
