@@ -13,6 +13,7 @@ from t2t_lite.layers.dropout import is_compiled
 _WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."
 _SCALE = f"{_PREFIX}scale"  # alpha / r, which the shapes do not imply; missing in files of version 0.1.0
+_HEADS = "num_heads"  # which the shapes do not imply either; also missing in files of version 0.1.0
 
 
 class Dense(FileCheck, keras.layers.Dense):
@@ -111,8 +112,26 @@ def merged(kernel, a, b, scale):
     return ops.cast(kernel + scale * ops.matmul(a, b), dtype)
 
 
-class Projections(Layer):
+class Projections(FileCheck, Layer):
     """Mixin for `MultiHeadAttention` with the query, key, value and output projections."""
+
+    def save_own_variables(self, store):
+        """Saves the layer's own weights, and the number of heads among which the projections are divided."""
+        super().save_own_variables(store)
+        store[_HEADS] = np.array([self.num_heads])
+
+    def load_own_variables(self, store):
+        """Loads the layer's own weights. Raises `ValueError` if the file has a different number of heads."""
+        self.check_file(store)
+        super().load_own_variables({name: store[name] for name in store.keys() if name != _HEADS})  # noqa: SIM118
+
+    def refusal_of(self, store):
+        """Returns a `ValueError` if the file has a different number of heads, otherwise None."""
+        heads = int(store[_HEADS][0]) if _HEADS in list(store.keys()) else self.num_heads
+        if heads == self.num_heads:
+            return None
+        own = self.num_heads
+        return ValueError(f"{self.path}: the file has the weights of a layer with num_heads={heads} (here {own}).")
 
     def _add_projection(self, role, input_size, output_size):
         own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}

@@ -11,7 +11,7 @@ from keras import ops
 
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import FileCheck, is_known
+from t2t_lite.layers.checks import is_known
 from t2t_lite.models.arguments import fixed_arguments
 from t2t_lite.settings.ranges import typed_text
 from t2t_lite.settings.reserved_names import RESERVED
@@ -120,12 +120,12 @@ def select_operations(path):
     )
 
 
-class SettingsInFiles(FileCheck):
+class SettingsInFiles:
     """Base class for models whose `.weights.h5` files include the constructor arguments that determine the weights.
 
     As with `--warm_start_from`, weights from a model with different settings are loaded with a warning, because the
-    difference may be intended, for example to change the kind of attention. Only a different number of heads is an
-    error, because the kernels would be split differently.
+    difference may be intended, for example to change the kind of attention. (Attention layers refuse the weights of a
+    layer with a different number of heads.)
     """
 
     def save_own_variables(self, store):
@@ -135,26 +135,16 @@ class SettingsInFiles(FileCheck):
             store[_NAME] = np.frombuffer(json.dumps(settings).encode(), "uint8")
 
     def load_own_variables(self, store):
-        """Loads the model's own weights. Raises `ValueError` if the file has a different number of heads."""
-        self.check_file(store)
-        super().load_own_variables({name: store[name] for name in store.keys() if name != _NAME})  # noqa: SIM118
-
-    def refusal_of(self, store):
-        """Returns a `ValueError` if the file has a different number of heads; warns about other differences."""
-        if _NAME not in list(store.keys()):
-            return None
-        saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
-        own = _settings(self)
-        changed = {name: value for name, value in saved.items() if name in own and own[name] != value}
-        values = (f"{name}={typed_text(value)} (here {typed_text(own[name])})" for name, value in changed.items())
-        text = ", ".join(values)
-        if "num_heads" in changed:
-            return ValueError(
-                f"{self.name}: the file has weights of a model with {text}. The number of heads must be the same."
-            )
-        if changed:
-            _LOGGER.warning(f"{self.name}: the weights come from a model with different settings: {text}")
-        return None
+        """Loads the model's own weights, and warns if the file comes from a model with different settings."""
+        names = list(store.keys())
+        if _NAME in names:
+            saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
+            own = _settings(self)
+            changed = {name: value for name, value in saved.items() if name in own and own[name] != value}
+            values = (f"{name}={typed_text(value)} (here {typed_text(own[name])})" for name, value in changed.items())
+            if text := ", ".join(values):
+                _LOGGER.warning(f"{self.name}: the weights come from a model with different settings: {text}")
+        super().load_own_variables({name: store[name] for name in names if name != _NAME})
 
 
 def _settings(model):

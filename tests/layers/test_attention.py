@@ -144,6 +144,19 @@ def test_an_attend_of_ones_own_decodes():
         np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)
 
 
+@pytest.mark.parametrize("score", ["dot_product", {"type": "relative", "max_relative_position": 3}], ids=str)
+def test_a_file_of_weights_for_other_heads_is_refused(score, tmp_path):
+    """Their kernels have the same shapes."""
+    made, same, other = (
+        keras.Sequential([keras.Input((5, 8)), layers.MultiHeadAttention(heads, score=score)]) for heads in (2, 2, 4)
+    )
+    made.save_weights(tmp_path / "a.weights.h5")
+    same.load_weights(tmp_path / "a.weights.h5")
+    np.testing.assert_array_equal(array(same(X)), array(made(X)))
+    with pytest.raises(ValueError, match=r"num_heads=2 \(here 4\)"):
+        other.load_weights(tmp_path / "a.weights.h5")
+
+
 def test_project_can_be_overridden():
     """Keys that are the queries' projection: one matrix less, and scores that are symmetric."""
 
