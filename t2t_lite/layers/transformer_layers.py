@@ -194,7 +194,8 @@ class TransformerDecoderLayer(_TransformerLayer):
             if any, as "memory_mask": bool [B, S].
 
         Raises:
-            ValueError: if an attention layer, such as `keras.layers.MultiHeadAttention`, has no cache.
+            ValueError: if this layer has not been built, or an attention layer, such as
+                `keras.layers.MultiHeadAttention`, has no cache.
         """
         self._check_decodes()
         cache = {"self": self.self_attention.layer.empty_past(batch, slots)._replace(prompt=prompt, lengths=lengths)}
@@ -205,6 +206,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         return cache
 
     def _check_decodes(self):
+        if not self.built:
+            raise ValueError(f"{self.name} has no weights yet: call the layer, or `build`, before you decode.")
         for part in (self.self_attention, self.cross_attention):
             if part is not None and not hasattr(part.layer, "empty_past"):
                 raise ValueError(

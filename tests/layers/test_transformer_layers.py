@@ -216,6 +216,13 @@ def test_a_memory_mask_as_keras_carries_it_hides_the_same():
     np.testing.assert_allclose(expected[2], array(layer(X[2:], MEMORY[2:, :2]))[0], atol=1e-5)
 
 
+def test_without_weights_there_are_no_steps():
+    layer = layers.TransformerDecoderLayer(2, 16)
+    for begin in (lambda: layer.init_cache(None, 3, 5), lambda: layer.prefill(X)):
+        with pytest.raises(ValueError, match=rf"^{layer.name} has no weights yet: call the layer"):
+            begin()
+
+
 @pytest.mark.parametrize("given", [None, "rows", "queries"])
 def test_steps_see_as_much_of_the_memory_as_one_pass(given):
     """The mask that Keras attaches to a memory counts in addition to one that is passed, of either shape."""
