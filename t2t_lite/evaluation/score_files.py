@@ -72,7 +72,8 @@ def read_translation(path, other_path, count, advice="Expected as many.", side=w
     """Returns the lines of a file, see `read_lines`. Raises `UserError` unless the file has `count` lines."""
     lines = read_lines(path, side)
     if len(lines) != count:
-        raise UserError(f"{path} has {counted(len(lines), 'line')}, but {other_path} has {count}. {advice}")
+        name = "standard input" if path == "-" else path
+        raise UserError(f"{name} has {counted(len(lines), 'line')}, but {other_path} has {count}. {advice}")
     return lines
 
 
