@@ -5,14 +5,16 @@ import dataclasses
 import logging
 import math
 import os
+import time
 
 import numpy as np
 
 from t2t_lite.errors import UserError, first_line, nearest, needs, shown
 from t2t_lite.evaluation.metrics import lower_is_better, metric_names
 from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
+from t2t_lite.files import lock_file
 from t2t_lite.files.file_errors import translated
-from t2t_lite.files.folders import held_lock, waiting_lock
+from t2t_lite.files.folders import held_lock
 from t2t_lite.settings import tensor2tensor_names
 from t2t_lite.training.monitor import best_evaluation, default_metric
 
@@ -232,9 +234,13 @@ class Study:
         self._study.tell(number, value, self._optuna.trial.TrialState.PRUNED if value is None else None)
         return self.trial(number)
 
+    @contextlib.contextmanager
     def _alone(self):
-        """Context manager during which no other process can take a trial."""
-        return waiting_lock(os.path.join(self._output_dir, ".study.lock"))
+        """Context manager that waits until no other process takes a trial, and during which none can."""
+        while (lock := lock_file(os.path.join(self._output_dir, ".study.lock"))) is None:
+            time.sleep(0.05)
+        with lock:
+            yield
 
     def _check_facts(self, facts):
         recorded = self._study.user_attrs

@@ -21,8 +21,10 @@ from t2t_lite.models.encoder_decoder import tied_embeddings
 from t2t_lite.models.transformer_lm import take_positions
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.registry import register_model
-from t2t_lite.settings.ranges import SLOT_ORDERS, setting
+from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+
+SLOT_ORDERS = ("binary_tree", "uniform")  # orders in which the ids of a slot are predicted
 
 
 @register_model("kermit")

@@ -8,7 +8,7 @@ from t2t_lite.bin.trainer.training_flags import recall
 from t2t_lite.bin.trainer.training_modes import check_schedule
 from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags
 from t2t_lite.cli.commands import Mode, require
-from t2t_lite.settings.ranges import GIGABYTES, VOCAB_SIZE
+from t2t_lite.settings.ranges import VOCAB_SIZE, Range
 from t2t_lite.visualization.drawing import check_picture
 
 _DESCRIBED = (
@@ -29,7 +29,10 @@ def define_flags(flags):
         "target_vocab_size", None, "With --describe: the targets' vocabulary size; default: shared.", limits=VOCAB_SIZE
     )
     flags.DEFINE_float(
-        "gpu_memory", None, "With --describe: a GPU's memory in GB, to print the largest batch_size.", limits=GIGABYTES
+        "gpu_memory",
+        None,
+        "With --describe: a GPU's memory in GB, to print the largest batch_size.",
+        limits=Range(most=10**6, above=0),
     )
 
 
@@ -52,10 +55,10 @@ def run(flags):
     model = model_name(flags.model or earlier.get("model"), problem, flags.hparams_set)
     hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
     from t2t_lite.extras.describe.description import describe_run
-    from t2t_lite.training.distribution import hide_gpus, planned_replicas
+    from t2t_lite.training.distribution import hide_gpus
 
     hide_gpus()  # another run may be using them
-    replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)
+    replicas = _planned_replicas(flags)
     settings = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
     print(describe_run(hparams, earlier, replicas=replicas, gpu_memory=flags.gpu_memory, **settings))
     if flags.plot:
@@ -63,6 +66,14 @@ def run(flags):
 
         draw_hparams(hparams, flags.train_steps, flags.plot, flags.hparams_set or earlier.get("hparams_set") or "")
         print(f"plot: {flags.plot}")
+
+
+def _planned_replicas(flags):
+    """Returns the number of replicas that a run with these flags would have, without looking for devices."""
+    from t2t_lite.training.cluster import read_cluster
+
+    cluster = read_cluster()
+    return (flags.logical_cpus or flags.worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
 
 
 MODES = {

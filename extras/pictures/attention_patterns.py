@@ -6,8 +6,8 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.errors import UserError
-from t2t_lite.layers.attention_kinds import pattern_name
 from t2t_lite.layers.masks import Visible
+from t2t_lite.registry import Registries
 
 _KINDS = {"inputs": "encoder", "targets": "decoder"}  # the kind of self-attention for each feature
 
@@ -53,7 +53,7 @@ def attention_patterns(model, length):
             attention = getattr(getattr(layer, "self_attention", None), "layer", None)
             if (pattern := getattr(attention, "pattern", None)) is not None:
                 before = model.context_length if feature == "targets" else 0
-                key = _KINDS[feature], pattern_name(pattern)
+                key = _KINDS[feature], _name_of(pattern)
                 if key not in found:
                     visible = _visible(pattern, length, before, feature == "targets")
                     found[key] = LayerPattern(key[0], [], key[1], pattern.is_full, visible)
@@ -61,6 +61,14 @@ def attention_patterns(model, length):
     if not found:
         raise UserError(f"The model {type(model).__name__} does not expose the attention patterns of its layers.")
     return list(found.values())
+
+
+def _name_of(pattern):
+    """Returns the name of a pattern with its options, as in `self_attention`: "local_1d(block_length=64)"."""
+    registered = next(name for name in Registries.patterns.names() if Registries.patterns.get(name) is type(pattern))
+    name = vars(type(pattern)).get("other_name", registered)
+    options = ";".join(f"{option}={getattr(pattern, option)}" for option in pattern.options())
+    return f"{name}({options})" if options else name
 
 
 def _visible(pattern, length, before, causal):

@@ -124,17 +124,24 @@ def check_kinds(values):
         raise UserError(
             f"{flag} needs symbols, but --vocab_type={values['vocab_type']} has none. Remove one of the flags."
         )
-    from t2t_lite.text.sentencepiece_model import has_symbols
-
     for path in sorted({*(values.get("vocab_from") or {}).values()}):
-        is_sentencepiece = vocabulary_files.ending_of(path) == vocabulary_files.SENTENCEPIECE
-        if not (is_sentencepiece and has_symbols(files.read_bytes(path), symbols)):
+        if not {*symbols} <= _symbols_in(path):
             raise UserError(
                 f"{flag}: the vocabulary {path} lacks some of the symbols {symbols[0]} to {symbols[-1]}. Remove "
                 "--vocab_from to learn a vocabulary with the symbols, or choose one that was learned with the same "
                 "--protect, or one that spm_train learned with the symbols as --user_defined_symbols."
             )
     return [kind if numbers[kind] == NUMBERS else f"{kind}:{numbers[kind]}" for kind in KINDS if kind in numbers]
+
+
+def _symbols_in(path):
+    """Returns the user-defined symbols of a SentencePiece vocabulary, each of which is one piece; {} for other kinds."""
+    from t2t_lite.text.sentencepiece_model import ModelProto
+
+    if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
+        return set()
+    pieces = ModelProto.FromString(files.read_bytes(path)).pieces
+    return {one.piece for one in pieces if one.type == one.USER_DEFINED}
 
 
 def hidden_pairs(pairs, protection, is_training, log):

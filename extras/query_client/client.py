@@ -14,7 +14,7 @@ import time
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.texts import check_options, check_texts, in_batches
 from t2t_lite.errors import Failure, UserError, counted
-from t2t_lite.extras.query_client.addresses import Address, Servable, ServerError, Tls
+from t2t_lite.extras.query_client.addresses import RETRIES, TIMEOUT, Address, Servable, ServerError, Tls
 from t2t_lite.extras.query_client.served_answers import (
     NoTranslations,
     ServedAnswer,
@@ -23,7 +23,7 @@ from t2t_lite.extras.query_client.served_answers import (
     n_best_of,
     parts_of,
 )
-from t2t_lite.settings.ranges import REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
+from t2t_lite.settings.ranges import settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -276,7 +276,7 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         UserError: an address or a file is invalid, or the packages of `t2t_lite[serving]` for gRPC are missing.
     """
     timeout, retries = (
-        typed_value("timeout", timeout, float, REQUEST_TIMEOUT),
+        typed_value("timeout", timeout, float, TIMEOUT),
         typed_value("retries", retries, int, RETRIES),
     )
     address = Address.parse(server, protocol, tls is not None)

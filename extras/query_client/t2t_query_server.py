@@ -20,7 +20,8 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.cli import console
 from t2t_lite.cli.commands import Mode, check_mode, require
-from t2t_lite.settings.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
+from t2t_lite.extras.query_client.addresses import MODEL_VERSION, RETRIES, TIMEOUT
+from t2t_lite.settings.ranges import DECODE_BATCH, SPLIT_SENTENCES
 
 _TEXT = "the client sends plain text, and the export contains the vocabulary"
 _CLOUD = "Google Cloud ML Engine is not supported"
@@ -81,7 +82,7 @@ def define_flags(flags):
         "texts, separate them with tabs in each line. Default: the signature for translations or an encoder's answers.",
     )
     flags.DEFINE_float(
-        "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=REQUEST_TIMEOUT
+        "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=TIMEOUT
     )
     flags.DEFINE_integer(
         "retries",

@@ -109,7 +109,7 @@ def _json(file, points, by_name, is_first):
 
 def _text(file, points, by_name, is_first):
     """Formats a row of a table that is printed row by row; signatures and column names precede the first row."""
-    names = ["step", *points, *scores.titles(by_name)]
+    names = ["step", *points, *(scores.METRICS[name] for name in by_name)]
     values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in by_name.values())])]
     widths = [max(len(name), 9 if name == "step" else 6) for name in names]
     rows = [names, values] if is_first else [values]

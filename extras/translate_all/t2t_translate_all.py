@@ -128,19 +128,19 @@ def _score(flags, path, references, tokenize, is_first):
         scores.warn_of_texts(translation, references, {}, path)
     settings = flags.metrics, tokenize, ter_options(flags), path if is_first else None
     by_metric = scores.corpus_scores(translation, references, *settings)
-    titled = zip(scores.titles(by_metric), by_metric.values(), strict=True)
-    _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in titled)}")
+    shown = (f"{scores.METRICS[name]} = {score.score:.2f}" for name, score in by_metric.items())
+    _LOGGER.info(f"{path}: {', '.join(shown)}")
     return by_metric
 
 
 def _show(flags, scored, plot):
-    """Prints and draws the scores, and prints the best checkpoint: see `scores.best_of`."""
+    """Prints and draws the scores, and prints the best checkpoint: see `best_of`."""
     from t2t_lite.cli.console import table
     from t2t_lite.evaluation import scores
     from t2t_lite.extras.translate_all.checkpoint_translations import draw_step_scores
 
     scored = dict(sorted(scored.items()))
-    best, names = scores.best_of(scored), scores.titles(flags.metrics)
+    best, names = best_of(scored), [scores.METRICS[name] for name in flags.metrics]
     rows = [[str(step), *(f"{score.score:.2f}" for score in by_metric.values())] for step, by_metric in scored.items()]
     print("\n".join([*scores.signature_lines(scored[best]), *table([["step", *names], *rows])]))
     where = os.path.join(flags.model_dir, f"model.ckpt-{best}")
@@ -151,6 +151,19 @@ def _show(flags, scored, plot):
     }
     draw_step_scores(points, best, plot, flags.model_dir)
     print(f"plot: {plot}")
+
+
+def best_of(scored):
+    """Returns the key of the best scores. Ties are broken by the next metric, and finally by the first key.
+
+    Args:
+        scored: {key: {name: `Score`}} as returned by `corpus_scores`, all with the same metrics.
+    """
+
+    def merits(key):
+        return [-score.score if name == "ter" else score.score for name, score in scored[key].items()]
+
+    return max(scored, key=merits)
 
 
 main = _app.command("t2t-translate-all", define_flags, run, check)

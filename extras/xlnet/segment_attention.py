@@ -1,7 +1,7 @@
 """XLNet's attention with distances, segments and two streams (Yang et al. 2019, arXiv 1906.08237)."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -11,8 +11,30 @@ from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.context import Context
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
-from t2t_lite.layers.positions import Places, Strides
+from t2t_lite.layers.positions import Strides
 from t2t_lite.registry import register_self_attention
+
+
+class Places(NamedTuple):
+    """The distances between queries, at any positions of a row, and S keys, at positions 0 to S - 1.
+
+    Attributes:
+        places: int32 [B, N], the positions of the queries.
+        keys: S, or None, as in `Strides`.
+    """
+
+    places: Any
+    keys: Any = None
+
+    def offsets(self, queries, keys):
+        """Returns all possible distances, int32 [2 S], like those of `Strides` with S queries and S keys."""
+        return ops.arange(1 - keys, keys + 1, dtype="int32")
+
+    def place(self, x):
+        """Converts one number per distance, [B, heads, N, 2 S], to one number per key, [B, heads, N, S]."""
+        keys = shape_of(x)[-1] // 2
+        at = ops.arange(keys, dtype="int32") - ops.expand_dims(ops.cast(self.places, "int32"), -1) + (keys - 1)
+        return ops.take_along_axis(x, ops.expand_dims(at, 1), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -138,11 +138,6 @@ def brevity_penalty(hypotheses, references, tokenize=DEFAULT):
     return make_metric("bleu", tokenize).corpus_score(*check_texts(hypotheses, references)).bp
 
 
-def titles(names):
-    """Returns the printed titles of metrics, such as sacreBLEU for bleu."""
-    return [METRICS[name] for name in names]
-
-
 def by_title(by_name):
     """Converts {name: `Score`} from `corpus_scores` to {title: {"score", "signature"}}, for JSON."""
     return {METRICS[name]: dataclasses.asdict(score) for name, score in by_name.items()}
@@ -151,19 +146,6 @@ def by_title(by_name):
 def signature_lines(by_name):
     """Returns a line `<title>: <signature>` for each entry of {name: `Score`}."""
     return [f"{METRICS[name]}: {score.signature}" for name, score in by_name.items()]
-
-
-def best_of(scored):
-    """Returns the key of the best scores. Ties are broken by the next metric, and finally by the first key.
-
-    Args:
-        scored: {key: {name: `Score`}} as returned by `corpus_scores`, all with the same metrics.
-    """
-
-    def merits(key):
-        return [-score.score if name == "ter" else score.score for name, score in scored[key].items()]
-
-    return max(scored, key=merits)
 
 
 def check_metrics(names, where="metrics"):

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import tempfile
-import time
 
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.files import INCOMPLETE, list_files, lock_file, read_bytes
@@ -141,15 +140,6 @@ def held_lock(path, what):
         finally:
             with contextlib.suppress(OSError):  # Windows cannot remove open files
                 os.remove(path)
-
-
-@contextlib.contextmanager
-def waiting_lock(path):
-    """Context manager that waits until it holds the lock file `path`, a local file that is kept afterwards."""
-    while (lock := lock_file(path)) is None:
-        time.sleep(0.05)
-    with lock:
-        yield
 
 
 def _lock(path):

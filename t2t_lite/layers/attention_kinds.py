@@ -85,14 +85,6 @@ def self_attention_names():
     return sorted(_table().keys() - {"full"})
 
 
-def pattern_name(pattern):
-    """Returns the name of a pattern with its options, as in `self_attention`: "local_1d(block_length=64)"."""
-    registered = next(name for name in Registries.patterns.names() if Registries.patterns.get(name) is type(pattern))
-    name = vars(type(pattern)).get("other_name", registered)
-    options = ";".join(f"{option}={getattr(pattern, option)}" for option in pattern.options())
-    return f"{name}({options})" if options else name
-
-
 def own_options(name):
     """Returns {option: default} for a kind of self-attention. Raises `ValueError` if the kind is unknown."""
     return {option: default for part in _parts(name).values() for option, default in part.options().items()}

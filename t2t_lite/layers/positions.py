@@ -247,28 +247,6 @@ class Steps(NamedTuple):
     collect = place
 
 
-class Places(NamedTuple):
-    """The distances between queries, at any positions of a row, and S keys, at positions 0 to S - 1.
-
-    Attributes:
-        places: int32 [B, N], the positions of the queries.
-        keys: S, or None, as in `Strides`.
-    """
-
-    places: Any
-    keys: Any = None
-
-    def offsets(self, queries, keys):
-        """Returns all possible distances, int32 [2 S], like those of `Strides` with S queries and S keys."""
-        return ops.arange(1 - keys, keys + 1, dtype="int32")
-
-    def place(self, x):
-        """Converts one number per distance, [B, heads, N, 2 S], to one number per key, [B, heads, N, S]."""
-        keys = shape_of(x)[-1] // 2
-        at = ops.arange(keys, dtype="int32") - ops.expand_dims(ops.cast(self.places, "int32"), -1) + (keys - 1)
-        return ops.take_along_axis(x, ops.expand_dims(at, 1), axis=-1)
-
-
 def by_key(distances, queries, keys, products):
     """Computes a number for each distance and returns it for each query and key, […, T, S].
 

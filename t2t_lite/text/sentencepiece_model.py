@@ -122,12 +122,6 @@ def is_by_word(model):
     )
 
 
-def has_symbols(model, symbols):
-    """Returns whether a model has all the given user-defined symbols, each of which is always one piece."""
-    proto = ModelProto.FromString(model)
-    return {*symbols} <= {one.piece for one in proto.pieces if one.type == proto.SentencePiece.Type.USER_DEFINED}
-
-
 def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_KEPT):
     """Counts the words of a text in bounded memory; returns {word: count}.
 

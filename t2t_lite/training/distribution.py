@@ -196,12 +196,6 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     return _over_workers(cluster, [] if logical_cpus else _visible_gpus(worker_gpu)[:worker_gpu])
 
 
-def planned_replicas(worker_gpu=1, logical_cpus=0):
-    """Returns the number of replicas that `choose_replicas` will choose, but does not look for devices."""
-    cluster = read_cluster()
-    return (logical_cpus or worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
-
-
 def choose_devices(worker_gpu=1, logical_cpus=0):
     """Chooses devices on this machine; returns (names, description).
 

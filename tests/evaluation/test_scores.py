@@ -9,7 +9,7 @@ import pytest
 from sacrebleu.tokenizers import tokenizer_spm
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.scores import TOKENIZATIONS, best_of, corpus_bleu, corpus_scores
+from t2t_lite.evaluation.scores import TOKENIZATIONS, corpus_bleu, corpus_scores
 
 CHINESE = ["我们今天去学校。", "他昨天买了一本书。"]
 JAPANESE = ["私は昨日、新しい本を買いました。"]
@@ -154,15 +154,6 @@ def test_options_of_ter_are_in_its_signature():
     found = corpus_scores(["我有书。"], ["我有树！"], ["ter"], ter=options)["ter"]
     assert "case:mixed|tok:tercom|norm:yes|punct:no|asian:yes" in found.signature
     assert found.score == pytest.approx(100 / 3)  # one of three characters
-
-
-def test_the_best_of_several_scores():
-    references = ["the red house is old", "a small green tree grows"]
-    names = {"bad": ["no", "nothing"], "better": ["the red", "a small"], "same": ["the red", "a small"]}
-    scored = {key: corpus_scores(texts, references, ["bleu", "chrf"]) for key, texts in names.items()}
-    scored["bad"] = scored["bad"] | {"bleu": scored["better"]["bleu"]}  # on a tie, chrF decides; then the order
-    assert best_of(scored) == "better"
-    assert best_of({key: corpus_scores(texts, references, ["ter"]) for key, texts in names.items()}) == "better"
 
 
 @pytest.mark.parametrize("metrics", [["blue"], [], ["bleu", "bleu"]])

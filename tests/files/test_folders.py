@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
-import time
 
 import pytest
 
@@ -15,7 +13,6 @@ from t2t_lite.files.folders import (
     check_new,
     held_lock,
     restored_on_failure,
-    waiting_lock,
     write_file,
     write_folder,
 )
@@ -171,19 +168,3 @@ def test_a_lock_on_a_file_that_its_owner_has_just_removed_is_taken_again(tmp_pat
 def test_there_are_no_locks_in_a_bucket():
     with held_lock("gs://bucket/lock", "x"):
         pass
-
-
-def test_a_lock_that_is_waited_for(tmp_path):
-    path, entered = str(tmp_path / "lock"), []
-
-    def wait():
-        with waiting_lock(path):
-            entered.append(time.monotonic())
-
-    with waiting_lock(path):
-        other = threading.Thread(target=wait, daemon=True)
-        other.start()
-        time.sleep(0.2)
-        left = time.monotonic()
-    other.join(10)
-    assert entered and entered[0] >= left

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
-from t2t_lite.layers.positions import POSITIONS, Places, Steps, Strides, rotation, split_by_run
+from t2t_lite.layers.positions import POSITIONS, Steps, Strides, rotation, split_by_run
 from t2t_lite.settings.config import HParams
 from tests.layers.backend import BACKEND, compiled
 from tests.layers.equations import array
@@ -195,8 +195,5 @@ def test_products_by_distance_are_placed_by_key():
     assert array(Strides(4, 3).offsets(3, 5)).tolist() == [3 * step + 4 for step in range(-2, 6)]
     assert array(Strides(np.array([1, 7])).offsets(2, 2)).tolist() == [[0, 1, 2, 3], [6, 7, 8, 9]]
     assert array(Steps(np.array([3, 1, 9])).offsets(2, 3)).tolist() == [3, 1, 9]
-    places = Places(np.array([[3, 0]]))  # two queries of 4 keys: distances -3 to 4
-    by_distance = ops.convert_to_tensor(np.tile(np.arange(-3.0, 5), (1, 1, 2, 1)))
-    assert array(places.place(by_distance))[0, 0].tolist() == [[-3, -2, -1, 0], [0, 1, 2, 3]]
     runs = [Strides(0, keys=2), Strides(0, keys=1), Strides(0, keys=4)]
     assert [piece.tolist() for piece in split_by_run(np.arange(7), runs)] == [[0, 1], [2], [3, 4, 5, 6]]

@@ -110,7 +110,6 @@ NAMED_RANGES = {
     "DECODE_BATCH": Range(1, 4096),
     "EXTRA_LENGTH": Range(0, 10_000),  # 0: as long as the input
     "NEW_TOKENS": Range(1, 10_000),
-    "GIGABYTES": Range(most=10**6, above=0),
     "GPUS": Range(0, 1024),  # --worker_gpu=0: the CPU
     "PATTERN_LENGTH": Range(2, 2048),
     "SHAPES": Range(1, 64),  # --xla_shapes
@@ -126,9 +125,6 @@ NAMED_RANGES = {
     "MASK_RATE": Range(0.001, 0.999),
     "METRIC_MOVE": Range(0, 10**6),  # 0: any move counts
     "SEQUENCE_LENGTH": Range(2, 2**20),  # an id and the end
-    "MODEL_VERSION": Range(0, 2**63 - 1),  # an int64
-    "REQUEST_TIMEOUT": Range(0.001, 10**6),
-    "RETRIES": Range(0, 20),  # 0: a request is sent once
     "SHARDS": Range(1, 10**6),
     "SAMPLING_SEED": Range(0, 2**31 - 1),  # an int32
     "SEED": Range(-(2**31), 2**32 - 1),  # an int32 or a uint32
@@ -142,7 +138,6 @@ NAMED_WORDS = {
     "SPLIT_SENTENCES": ("auto", "always", "never"),
     "SEPARATORS": {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"},
     "NORMALIZATIONS": ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"),
-    "SLOT_ORDERS": ("binary_tree", "uniform"),
     "MASK_UNITS": ("token", "word", "ngram", "phrase"),
 }
 

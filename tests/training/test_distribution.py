@@ -1,7 +1,6 @@
 """Which devices a run uses, and what it says of them. (The machines that run these tests have no GPU.)"""
 
 import contextlib
-import json
 import os
 import re
 import types
@@ -16,7 +15,6 @@ from t2t_lite.training.distribution import (
     choose_devices,
     choose_replicas,
     gpus_as_needed,
-    planned_replicas,
     set_threads,
     set_xla_flags,
 )
@@ -82,16 +80,6 @@ def test_what_cannot_be_chosen(monkeypatch, what):
     monkeypatch.setenv("TF_CONFIG", cluster)
     with pytest.raises(UserError, match=words):
         choose_replicas(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "machines", "expected"),
-    [((1, 0), 0, 1), ((0, 0), 0, 1), ((4, 0), 0, 4), ((1, 3), 0, 3), ((2, 0), 3, 6)],
-)
-def test_how_many_replicas_a_run_would_have(monkeypatch, arguments, machines, expected):
-    workers = [f"a:{port}" for port in range(1, machines + 1)]
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": workers}}) if workers else "")
-    assert planned_replicas(*arguments) == expected
 
 
 CLUSTER = Cluster(("a:1", "b:2", "c:3"), 2)

@@ -3,6 +3,8 @@
 
 import json
 import math
+import threading
+import time
 
 import pytest
 
@@ -251,3 +253,19 @@ def test_a_file_of_something_else_is_not_touched(tmp_path, text):
     with pytest.raises(UserError, match="is not a journal of Optuna"):
         study(tmp_path)
     assert (tmp_path / STUDY).read_text() == text
+
+
+def test_a_process_waits_while_another_takes_a_trial(tmp_path):
+    one, entered = study(tmp_path), []
+
+    def wait():
+        with one._alone():
+            entered.append(time.monotonic())
+
+    with one._alone():
+        other = threading.Thread(target=wait, daemon=True)
+        other.start()
+        time.sleep(0.2)
+        left = time.monotonic()
+    other.join(10)
+    assert entered and entered[0] >= left

@@ -3,9 +3,11 @@
 # Nearest tests of: extras/describe/in_t2t_trainer.py, extras/describe/description.py
 
 import json
+import types
 
 import pytest
 
+from t2t_lite.extras.describe.in_t2t_trainer import _planned_replicas
 from tests.bin.conftest import CONFIG, call  # noqa: F401
 
 DESCRIBE = ("--describe", "--hparams_set=transformer_tiny")
@@ -119,3 +121,12 @@ def test_describe_draws_the_learning_rate_and_the_positions(call, tmp_path):  # 
         status, out, err = call(*DESCRIBE, f"--plot={tmp_path / wrong}")
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert "--plot=" in err and words in err
+
+
+@pytest.mark.parametrize(
+    ("gpus", "cpus", "machines", "expected"), [(1, 0, 0, 1), (0, 0, 0, 1), (4, 0, 0, 4), (1, 3, 0, 3), (2, 0, 3, 6)]
+)
+def test_how_many_replicas_a_run_would_have(monkeypatch, gpus, cpus, machines, expected):
+    workers = [f"a:{port}" for port in range(1, machines + 1)]
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": workers}}) if workers else "")
+    assert _planned_replicas(types.SimpleNamespace(worker_gpu=gpus, logical_cpus=cpus)) == expected

@@ -11,7 +11,7 @@ import types
 import pytest
 
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.evaluation.scores import Score
+from t2t_lite.evaluation.scores import Score, corpus_scores
 from t2t_lite.extras.translate_all import decoder_command, t2t_translate_all
 from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
 from t2t_lite.files import resumable
@@ -297,3 +297,13 @@ def test_translations_of_something_else_are_not_taken_for_these(call_command, as
 def test_a_folder_without_permission(call_command, assert_user_error, expected, tmp_path):
     (tmp_path / "translations").mkdir(mode=0o500)
     assert_user_error(call_command("t2t-translate-all", *FLAGS), "translations", "no permission")
+
+
+def test_the_best_of_several_scores():
+    references = ["the red house is old", "a small green tree grows"]
+    names = {"bad": ["no", "nothing"], "better": ["the red", "a small"], "same": ["the red", "a small"]}
+    scored = {key: corpus_scores(texts, references, ["bleu", "chrf"]) for key, texts in names.items()}
+    scored["bad"] = scored["bad"] | {"bleu": scored["better"]["bleu"]}  # on a tie, chrF decides; then the order
+    assert t2t_translate_all.best_of(scored) == "better"
+    scored = {key: corpus_scores(texts, references, ["ter"]) for key, texts in names.items()}
+    assert t2t_translate_all.best_of(scored) == "better"

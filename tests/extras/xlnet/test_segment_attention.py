@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import layers
-from t2t_lite.extras.xlnet.segment_attention import SegmentAttention, SegmentContext
+from t2t_lite.extras.xlnet.segment_attention import Places, SegmentAttention, SegmentContext
 from tests.layers.equations import array
 
 HEADS, SIZE, LENGTH = 2, 4, 5
@@ -128,3 +128,9 @@ def test_what_it_does_not_do_is_refused(layer):
 def test_a_rate_out_of_its_range_is_refused():
     with pytest.raises(ValueError, match=r"position_dropout=1\.5"):
         SegmentAttention(2, position_dropout=1.5)
+
+
+def test_distances_of_queries_at_any_place():
+    places = Places(np.array([[3, 0]]))  # two queries of 4 keys: distances -3 to 4
+    by_distance = keras.ops.convert_to_tensor(np.tile(np.arange(-3.0, 5), (1, 1, 2, 1)))
+    assert array(places.place(by_distance))[0, 0].tolist() == [[-3, -2, -1, 0], [0, 1, 2, 3]]
