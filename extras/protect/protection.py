@@ -135,7 +135,7 @@ def check_kinds(values):
 
 
 def _symbols_in(path):
-    """Returns the user-defined symbols of a SentencePiece vocabulary, each of which is one piece; {} for other kinds."""
+    """Returns the user-defined symbols of a SentencePiece vocabulary, each one piece; none for other kinds."""
     from t2t_lite.text.sentencepiece_model import ModelProto
 
     if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
