@@ -202,15 +202,8 @@ def as_json(trials, objective, facts, output_dir, summary=None, command=""):
 
 
 def _facts(trial):
-    return {
-        "trial": trial.name,
-        "state": trial.state,
-        "hparams": trial.hparams,
-        "value": trial.value,
-        "best_step": trial.best_step,
-        "steps": trial.steps,
-        "reason": trial.reason,
-    }
+    names = ("state", "hparams", "value", "best_step", "steps", "reason")
+    return {"trial": trial.name, **{name: getattr(trial, name) for name in names}}
 
 
 def describe(hparams):

@@ -94,9 +94,8 @@ class Unigram(NamedTuple):
             model = of_tokenizer_json(tokenizer, path)
         else:
             model = completed(files.read_bytes(path), path)
-            if (
-                tokenizer is not None and tokenizer["model"]["type"] == Unigram.type
-            ):  # of the two files, Transformers reads only tokenizer.json
+            # of the two files, Transformers reads only tokenizer.json
+            if tokenizer is not None and tokenizer["model"]["type"] == Unigram.type:
                 _check_same(model, path, tokenizer, os.path.join(folder, "tokenizer.json"))
         pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
         added = [

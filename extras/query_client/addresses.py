@@ -83,9 +83,8 @@ class Tls:
             ) from None
         if self.cert_file is not None:
             try:
-                context.load_cert_chain(
-                    self.cert_file, self.key_file, password=lambda: ""
-                )  # otherwise OpenSSL would prompt for a password
+                # without a password, OpenSSL would prompt for one
+                context.load_cert_chain(self.cert_file, self.key_file, password=lambda: "")
             except ssl.SSLError:
                 raise UserError(
                     f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected two PEM files "

@@ -128,7 +128,6 @@ def _options(given, defaults):
     if search["top_k"] == -1:
         search["top_k"] = 0
     is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
-    options = SearchOptions(
-        **(search | {"sampling": True})
-    )  # sampling=True also checks the values that greedy search ignores
+    # sampling=True also checks the values that greedy search ignores
+    options = SearchOptions(**(search | {"sampling": True}))
     return dataclasses.replace(options, sampling=not is_greedy)

@@ -239,9 +239,8 @@ def serve(
         _LOGGER.info(
             f"Stopping; requests in progress: {sum(connection.is_busy for connection in connections.values())}."
         )
-        wasyncore.dispatcher.close(
-            server
-        )  # closes only the listener: `server.close` would also disable wake-ups by threads
+        # closes only the listener: `server.close` would also disable wake-ups by threads
+        wasyncore.dispatcher.close(server)
         on_last()
         end = time.monotonic() + _LONGEST_DRAIN
 

@@ -96,9 +96,9 @@ def matching_members(archive, pattern, url=""):
         yield from _walk(archive, posixpath.normpath(pattern), url, fnmatch.fnmatchcase)
 
 
-def member_names(archive, url=""):
+def member_names(archive):
     """Returns the names of the files in an archive, in archive order. Raises `UserError` if the archive is damaged."""
-    with _naming_damage(archive, url):
+    with _naming_damage(archive, ""):
         return [name for name, is_file, _ in _entries(archive) if is_file]
 
 

@@ -216,9 +216,9 @@ class Records:
             )
         return TrainingSplit(facts, examples, dropped, cut)
 
-    def examples(self, hparams, mode="infer"):
+    def examples(self, hparams):
         """Yields each example as {feature: list of ids}, see `ExampleReader.examples`."""
-        return self._reader(hparams, mode).examples()
+        return self._reader(hparams, "infer").examples()
 
     def batches(self, hparams, encoders):
         """Returns an endless stream of batches for the training split, or one pass over any other split.

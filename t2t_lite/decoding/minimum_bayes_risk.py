@@ -37,10 +37,7 @@ def expected_utilities(texts, utility="chrf", tokenize=DEFAULT):
     counts = collections.Counter(texts)
     weights = np.array(list(counts.values())) / len(texts)
     expected = _utilities(list(counts), utility, tokenize) @ weights
-    places = {}
-    for place, text in enumerate(texts):
-        places.setdefault(text, place)
-    ranked = sorted(zip(expected, places.values(), strict=True), key=lambda pair: (-pair[0], pair[1]))
+    ranked = sorted(zip(expected, map(texts.index, counts), strict=True), key=lambda pair: (-pair[0], pair[1]))
     return [(place, float(value)) for value, place in ranked]
 
 

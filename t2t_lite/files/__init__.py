@@ -123,14 +123,11 @@ def open_stream(path):
     with translated(path):
         if is_remote(path):
             return io.BufferedReader(_GFileReader(path), buffer_size=1 << 20)
-        check_regular(path)
+        if kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode)):
+            raise UserError(
+                f"{path}: is a {kind}. Expected a regular file, because the command reads it more than once."
+            )
         return open(path, "rb", buffering=1 << 20)
-
-
-def check_regular(path):
-    """Raises `UserError` for an existing local path that is neither a file nor a folder."""
-    if not is_remote(path) and os.path.exists(path) and (kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))):
-        raise UserError(f"{path}: is a {kind}. Expected a regular file, because the command reads it more than once.")
 
 
 _KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}

@@ -84,18 +84,14 @@ def _check_quantizers(layer):
     config = getattr(layer, "quantization_config", None)
     if config is None or config.mode not in TABLE_MODES:
         return
-    given, usual = config.activation_quantizer, _usual_activation_quantizer(config.mode)
+    kind = keras.quantizers.Int8QuantizationConfig if config.mode == "int8" else keras.quantizers.Int4QuantizationConfig
+    given, usual = config.activation_quantizer, kind().activation_quantizer
     same = (given and given.get_config()) == (usual and usual.get_config())
     if config.weight_quantizer is not None or not same:
         raise ValueError(
             f"{layer.path} has custom quantizers, which the configuration of its parent layer cannot record. To save "
             f"the model, quantize it with model.quantize('{config.mode}')."
         )
-
-
-def _usual_activation_quantizer(mode):
-    kind = keras.quantizers.Int8QuantizationConfig if mode == "int8" else keras.quantizers.Int4QuantizationConfig
-    return kind().activation_quantizer
 
 
 def can_quantize(layer, mode):

@@ -10,9 +10,8 @@ from t2t_lite.layers.dense import Dense
 _LOGGER = logging.getLogger("t2t_lite")
 
 HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # the other parts are the stacks, under their own names
-_EMBEDDING = re.compile(
-    r"^(?!.*softmax).*(embedding|position|(^|/)projection/)"
-)  # the layer "projection" maps embeddings to hidden_size
+# the layer "projection" maps embeddings to hidden_size
+_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|(^|/)projection/)")
 _RANGE = re.compile(r"(.+_)([0-9]{1,9})-([0-9]{1,9})")
 # Kernels that `lora_targets` can name: the projections of attention, and both kernels of feed-forward networks.
 TARGETS = ("query", "key", "value", "output", "filter")

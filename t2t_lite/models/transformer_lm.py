@@ -93,15 +93,10 @@ class TransformerLM(TransformerModel):
                 f"`begin` must be end if position={c['position']}, which leaves the zero vector unchanged: "
                 "received begin=zero."
             )
-        of_softmax = {"use_bias": c["softmax_bias"]}
-        self.target_embedding = self.make_embedding(
-            vocab_size, "target_embedding", **(of_softmax if c["tie_embeddings"] else {})
-        )
-        self.softmax = (
-            self.target_embedding
-            if c["tie_embeddings"]
-            else self.make_embedding(vocab_size, "softmax_embedding", **of_softmax)
-        )
+        of_softmax, is_tied = {"use_bias": c["softmax_bias"]}, c["tie_embeddings"]
+        embedding = self.make_embedding(vocab_size, "target_embedding", **(of_softmax if is_tied else {}))
+        self.target_embedding = embedding
+        self.softmax = embedding if is_tied else self.make_embedding(vocab_size, "softmax_embedding", **of_softmax)
         self.decoder_position = self.make_position("decoder_position")
         self.decoder_dropout = Dropout(c["dropout"], dtype=self.dtype_policy, name="decoder_dropout")
         self.decoder = self.make_stack("decoder", TransformerDecoderLayer, c["num_layers"])
@@ -192,9 +187,8 @@ class TransformerLM(TransformerModel):
 
     def _condition(self, inputs):
         """Returns the ids [B, 1] whose embeddings are added at all positions, or None; `inputs` are prompts [B, P]."""
-        return (
-            None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]
-        )  # an empty prompt gives id 0
+        # an empty prompt gives id 0
+        return None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]
 
     def _embedded(self, ids, position=None, condition=None):
         x = self.target_embedding(ids)

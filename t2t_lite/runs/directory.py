@@ -297,12 +297,6 @@ def check_places(output_dir, others=()):
         check_kinds(os.path.join(output_dir, name), (*_FILES, *map(re.escape, others)))
 
 
-def fixed_settings(names, hparams):
-    """Returns the names of the hyperparameters that must not change, since a model's checkpoints depend on them."""
-    settings = hparams.settings()
-    return [name for name in names if name in settings and settings[name].fixed]
-
-
 def changed_hparams(output_dir, config, allow_change):
     """Compares a run's settings with the settings stored in its output_dir.
 
@@ -355,7 +349,8 @@ def changed_hparams(output_dir, config, allow_change):
 
 def _check_changes(output_dir, request, hparams, allow_change):
     """Raises `UserError` if the changes in a `Request` are not allowed for a run trained with `hparams`."""
-    if fixed := fixed_settings(request.changes, hparams):
+    settings = hparams.settings()  # a model's checkpoints depend on its `fixed` settings
+    if fixed := [name for name in request.changes if name in settings and settings[name].fixed]:
         raise UserError(
             f"{output_dir}: {request.difference()}. {', '.join(fixed)} cannot change during a run. Train in another "
             "output_dir."

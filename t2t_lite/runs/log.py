@@ -74,11 +74,7 @@ class RunLog:
 
     def scalars(self, step, values, folder=""):
         """Writes scalars to TensorBoard, under the run name `folder`."""
-        if self._is_silent:
-            return
-        with self._writing(folder):
-            for name, value in values.items():
-                _write_summary("scalars", name, tf.constant(float(value)), step)
+        self._summarize("scalars", step, {name: tf.constant(float(value)) for name, value in values.items()}, folder)
 
     def forget_events_after(self, step):
         """Removes TensorBoard's events of steps after `step`, which a resumed run repeats. Call it before writing."""
@@ -95,19 +91,22 @@ class RunLog:
 
     def text(self, step, name, markdown, folder=""):
         """Writes a text to TensorBoard."""
+        self._summarize("text", step, {name: tf.constant(markdown)}, folder)
+
+    def _summarize(self, plugin, step, tensors, folder):
+        """Replaces tf.summary.scalar and tf.summary.text, which need the tensorboard package."""
         if self._is_silent:
             return
-        with self._writing(folder):
-            _write_summary("text", name, tf.constant(markdown), step)
-
-    @contextlib.contextmanager
-    def _writing(self, folder):
         path = os.path.join(self._output_dir, folder)
         with translated(path, "write"):
             if folder not in self._writers:
                 self._writers[folder] = tf.summary.create_file_writer(path)
             with self._writers[folder].as_default():
-                yield
+                for name, tensor in tensors.items():
+                    metadata = tf.compat.v1.SummaryMetadata(
+                        plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
+                    )
+                    tf.summary.write(name, tensor, step=int(step), metadata=metadata)
             self._writers[folder].flush()
 
 
@@ -168,14 +167,6 @@ def _checked(text, where):
         if (isinstance(value, int) and not -(2**63) <= value < 2**63) or (name in _COUNTS and value < 0):
             raise UserError(f"{where}: {shown(name)}: {shown(value)} is out of range.")
     return line
-
-
-def _write_summary(plugin, name, tensor, step):
-    """Replaces tf.summary.scalar and tf.summary.text, which need the tensorboard package."""
-    metadata = tf.compat.v1.SummaryMetadata(
-        plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
-    )
-    tf.summary.write(name, tensor, step=int(step), metadata=metadata)
 
 
 def _rounded(value):

@@ -200,7 +200,7 @@ def _most_frequent(counts, room, limits):
     first = np.searchsorted(total_sizes, room, side="right")  # index of the highest count whose words do not all fit
     least = -int(levels[first])
     is_tie = occurrences == least
-    checksums = np.fromiter(map(_checksum, itertools.compress(counts, is_tie)), np.int64)
+    checksums = np.fromiter((zlib.crc32(word.encode()) for word in itertools.compress(counts, is_tie)), np.int64)
     order = np.argsort(checksums, kind="stable")
     room -= total_sizes[first - 1] if first else 0
     first_too_much = np.searchsorted(np.cumsum(sizes[is_tie][order]), room, side="right")
@@ -211,10 +211,6 @@ def _most_frequent(counts, room, limits):
     stays[is_tie] = checksums < limits[least]
     words = collections.Counter(dict(itertools.compress(counts.items(), stays)))
     return words, int((occurrences * sizes)[~stays].sum()), least
-
-
-def _checksum(word):
-    return zlib.crc32(word.encode())
 
 
 def _stand_for(counts, least, left_out):

@@ -36,16 +36,13 @@ def reading_plain(encoder):
         encoder: any encoder. It is returned unchanged if it is not a SentencePiece encoder, or if its publisher
             defined a custom normalization rule.
     """
-    return _PlainReader.of(encoder) if type(encoder) is SentencePieceEncoder else encoder
+    if type(encoder) is SentencePieceEncoder and sentencepiece_model.has_rule_of_characters(encoder._model):
+        return _PlainReader(encoder)
+    return encoder
 
 
 class _PlainReader(SentencePieceEncoder):
     """See `reading_plain`."""
-
-    @classmethod
-    def of(cls, encoder):
-        """Returns a `_PlainReader`, or the encoder itself if its publisher defined a custom normalization rule."""
-        return cls(encoder) if sentencepiece_model.has_rule_of_characters(encoder._model) else encoder
 
     def __init__(self, encoder):
         import sentencepiece

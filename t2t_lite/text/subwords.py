@@ -11,7 +11,7 @@ import unicodedata
 from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.settings.ranges import NORMALIZATIONS
-from t2t_lite.text.sentencepiece_model import choose_size, count_words, sensible_size
+from t2t_lite.text.sentencepiece_model import ModelProto, choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that are in every vocabulary learned here
@@ -206,8 +206,6 @@ def parse_sentencepiece(model, path):
     """Parses a SentencePiece model as a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
     import sentencepiece
 
-    from t2t_lite.text import sentencepiece_model
-
     try:
         sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
     except (RuntimeError, ValueError):  # ValueError: SentencePiece's error message is not valid UTF-8
@@ -215,7 +213,7 @@ def parse_sentencepiece(model, path):
             f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file from spm_train or "
             "t2t-datagen."
         ) from None
-    return sentencepiece_model.ModelProto.FromString(model)
+    return ModelProto.FromString(model)
 
 
 def _write(model, model_prefix):
@@ -268,9 +266,7 @@ def rule_options(folder, spaces, removed=()):
 
 def _without_traces(model):
     """Removes from a model's settings the input format and the path of the rule's temporary file."""
-    from t2t_lite.text import sentencepiece_model
-
-    proto = sentencepiece_model.ModelProto.FromString(model)
+    proto = ModelProto.FromString(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     for field in ("input_format", "max_sentence_length"):
         proto.trainer_spec.ClearField(field)

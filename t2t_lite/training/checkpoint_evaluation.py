@@ -9,11 +9,12 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.records import Records
-from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.evaluation.tokenizations import DEFAULT, tokenization_of_problem
 from t2t_lite.files import check_writable
+from t2t_lite.files.resumable import POLL_SECONDS
 from t2t_lite.models.outputs import carries_state
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.runs.directory import check_places
@@ -26,10 +27,8 @@ from t2t_lite.training.monitor import warn_of_zeros
 from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
-_POLL_SECONDS = 10  # as in tensor2tensor's utils/bleu_hook.py
 # The names of the splits' runs in TensorBoard, as in tensor2tensor, except that the test set has a separate name.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
-_NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
 # Hyperparameters that may differ between training and evaluation, as may a model's eval_… hyperparameters.
 _FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics", "eval_tokenization")
 
@@ -68,7 +67,7 @@ class CheckpointEvaluation:
         self._open(path)
         return self._evaluate(path)
 
-    def follow(self, timeout_seconds=0.0, poll_seconds=_POLL_SECONDS):
+    def follow(self, timeout_seconds=0.0, poll_seconds=POLL_SECONDS):
         """Evaluates all checkpoints in the order of their steps, and waits for new checkpoints.
 
         Results in `eval.log` are reused. A checkpoint that is deleted before its evaluation is skipped. An
@@ -87,7 +86,8 @@ class CheckpointEvaluation:
         seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
         evaluations = []
         while True:
-            present = self._present()
+            times = {path: _time_of(f"{path}.index") for path in list_checkpoints(self._output_dir)}
+            present = {path: changed for path, changed in times.items() if changed is not None}
             unreadable &= {*present.items()}  # forget unreadable checkpoints that were deleted or rewritten
             found = {path: changed for path, changed in present.items() if (path, changed) not in seen}
             for path, changed in sorted(found.items(), key=lambda item: checkpoint_step(item[0])):
@@ -111,11 +111,6 @@ class CheckpointEvaluation:
                 f"--output_dir={self._output_dir}: no checkpoint to evaluate. Run t2t-trainer first, or raise "
                 "--eval_timeout_mins."
             )
-
-    def _present(self):
-        """Returns {checkpoint path: modification time in seconds}."""
-        found = {path: _time_of(f"{path}.index") for path in list_checkpoints(self._output_dir)}
-        return {path: changed for path, changed in found.items() if changed is not None}
 
     def _evaluate_if_readable(self, path, changed, is_last_try):
         """Returns the new or logged metrics of a checkpoint, or None if the checkpoint is deleted or unreadable."""
@@ -174,13 +169,13 @@ class CheckpointEvaluation:
         return metrics_of(same[-1]) if same else None
 
     def _facts(self, changed):
-        return {"split": _NAMES[self._split], "checkpoint_time": changed, "settings": self._logged_settings}
+        return {"split": FILE_TAGS[self._split], "checkpoint_time": changed, "settings": self._logged_settings}
 
     def _evaluate(self, path):
         check_writable(self._output_dir)  # the folder for eval.log and TensorBoard
         changed = _time_of(f"{path}.index")
         _readable(restore_weights, path, self._model)
-        folder, name = FOLDERS[self._split], f"{_NAMES[self._split]} set"
+        folder, name = FOLDERS[self._split], f"{FILE_TAGS[self._split]} set"
         step, facts = checkpoint_step(path), self._facts(changed)
         return evaluate_and_log(self._evaluator, self._log, step, folder, name, **facts)
 

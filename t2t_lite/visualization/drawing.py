@@ -44,12 +44,12 @@ def color(number):
     return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hsv_to_rgb(hue, 0.75, 0.75))
 
 
-def new_figure(width, height):
-    """Creates a matplotlib Figure that needs no window, with sizes in inches and axes that do not overlap."""
+def new_figure(width, height, layout="constrained"):
+    """Creates a matplotlib Figure that needs no window, with sizes in inches; axes do not overlap by default."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
@@ -211,15 +211,12 @@ class Drawing:
     def figure(self):
         """Returns the drawing as a matplotlib Figure of the same size."""
         from matplotlib import font_manager
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.collections import LineCollection, PolyCollection
         from matplotlib.colors import to_rgba
-        from matplotlib.figure import Figure
         from matplotlib.patheffects import withStroke
 
         halo = [withStroke(foreground=_HALO["color"], linewidth=_HALO["width"], alpha=_HALO["opacity"])]
-        figure = Figure(figsize=(self.width / 72, self.height / 72))
-        FigureCanvasAgg(figure)
+        figure = new_figure(self.width / 72, self.height / 72, layout=None)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(0, self.width), ylim=(self.height, 0))
         axes.axis("off")

@@ -180,17 +180,17 @@ class DecodeHParams:
         return dataclasses.replace(self.search, n_best=self.num_outputs)
 
 
-def evaluation_search(text, where="--decode_hparams"):
+def evaluation_search(text):
     """Parses the search settings for evaluations, `name=value,…`; returns a dict, or None if there are none.
 
     Raises:
         UserError: a setting is not used by evaluations, or a value is out of range.
     """
-    given, search = parse_assignments(text, where), DecodeHParams.parse(text, where).search
+    given, search = parse_assignments(text, "--decode_hparams"), DecodeHParams.parse(text).search
     if other := [name for name in given if name not in EVALUATION_SETTINGS]:
         raise UserError(
-            f"{where}: {other[0]} has no effect in evaluations. Expected {', '.join(EVALUATION_SETTINGS)}; other "
-            "settings are for t2t-decoder."
+            f"--decode_hparams: {other[0]} has no effect in evaluations. Expected {', '.join(EVALUATION_SETTINGS)}; "
+            "other settings are for t2t-decoder."
         )
     return {name: getattr(search, name) for name in given} or None
 

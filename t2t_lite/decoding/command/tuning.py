@@ -145,17 +145,12 @@ def _dev_set(job, split, source, reference):
     return part.lines, part.lines_beside("--decode_reference", reference, job.settings), os.path.basename(part.name)
 
 
-def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"])):
-    """Returns the trial with the highest BLEU. Ties are broken by the highest chrF, then by the smallest beam.
-
-    Args:
-        trials: list of GridTrial.
-        metrics: names of the scores to compare, in this order.
-    """
+def best_trial(trials):
+    """Returns the `GridTrial` with the highest BLEU. Ties are broken by the highest chrF, then by the smallest beam."""
 
     def merits(trial):
-        of_metrics = [round(trial.scores[name], 2) for name in metrics if name in trial.scores]
-        return *of_metrics, -trial.settings.get("beam_size", 0)
+        bleu, chrf = (round(trial.scores[scores.METRICS[metric]], 2) for metric in ("bleu", "chrf"))
+        return bleu, chrf, -trial.settings.get("beam_size", 0)
 
     return max(trials, key=merits)
 

@@ -270,7 +270,7 @@ class BeamSearch:
         )
 
 
-def block_top_k(values, k, block=128):
+def block_top_k(values, k):
     """Computes `tf.math.top_k` of the last axis exactly, but several times faster on CPUs for many columns.
 
     The k largest values are in the k blocks with the largest maxima, so only the values of those blocks are compared.
@@ -279,12 +279,11 @@ def block_top_k(values, k, block=128):
     Args:
         values: float32 [N, V], V static.
         k: Python int <= V.
-        block: Python int, approximate number of columns per block.
 
     Returns:
         Values float32 and indices int64, both [N, k], largest first.
     """
-    size = values.shape[-1]
+    size, block = values.shape[-1], 128  # the block's size is approximate
     if size < 4 * k * block:  # with so few blocks almost no values would be skipped
         return top_k(values, k)
     rows = shape_of(values)[0]

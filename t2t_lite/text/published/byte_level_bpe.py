@@ -47,11 +47,8 @@ class ByteLevelBPEEncoder(BPEEncoder):
 
         return tf.strings.unicode_transcode(tf_joined(ids, self.piece_bytes), "UTF-8", "UTF-8")
 
-    def _split(self, text):
-        return split(text)
-
-    def _spelled(self, word):
-        return spelled(word)
+    _split = staticmethod(split)
+    _spelled = staticmethod(spelled)
 
     def _spelled_tokens(self):
         return [None if self._is_special(i) or self._is_added(i) else token for i, token in enumerate(self.tokens)]

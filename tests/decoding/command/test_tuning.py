@@ -66,7 +66,7 @@ def test_the_table_and_the_best():
     trials = list(
         tuning.tune(
             lambda s: s["beam_size"],
-            lambda beam: {"sacreBLEU": scores[beam], "BP": 1},
+            lambda beam: {"sacreBLEU": scores[beam], "chrF2": 50.0, "BP": 1},
             [{"beam_size": b} for b in scores],
         )
     )
@@ -75,13 +75,15 @@ def test_the_table_and_the_best():
         GridTrial({"beam_size": b}, {"sacreBLEU": 0.0, "chrF2": {1: 9.0, 4: 9.5, 8: 9.5}[b]}, 0.0) for b in scores
     ]
     assert tuning.best_trial(constant).settings == {"beam_size": 4}
-    close = [GridTrial({"beam_size": b}, {"sacreBLEU": score}, 0.0) for b, score in ((4, 31.02), (8, 31.04))]
+    close = [
+        GridTrial({"beam_size": b}, {"sacreBLEU": score, "chrF2": 50.0}, 0.0) for b, score in ((4, 31.02), (8, 31.04))
+    ]
     assert tuning.best_trial(close).settings == {"beam_size": 8}
     lines = tuning.table([*trials[:1], GridTrial({"beam_size": 4, "alpha": 0.6}, trials[1].scores, 12.34)])
     assert [line.split() for line in lines] == [
-        ["beam_size", "alpha", "sacreBLEU", "BP", "seconds"],
-        ["1", "-", "30.00", "1.000", "0.0"],
-        ["4", "0.6", "31.00", "1.000", "12.3"],
+        ["beam_size", "alpha", "sacreBLEU", "chrF2", "BP", "seconds"],
+        ["1", "-", "30.00", "50.00", "1.000", "0.0"],
+        ["4", "0.6", "31.00", "50.00", "1.000", "12.3"],
     ]
     assert len(set(map(len, lines))) == 1
 
