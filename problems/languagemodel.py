@@ -209,10 +209,6 @@ class Enwik8L65k(PublishedText):
     held_out_bytes = 5_000_000
     overlap = 4
 
-    def max_length(self, model_hparams):
-        """Returns `sequence_length`, regardless of the hyperparameters."""
-        return self.sequence_length
-
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"targets": ids} for rows of bytes, without EOS."""
         sources = iter(self.sources(tmp_dir, dataset_split))
@@ -233,15 +229,8 @@ class Enwik8L65k(PublishedText):
             yield {"targets": [byte + ByteTextEncoder.num_reserved_ids for byte in row]}
 
 
-for _name, _length in (
-    ("Enwik8L32k", 2**15),
-    ("Enwik8L16k", 2**14),
-    ("Enwik8L8k", 2**13),
-    ("Enwik8L4k", 2**12),
-    ("Enwik8L2k", 2**11),
-    ("Enwik8L1k", 2**10),
-    ("Enwik8L512", 2**9),
-):
+for _length in (2**15, 2**14, 2**13, 2**12, 2**11, 2**10, 2**9):
+    _name = f"Enwik8L{_length // 1024}k" if _length >= 1024 else f"Enwik8L{_length}"
     _doc = f"Like `enwik8_l65k`, but in rows of {_length:,} bytes."
     _made = type(_name, (Enwik8L65k,), {"__module__": __name__, "__doc__": _doc, "sequence_length": _length})
     globals()[_name] = register_problem(_made)  # the class can be imported by name, as in tensor2tensor

@@ -21,7 +21,7 @@ class ConvolutionBlock(Layer):
 
     def __init__(self, size: int, kernel_size: int, dilations: list, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        own = {"dtype": self.dtype_policy}
         options = {"causal": causal, "use_bias": False, **own}
         self.convolutions = [
             Convolution(size, kernel_size, dilation, name=f"convolution_{i}", **options)
@@ -68,7 +68,7 @@ class ResidualBlock(Layer):
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, dropout: float, causal: bool, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        own = {"dtype": self.dtype_policy}
         dilations = [2**i for i in range(num_layers)]
         self.norm = LayerNormalization(epsilon=EPSILON, name="norm", **own)
         self.block = ConvolutionBlock(size, kernel_size, dilations, causal, name="block", **own)

@@ -26,7 +26,7 @@ class GatedConvolution(Layer):
 
     def __init__(self, size: int, kernel_size: int, dropout: float, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        own = {"dtype": self.dtype_policy}
         initializer = normal(kernel_size * size, 1 - dropout, 4.0)  # gain 4, because the gate halves its input
         self.dropout = Dropout(dropout, name="dropout", **own)
         self.convolution = Convolution(
@@ -57,7 +57,7 @@ class Attention(Layer):
 
     def __init__(self, size: int, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking, own = True, {"kernel_initializer": normal(size), "dtype": self.dtype_policy}
+        own = {"kernel_initializer": normal(size), "dtype": self.dtype_policy}
         self.query = keras.layers.Dense(size, name="query", **own)
         self.output_layer = keras.layers.Dense(size, name="output", **own)
 
@@ -71,9 +71,8 @@ class Attention(Layer):
         queries = (self.query(inputs) + embedded) * HALF
         scores = ops.matmul(queries, ops.swapaxes(memory["keys"], 1, 2))
         weights = masked_softmax(scores, ops.expand_dims(memory["mask"], 1))
-        length = ops.sum(
-            ops.cast(memory["mask"], "float32"), axis=1
-        )  # m, the number of inputs: with equal weights, the context's variance is 1 / m
+        # m, the number of inputs: with equal weights, the context's variance is 1 / m
+        length = ops.sum(ops.cast(memory["mask"], "float32"), axis=1)
         found = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
         return (self.output_layer(found) + inputs) * HALF, weights
 

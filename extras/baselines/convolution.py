@@ -51,7 +51,6 @@ class Convolution(Layer):
             "bias_initializer": own_initializer(bias_initializer),
         }
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
 
     def build(self, input_shape):
         """Creates the kernel and the bias for inputs [B, T, size]."""

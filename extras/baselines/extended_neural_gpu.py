@@ -26,7 +26,7 @@ class ConvolutionalGRU(Layer):
 
     def __init__(self, size: int, kernel_size: int, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        own = {"dtype": self.dtype_policy}
         self.reset = Convolution(size, kernel_size, bias_initializer="ones", name="reset", **own)
         self.gate = Convolution(size, kernel_size, bias_initializer="ones", name="gate", **own)
         self.candidate = Convolution(size, kernel_size, name="candidate", **own)
@@ -55,7 +55,7 @@ class TapeStep(Layer):
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
         super().__init__(**kwargs)
-        self.state_size, self.output_size, self.supports_masking = [size, 1], size, True
+        self.state_size, self.output_size = [size, 1], size
         options = {"kernel_size": kernel_size, "dtype": self.dtype_policy}
         self.units = [ConvolutionalGRU(size, name=f"gru_{i}", **options) for i in range(num_layers)]
 
@@ -267,9 +267,8 @@ class ExtendedNeuralGPU(NeuralGPU):
         batch, beams, width, size = shape_of(tape)
         at, position = ops.arange(width, dtype="int32"), ops.cast(position, "int32")
         written = written + ops.cast(at == position - 1, x.dtype)[:, None] * ops.expand_dims(x, 2)
-        flags = ops.broadcast_to(
-            _flags(at, ops.reshape(position, (1, 1)), memory, x.dtype), (batch, beams, width, 2)
-        )  # the same flags for all beams
+        # the same flags for all beams
+        flags = ops.broadcast_to(_flags(at, ops.reshape(position, (1, 1)), memory, x.dtype), (batch, beams, width, 2))
         inputs = ops.reshape(ops.concatenate([written, flags], axis=-1), (-1, width, size + 2))
         output, (after,) = self.outputs_of_steps.cell(inputs, [ops.reshape(tape, (-1, width, size))])
         after, read = ops.reshape(after, (batch, beams, width, size)), shape_of(state[0][0])[2]

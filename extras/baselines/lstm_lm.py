@@ -23,7 +23,7 @@ class LSTMStack(Layer):
 
     def __init__(self, num_layers: int, size: int, dropout: float, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        own = {"dtype": self.dtype_policy}
         options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}  # XLA cannot use cuDNN
         self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in range(num_layers)]
         self.layers = [keras.layers.LSTM(size, name=f"{self.name}_{i}", **options) for i in range(num_layers)]

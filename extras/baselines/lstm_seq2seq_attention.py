@@ -25,7 +25,7 @@ class Attention(Layer):
         super().__init__(**kwargs)
         if mechanism not in MECHANISMS:
             raise ValueError(f"`mechanism` must be one of {', '.join(MECHANISMS)}: received mechanism={mechanism!r}.")
-        self.supports_masking, own = True, {"use_bias": False, "dtype": self.dtype_policy}
+        own = {"use_bias": False, "dtype": self.dtype_policy}
         self.key = keras.layers.Dense(size, name="key", **own)
         self.query = self.score = None
         if mechanism == "bahdanau":

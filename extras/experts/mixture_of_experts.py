@@ -7,18 +7,10 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import (
-    GATED,
-    GLOROT,
-    Initializer,
-    Layer,
-    activation_function,
-    check_initializers,
-    dense_initializers,
-    own_initializer,
-)
-from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
+from t2t_lite.layers.base import GATED, GLOROT, Initializer, dense_initializers, own_initializer
+from t2t_lite.layers.checks import check_required_sizes, shape_of
 from t2t_lite.layers.dropout import Dropout, ScopedSeed, is_compiled, normal
+from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.registry import register_feed_forward
 from t2t_lite.settings.ranges import setting
 
@@ -27,7 +19,7 @@ _NOISE = 1e-2  # the minimum standard deviation of the gates' noise
 
 @register_feed_forward("local_moe")
 @keras.saving.register_keras_serializable("t2t_lite")
-class MixtureOfExperts(Layer):
+class MixtureOfExperts(FeedForward):
     """Computes Σ g_i E_i(x) over the k experts that the gates choose for a position (tensor2tensor's `local_moe`).
 
     Each expert is a network like `FeedForward`. The gates are a softmax over the k largest entries of x W_g + ε
@@ -85,9 +77,10 @@ class MixtureOfExperts(Layer):
         output_initializer: Initializer = None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        check_required_sizes(filter_size=filter_size, num_experts=num_experts, k=k)
-        check_rates(dropout=dropout)
+        super().__init__(
+            filter_size, dropout, activation, kernel_initializer, bias_initializer, output_initializer, **kwargs
+        )
+        check_required_sizes(num_experts=num_experts, k=k)
         if num_experts < k:
             raise ValueError(
                 f"`num_experts` must be at least `k`, the number of experts per position: received "
@@ -95,19 +88,9 @@ class MixtureOfExperts(Layer):
             )
         if not isinstance(loss_coef, numbers.Real) or not loss_coef >= 0:
             raise ValueError(f"`loss_coef` must be at least 0: received loss_coef={loss_coef!r}.")
-        self.filter_size, self.num_experts, self.k, self.loss_coef = filter_size, num_experts, k, loss_coef
-        self.activation = activation
-        self.activate = activation_function(activation)
-        self.initializers = {
-            "kernel_initializer": kernel_initializer,
-            "bias_initializer": bias_initializer,
-            "output_initializer": output_initializer,
-        }
-        check_initializers(**self.initializers)
+        self.num_experts, self.k, self.loss_coef = num_experts, k, loss_coef
         self.noise = ScopedSeed()
-        self.dropout_rate = dropout
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-        self.supports_masking = True
 
     def build(self, input_shape):
         """Creates the two matrices of the gates, and the weights of `FeedForward` for each expert.

@@ -125,12 +125,9 @@ def _without_own_projection(path, config):
 
 
 def _electra_limits(config):
-    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only activation of this head
     is_projected = config["embedding_size"] == config["hidden_size"]
     return {
-        **bert.limits(config),
-        "sentence_classes": (0,),
-        **is_fixed,
+        **roberta.limits(config),
         "embedding_size": ("other than hidden_size",) if is_projected else None,
     }
 

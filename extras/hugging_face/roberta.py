@@ -5,7 +5,8 @@ from t2t_lite.extras.hugging_face import bert
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 
 
-def _limits(config):
+def limits(config):
+    """Returns the limits of BERT and those of RoBERTa's heads: see `Family`."""
     is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only activation of this head
     return {**bert.limits(config), "sentence_classes": (0,), **is_fixed}
 
@@ -20,7 +21,7 @@ def roberta():
             ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"), ("classifier.dense", "classifier.out_proj")
         ),
         fields=bert.fields(padding=1, ends=bert.ENDS),
-        limits=_limits,
+        limits=limits,
         weights=bert.body("roberta"),
         vocabularies=((ByteLevelBPEEncoder,), "byte-level BPE"),
         prefix="roberta.",

@@ -228,10 +228,6 @@ class ImageProblem(Problem):
         height, width, channels = self.image_size
         return height * width * channels
 
-    def max_length(self, model_hparams):
-        """Returns `sequence_length`, regardless of the hyperparameters."""
-        return self.sequence_length
-
 
 def _are_sizes(size):
     return size is None or (isinstance(size, list) and len(size) == 3 and all(type(n) is int and n > 0 for n in size))

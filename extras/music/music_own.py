@@ -180,10 +180,6 @@ class MusicProblem(Problem):
             ids = tf.where((ids >= first) & (ids < first + count), ids + shift, ids)
         return {**batch, "targets": ids}
 
-    def max_length(self, model_hparams):
-        """Returns `sequence_length`, regardless of the hyperparameters."""
-        return self.sequence_length
-
 
 @registry.register_problem
 class MusicOwn(OwnProblem, MusicProblem):

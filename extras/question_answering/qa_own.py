@@ -72,10 +72,6 @@ class SpanProblem(Text2TextProblem):
             if not has_window:
                 self.removed["answers that do not fit into a window"] += 1
 
-    def max_length(self, model_hparams):
-        """Returns `sequence_length`, regardless of the hyperparameters."""
-        return self.sequence_length
-
     def generation_settings(self):
         """Adds the length and the stride of windows to the settings: see `Problem.generation_settings`."""
         rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}

@@ -119,7 +119,6 @@ class AdaptiveComputation(Layer):
         }
         self.gate = _Gate(1, **initializers, dtype=self.variable_dtype, name="gate")
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
 
     @property
     def has_costs(self):

@@ -306,7 +306,6 @@ class StepSignals(Layer):
         self.seed_generator = ScopedSeed(random.randint(1, 10**9)) if self.position_start == "random" else None
         self.sinusoids = SinusoidalPositionEmbedding(layout, dtype=self.dtype_policy, name="sinusoids")
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
 
     def build(self, input_shape):
         """Creates the table of step vectors."""

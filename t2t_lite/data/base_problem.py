@@ -394,7 +394,9 @@ class Problem:
     def max_length(self, model_hparams):
         """Returns the maximum number of ids, EOS included, on either side of a training example.
 
-        This is the hyperparameter `max_length`. If it is 0 or exceeds `batch_size`, the maximum is `batch_size`, since
-        a row must fit into a batch.
+        This is the problem's `sequence_length` if it has one, otherwise the hyperparameter `max_length`. If that is 0
+        or exceeds `batch_size`, the maximum is `batch_size`, since a row must fit into a batch.
         """
+        if hasattr(self, "sequence_length"):
+            return self.sequence_length
         return min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)

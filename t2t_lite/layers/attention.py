@@ -94,7 +94,6 @@ class MultiHeadAttention(Projections):
         }
         check_initializers(**self.initializers)
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
 
     @classmethod
     def from_config(cls, config):

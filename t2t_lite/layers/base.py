@@ -33,8 +33,13 @@ class Layer(keras.layers.Layer):
     initializers, activations, layers, or lists of these. (A subclass that overrides `get_config` must handle its
     arguments there.) Create sublayers with `dtype=self.dtype_policy`. The configuration records which sublayers are
     quantized. Keras files and TensorFlow checkpoints include the weights of all sublayers. A loaded layer has the same
-    frozen parts and the same LoRA (`enable_lora`) as the saved layer.
+    frozen parts and the same LoRA (`enable_lora`) as the saved layer. The output has the mask and the shape of the
+    first input unless a subclass overrides `compute_mask` and `compute_output_shape`.
     """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.supports_masking = True
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

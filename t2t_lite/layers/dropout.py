@@ -37,7 +37,6 @@ class Dropout(Layer):
         # Always set a seed: without a seed, Keras would call PyTorch's dropout, which ignores the generator.
         seed = random.randint(1, 10**9) if seed is None else seed  # sampled in the same way as in Keras
         self.seed_generator = ScopedSeed(seed) if rate > 0 else None
-        self.supports_masking = True
         self.built = True
 
     def call(self, inputs, training=False):

@@ -38,7 +38,6 @@ class MaskedIdsHead(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
         check_required_sizes(size=size)
         self.size = size
         check_positive(epsilon=epsilon)
@@ -84,7 +83,6 @@ class ClassHead(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
         check_required_sizes(num_classes=num_classes)
         self.num_classes, self.has_pooler, self.kernel_initializer = num_classes, pooler, kernel_initializer
         self.pooler, self.pooler_activation = None, activation_function(pooler_activation, "pooler_activation")
@@ -130,7 +128,6 @@ class SpanHead(Layer):
     def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
         super().__init__(**kwargs)
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
         own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
         self.dense = Dense(2, name="dense", **own)
 

@@ -67,7 +67,6 @@ class FeedForward(Layer):
             "output_initializer": output_initializer,
         }
         check_initializers(**self.initializers)
-        self.supports_masking = True
 
     def build(self, input_shape):
         """Creates the two dense layers (three for swiglu), with biases."""

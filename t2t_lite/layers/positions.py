@@ -102,7 +102,6 @@ class SinusoidalPositionEmbedding(Layer):
             raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}: received layout={layout!r}.")
         self.layout = layout
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
 
     def build(self, input_shape):
         """Checks the hidden size; the layer has no weights."""
@@ -166,7 +165,6 @@ class LearnedPositionEmbedding(Layer):
         self.max_length = max_length
         self.embeddings_initializer = embeddings_initializer
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
 
     def build(self, input_shape):
         """Creates the table of position vectors."""

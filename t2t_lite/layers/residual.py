@@ -45,7 +45,6 @@ class Residual(Layer):
         self.dropout_rate = dropout
         self.normalization = LayerNormalization(epsilon=norm_epsilon, dtype=self.dtype_policy, name="normalization")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-        self.supports_masking = True
 
     def build(self, inputs_shape, value_shape=None):
         """Builds the wrapped layer and the normalization. `value_shape` is the shape of a second input, if any."""

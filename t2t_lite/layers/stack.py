@@ -35,7 +35,6 @@ class TransformerStack(Layer):
         self.layers = list(layers)
         self.recompute = recompute
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
 
     def build(self, inputs_shape, memory_shape=None):
         """Builds the layers; `memory_shape` is the shape of the encoder's output, for decoder layers."""

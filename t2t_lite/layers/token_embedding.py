@@ -63,7 +63,6 @@ class TokenEmbedding(Layer):
         self.embeddings_initializer = embeddings_initializer
         self.scale = scale
         self.embedding_size = embedding_size
-        self.supports_masking = True
 
     def build(self, input_shape=None):
         """Creates the matrix and, if needed, the projection (from N(0, embedding_size^-0.5)) and the biases (all 0)."""

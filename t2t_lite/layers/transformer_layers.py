@@ -45,7 +45,6 @@ class _TransformerLayer(Layer):
         # Stored in an object that Keras does not search, so that each layer belongs only to its residual connection.
         self.options = types.SimpleNamespace(**options)
         self.input_spec = keras.InputSpec(ndim=3)
-        self.supports_masking = True
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
         # Created here instead of in `build`, so that an invalid option is an error in the constructor.
         check_layers(self_attention=self_attention, feed_forward=feed_forward, cross_attention=cross_attention)

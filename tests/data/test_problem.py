@@ -189,6 +189,13 @@ def test_max_length_never_exceeds_what_a_batch_holds():
     assert (longest(256, 4096), longest(0, 4096), longest(256, 100)) == (256, 4096, 100)
 
 
+def test_max_length_is_the_length_of_the_rows_where_the_problem_has_one():
+    class Rows(Problem):
+        sequence_length = 7
+
+    assert Rows().max_length(SimpleNamespace(max_length=3, batch_size=5)) == 7
+
+
 def test_only_two_texts_are_swapped():
     class Labels(Problem):
         name = "labels"

@@ -124,10 +124,6 @@ class ChoppedTextProblem(Text2SelfProblem):
         rows = {"sequence_length": self.sequence_length, "remainder_policy": self.remainder_policy}
         return {**super().generation_settings(), **rows}
 
-    def max_length(self, model_hparams):
-        """Returns `sequence_length`, regardless of the hyperparameters."""
-        return self.sequence_length
-
 
 def _pieces(parts):
     """Splits a document, given in parts, into pieces of text; yields (piece, whether it is the last piece)."""
