@@ -24,7 +24,6 @@ if the reader of stdout has closed it.
 """
 
 import contextlib
-import logging
 import os
 import sys
 import textwrap
@@ -32,13 +31,11 @@ import textwrap
 from t2t_lite.cli import commands, console
 from t2t_lite.cli.commands import define_all, description
 from t2t_lite.cli.flags import Flags
-from t2t_lite.errors import Failure, UserError, nearest, printable
+from t2t_lite.errors import LOGGER, Failure, UserError, nearest, printable
 from t2t_lite.files import PACKERS, file_errors, is_remote
 from t2t_lite.process.backend import choose_tensorflow
 from t2t_lite.process.quiet_import import import_when_used
 from t2t_lite.settings import tensor2tensor_names
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def define_common_flags(flags):
@@ -105,7 +102,7 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
     with console.standard_streams() as lacking, console.log_to_stderr(command):
         try:
             if "stdout" in lacking:
-                _LOGGER.warning("standard output is closed, so the command's output is lost.")
+                LOGGER.warning("standard output is closed, so the command's output is lost.")
             status = _run(command, define_flags, run, argv, check, tensorflow)
             sys.stdout.flush()
             return status or 0
@@ -162,14 +159,14 @@ def _run(command, define_flags, run, argv, check, tensorflow):
         print(_help(command, description(command, sys.modules[run.__module__].__doc__), flags.shown()))
         return 0
     flags.parse(argv)
-    flags.check_and_warn(_LOGGER)
+    flags.check_and_warn(LOGGER)
     values = flags.values
     registry_help = "registry_help" in values and values.registry_help
     if check and not registry_help:
         check(values)
     import_when_used()
     if tensorflow and (other := choose_tensorflow()):
-        _LOGGER.info(f"{other} has no effect: {command} runs on TensorFlow.")
+        LOGGER.info(f"{other} has no effect: {command} runs on TensorFlow.")
     imports_folder = flags.has_effect("t2t_usr_dir")
     if imports_folder or registry_help:
         from t2t_lite import registry

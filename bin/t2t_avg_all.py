@@ -8,16 +8,14 @@ last 20 of the big model. Each average in a folder is computed from the same num
 
 import collections
 import contextlib
-import logging
 import os
 import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.settings.ranges import COUNT, MINUTES
 
-_LOGGER = logging.getLogger("t2t_lite")
 _AVERAGES = "averages.json"  # name of the file in --output_dir that holds the number of checkpoints per average
 
 
@@ -53,7 +51,7 @@ def run(flags):
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if window and checkpoint.seconds < window[-1].seconds - 1:  # the times of copied files may differ by a second
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If {flags.model_dir} holds "
                 "checkpoints of two runs, set --min_steps so that they are not averaged together."
             )
@@ -63,7 +61,7 @@ def run(flags):
             continue
         deleted = [item.step for item in window if not files.exists(item.path + ".index")]
         if deleted:  # the trainer deleted a checkpoint while this command waited
-            _LOGGER.warning(f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]}.")
+            LOGGER.warning(f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]}.")
             continue
         averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
         with contextlib.nullcontext() if num_written else restored_on_failure(flags.output_dir):
@@ -74,7 +72,7 @@ def run(flags):
             average_checkpoints([item.path for item in window], averaged)
         _keep_time(f"{averaged}.index", checkpoint.seconds)
         num_written += 1
-        _LOGGER.info(f"averaged {counted(flags.n, 'checkpoint')}, steps {window[0].step} to {checkpoint.step}")
+        LOGGER.info(f"averaged {counted(flags.n, 'checkpoint')}, steps {window[0].step} to {checkpoint.step}")
         print(averaged)
     if not num_written:
         raise UserError(

@@ -9,17 +9,14 @@ sets of WMT (.sgm, .xml). They may be compressed (.gz, .bz2, .xz, .zst).
 """
 
 import json
-import logging
 import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.cli import commands
 from t2t_lite.cli.commands import Mode, check_mode, chosen_mode
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.settings.ranges import COUNT
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def modes():
@@ -60,7 +57,7 @@ def run(flags):
     check_score_flags(flags)
     scores.check_metrics([flags.worst_by], "--worst_by")
     if flags.source and not flags.worst:
-        _LOGGER.warning("--source has no effect without --worst: these scores do not depend on the source.")
+        LOGGER.warning("--source has no effect without --worst: these scores do not depend on the source.")
     references = score_files.read_references(flags.reference)
     tokenize = flags.tokenization or tokenization_of_file(flags.reference[0], references[0])
     how = {"metrics": flags.metrics, "tokenize": tokenize, "ter": ter_options(flags), "variant": flags.bleu_variant}

@@ -15,16 +15,14 @@ standard output, and progress is shown on standard error. If a command was kille
 stopped. docs/decoding.md describes all flags.
 """
 
-import logging
 import sys
 
 from t2t_lite.bin import _app, _trained
 from t2t_lite.bin._setting_flags import check_tokenization, define_tokenization
 from t2t_lite.decoding.command import flag_checks
 from t2t_lite.decoding.command.decode_hparams import HELP
+from t2t_lite.errors import LOGGER
 from t2t_lite.settings.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def define_flags(flags):
@@ -141,7 +139,7 @@ def _job(asked):
     where = asked.given("worker_gpu", "logical_cpus")
     devices, description = choose_devices(**where)
     if where:
-        _LOGGER.info(description)
+        LOGGER.info(description)
     told = {name: asked[teller.flag] for name, teller in flag_checks.TOLD.items() if asked[teller.flag]}
     options = asked.given(
         "data_dir", "long_input", "split_sentences", "on_error", "n_best_format", "mbr", "tokenization",

@@ -9,17 +9,15 @@ eval_test/) and to eval.log. A later t2t-eval skips the checkpoints that eval.lo
 from the run's folder.
 """
 
-import logging
 import math
 import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, hparams_changes
 from t2t_lite.cli.commands import require
+from t2t_lite.errors import LOGGER
 from t2t_lite.settings.ranges import GPUS
 from t2t_lite.training.settings import EvaluationSettings
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 _TRAINING = (
     "schedule", "train_steps", "local_eval_frequency", "eval_throttle_seconds", "save_checkpoints_secs",
@@ -78,7 +76,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     from t2t_lite.training.settings import EvaluationSettings
 
     if flags.worker_gpu > 1:
-        _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses only one device.")
+        LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses only one device.")
     if flags.worker_gpu == 0:
         hide_gpus()
     else:

@@ -7,7 +7,6 @@ The export is written to the next numbered folder, starting with export/1, and t
 docs/serving.md describes the export. Exports in other formats are written to a new folder.
 """
 
-import logging
 import os
 import shlex
 import sys
@@ -15,10 +14,8 @@ import sys
 from t2t_lite.bin import _app, _trained
 from t2t_lite.cli import commands
 from t2t_lite.cli.commands import Mode, check_mode
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.settings.ranges import COMPUTE_DTYPES
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def modes():
@@ -75,7 +72,7 @@ def _check_settings(flags, settings, fixed, effective):
             "docs/serving.md lists the signatures, such as n_best."
         )
     if ignored := [name for name in assigned if name in fixed and name not in effective]:
-        _LOGGER.warning(f"--decode_hparams: {', '.join(ignored)}: no effect with --format={flags.format}.")
+        LOGGER.warning(f"--decode_hparams: {', '.join(ignored)}: no effect with --format={flags.format}.")
     flag_checks.check(flag_checks.Asked(settings=settings, text=flags.decode_hparams))
 
 

@@ -9,19 +9,17 @@ need only `--data_dir=D`.
 """
 
 import collections
-import logging
 import statistics
 
 from t2t_lite import registry
 from t2t_lite.corpora import tables
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem
 from t2t_lite.data.splits import FLAGS
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
-_LOGGER = logging.getLogger("t2t_lite")
 _FEW_LABELS = 10  # no warning is logged for this many labels or fewer: the file may just be small
 
 
@@ -53,14 +51,14 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         )
         num_labels, num_lines = len(counts[DatasetSplit.TRAIN]), counts[DatasetSplit.TRAIN].total()
         if num_labels > max(_FEW_LABELS, num_lines / 2):
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: {num_labels:,} different labels "
                 f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: these look like ids or "
                 "texts. Expected labels that many lines share; choose their column with --columns."
             )
         for split, labels in labels_by_split.items():
             if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
-                _LOGGER.warning(
+                LOGGER.warning(
                     f"--{FLAGS[split]}: {self.paths_of(split)}: no example has the label "
                     f"{shown(', '.join(sorted(missing)))}, so evaluations cannot measure it."
                 )

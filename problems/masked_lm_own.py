@@ -15,20 +15,18 @@ sampled.
 import functools
 import hashlib
 import itertools
-import logging
 import random
 import types
 
 from t2t_lite import registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, VocabType
-from t2t_lite.errors import UserError, counted, located
+from t2t_lite.errors import LOGGER, UserError, counted, located
 from t2t_lite.problems.languagemodel import LanguagemodelOwn
 from t2t_lite.problems.own_settings import OwnSetting, own_settings
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.vocabulary import EOS_ID
 
-_LOGGER = logging.getLogger("t2t_lite")
 _MASK = "[MASK]"
 _SHORTER = 0.1  # fraction of rows that get a random length, as in the code of BERT and ALBERT
 _SHORTEST_ROW = 4  # length of the shortest row: two texts of one id, each followed by EOS
@@ -104,7 +102,7 @@ class MaskedLmOwn(LanguagemodelOwn):
             count += sample["targets"].count(mask)
             yield sample
         if count and mask_id in encoder.encode(mask):
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{self.name}: the text of the {FILE_TAGS[dataset_split]} set contains {mask} "
                 f"({counted(count, 'time')}). It is read as a mask, and nothing is learned from it. Remove it from the "
                 "text unless this is intended."

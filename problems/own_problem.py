@@ -5,7 +5,6 @@ folder, so that later commands need only this folder.
 """
 
 import dataclasses
-import logging
 import os
 import types
 
@@ -14,10 +13,9 @@ from t2t_lite.cli.console import Progress
 from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Problem
 from t2t_lite.data.splits import FLAGS, describe_files, with_content
-from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 
-_LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
 _MOST_WARNINGS = 5  # maximum number of logged warnings, since there may be thousands of image files
@@ -120,7 +118,7 @@ class OwnProblem(Problem):
                     f"--{FLAGS[split]}: {path}: this folder has no {endings} file. Expected {self.expected_lines}."
                 )
             if others := sorted({*every} - {*inside}):
-                _LOGGER.warning(
+                LOGGER.warning(
                     f"--{FLAGS[split]}: {path}: skipped {counted(len(others), 'file')} without the ending {endings}, "
                     f"such as {others[0]}."
                 )
@@ -292,12 +290,12 @@ class OwnProblem(Problem):
         ]
         for split, path, same in repeated[:_MOST_WARNINGS]:
             what = "is" if same == path else f"has the same content as {same},"
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"--{FLAGS[split]}: {path} {what} a training corpus, so scores will reflect memorized samples. "
                 "Expected files that are not in --train_files."
             )
         if len(repeated) > _MOST_WARNINGS:
-            _LOGGER.warning(f"{len(repeated) - _MOST_WARNINGS:,} more files are also training corpora.")
+            LOGGER.warning(f"{len(repeated) - _MOST_WARNINGS:,} more files are also training corpora.")
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Reads all files, prepares the vocabulary and other files, then writes the configuration."""

@@ -10,7 +10,6 @@ import collections
 import dataclasses
 import functools
 import itertools
-import logging
 import os
 import re
 
@@ -21,13 +20,12 @@ from t2t_lite.corpora.scripts import is_language
 from t2t_lite.corpora.source_files import TABLES, holds_both, read_corpus
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.data.splits import FLAGS
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus, count_pieces
 from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, OwnSetting, own_settings
 from t2t_lite.settings.ranges import Range, typed_value
 
-_LOGGER = logging.getLogger("t2t_lite")
 _DEFAULT_HELD_OUT = 1000
 
 
@@ -204,14 +202,14 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         """Logs a message only in the first pass over a split, since the vocabulary needs another pass."""
         if what not in self._told:
             self._told.add(what)
-            _LOGGER.info(f"{what}: {message}")
+            LOGGER.info(f"{what}: {message}")
 
     def _warn_of_equal_sides(self):
         for split in self.config["files"]:
             contents = {facts["path"]: facts.get("sha256") for facts in self.files_of(split)}
             for paths in self._corpora(split):
                 if len(paths) == 2 and contents[paths[0]] and contents[paths[0]] == contents[paths[1]]:
-                    _LOGGER.warning(
+                    LOGGER.warning(
                         f"--{FLAGS[split]}: {paths[0]} and {paths[1]} have the same text. Expected inputs and their "
                         "translations."
                     )
@@ -260,7 +258,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
                 f"corpora have only {count:,} different pairs after filters. Expected more pairs, or --dev_files."
             )
         self.config["held_out_below"] = bound
-        _LOGGER.info(
+        LOGGER.info(
             f"{self.name}: {count:,} pairs of the training corpora are held out for evaluation (--held_out={most}, at "
             "most a tenth); pairs with the same inputs are not used in training"
         )
@@ -342,7 +340,7 @@ def warn_of_other_languages(files, languages):
                 end = kind(path)[1:]
                 if is_language(end) and end not in _words(language):
                     flag = f"--{FLAGS[split]}"
-                    _LOGGER.warning(
+                    LOGGER.warning(
                         f"{flag}: {path}: has the extension .{end}, but the language is {language}. Check the files."
                     )
 

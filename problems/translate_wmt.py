@@ -10,15 +10,12 @@ for the language that is paired with English. If both languages are in one file,
 (the columns, English first) or "tmx".
 """
 
-import logging
-
 from t2t_lite import registry
 from t2t_lite.corpora import source_files
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, VocabType
 from t2t_lite.data.text_problems.translate import TranslateProblem
+from t2t_lite.errors import LOGGER
 from t2t_lite.problems.published_files import read_table, words
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 CORPORA = {row.name: row for row in read_table(__package__, "corpora", languages=words)}
 CHECKSUMS = {row.url: (int(row.bytes), row.sha256) for row in CORPORA.values() if row.sha256}
@@ -84,7 +81,7 @@ class CorporaProblem(TranslateProblem):
     def prepare_generation(self, data_dir, tmp_dir):
         """See `TranslateProblem.prepare_generation`; also logs how the corpora differ from tensor2tensor's."""
         if self.differs_from_tensor2tensor:
-            _LOGGER.info(f"{self.name}: {self.differs_from_tensor2tensor}")
+            LOGGER.info(f"{self.name}: {self.differs_from_tensor2tensor}")
         super().prepare_generation(data_dir, tmp_dir)
 
 

@@ -1,9 +1,11 @@
-"""The two kinds of errors that commands print as one line, and helpers for their messages."""
+"""The two kinds of errors that commands print as one line, the logger of all modules, and helpers for messages."""
 
 import contextlib
 import difflib
+import logging
 import re
 
+LOGGER = logging.getLogger("t2t_lite")
 # Control characters, halves of surrogate pairs, and characters that change the writing direction.
 _NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 # Matches the operation names that TensorFlow adds to its messages, since they do not help users.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import logging
 from collections.abc import Callable
 
 import t2t_lite
@@ -16,7 +15,7 @@ from t2t_lite.cli.registers import Registry, default_name
 from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
 from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
-from t2t_lite.errors import UnknownName, UserError, nearest, shown
+from t2t_lite.errors import LOGGER, UnknownName, UserError, nearest, shown
 from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.settings.config import HParams
 
@@ -25,7 +24,7 @@ def _check_problem(name, cls):
     if name.endswith(("_rev", "_copy")):
         raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
     if unread := [hook for hook in ("decode_hooks", "packed_length") if hasattr(cls, hook)]:
-        logging.getLogger("t2t_lite").warning(
+        LOGGER.warning(
             f"problems: {name}: defines {' and '.join(unread)}, which only tensor2tensor uses. Remove the definition."
         )
     cls.name = name

@@ -1,20 +1,18 @@
 """Searches for hyperparameters: trains trials, retrains the winner with other seeds, and reports the results."""
 
 import dataclasses
-import logging
 import os
 import shlex
 from collections.abc import Callable
 
 from t2t_lite.cli.console import table
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import LOGGER, Failure, UserError
 from t2t_lite.extras.autotune.study import Study
 from t2t_lite.extras.seeds.repeated_seeds import train_seeds
 from t2t_lite.files.folders import held_lock
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
 
-_LOGGER = logging.getLogger("t2t_lite")
 _MOST_FAILURES = 5  # after this many consecutive failures, the hyperparameters are probably not the cause
 REPORT = "tuning.json"
 
@@ -85,7 +83,7 @@ class Search:
     def _train_trial(self, trial, max_trials):
         """Trains a trial, and returns the trial in its final state, or None if a signal stopped it."""
         folder, pruned = self.study.folder_of(trial), []
-        _LOGGER.info(f"{trial.name} of {max_trials}: {describe(trial.hparams)}")
+        LOGGER.info(f"{trial.name} of {max_trials}: {describe(trial.hparams)}")
 
         def stop_when(evaluations):
             reason = self.study.reason_to_prune(trial, evaluations)
@@ -101,7 +99,7 @@ class Search:
                 return None
             result = self.study.finish(trial, history(RunLog(folder)), *pruned)
         value = "" if result.value is None else f", {self.study.objective.metric} {result.value:.4f}"
-        _LOGGER.info(f"{trial.name}: {result.state}{value}{f' ({result.reason})' if result.reason else ''}")
+        LOGGER.info(f"{trial.name}: {result.state}{value}{f' ({result.reason})' if result.reason else ''}")
         return result
 
 

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from t2t_lite.errors import UserError, first_line, nearest, needs, shown
+from t2t_lite.errors import LOGGER, UserError, first_line, nearest, needs, shown
 from t2t_lite.evaluation.metrics import lower_is_better, metric_names
 from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
 from t2t_lite.files import lock_file
@@ -18,7 +18,6 @@ from t2t_lite.files.folders import held_lock
 from t2t_lite.settings import tensor2tensor_names
 from t2t_lite.training.monitor import best_evaluation, default_metric
 
-_LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
 STARTUP_TRIALS = 5  # number of trials sampled at random before TPE starts, and completed before pruning starts
 _NAME = "hparams"
@@ -263,7 +262,7 @@ class Study:
             except UserError:  # its process is still running
                 continue
             if "hparams" in trial.user_attrs:
-                _LOGGER.info(f"trial-{trial.number} was interrupted and is resumed")
+                LOGGER.info(f"trial-{trial.number} was interrupted and is resumed")
                 return self._read(trial)
             self._study.tell(trial.number, state=states.FAIL)  # training had not begun
             stack.pop_all().close()

@@ -1,16 +1,13 @@
 """Runs several worker processes of a search on one machine."""
 
 import contextlib
-import logging
 import os
 import signal
 import subprocess
 import time
 
 from t2t_lite.cli.console import stop_on_signal
-from t2t_lite.errors import Failure, UserError, counted
-
-_LOGGER = logging.getLogger("t2t_lite")
+from t2t_lite.errors import LOGGER, Failure, UserError, counted
 
 
 def shares_of_gpus(workers, gpus_each, visible):
@@ -64,7 +61,7 @@ def run_workers(command, shares, output_dir):
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
             workers.append(worker)
-        _LOGGER.info(f"{counted(len(workers), 'worker')}: see {', '.join(logs)}")
+        LOGGER.info(f"{counted(len(workers), 'worker')}: see {', '.join(logs)}")
         if _wait(workers, stopped):
             return False
     for worker, path in zip(workers, logs, strict=True):
@@ -99,7 +96,7 @@ def _passing_signals_on(workers, then=lambda: None):
 
 
 def _say_that_it_stops():
-    _LOGGER.info("Signal received: each worker saves a checkpoint and stops. A second signal stops them immediately.")
+    LOGGER.info("Signal received: each worker saves a checkpoint and stops. A second signal stops them immediately.")
 
 
 def _wait(workers, stopped):

@@ -12,9 +12,7 @@ import re
 
 from t2t_lite import files
 from t2t_lite.data import sharding
-from t2t_lite.errors import Failure, UserError, counted, needs
-
-_LOGGER = logging.getLogger("t2t_lite")
+from t2t_lite.errors import LOGGER, Failure, UserError, counted, needs
 
 
 def write_shards(source, paths, *, seed, groups, features, options, is_ordered=False):
@@ -35,14 +33,14 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
     import_beam()
     chunks = sharding.Chunks(paths, seed, groups, features, is_ordered)
     with sharding.removed_on_failure(paths):
-        _LOGGER.info(f"{options['runner']}: reading and encoding")
+        LOGGER.info(f"{options['runner']}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
         index = files.read_json(
             _read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "units": {str: int}}}
         )
         for number in range(index["chunks"]):
             chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups), features))
-        _LOGGER.info(
+        LOGGER.info(
             f"{options['runner']}: assembling {counted(index['chunks'], 'chunk')} into {counted(len(paths), 'shard')}"
         )
         _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
@@ -81,7 +79,7 @@ def parse_options(runner, text):
     options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
     unknown = [name for name in options if name not in options_of_beam]
     if unknown:
-        _LOGGER.info(f"Beam for Python does not know {', '.join(unknown)}, and passes them on to {options['runner']}")
+        LOGGER.info(f"Beam for Python does not know {', '.join(unknown)}, and passes them on to {options['runner']}")
     return options
 
 

@@ -6,12 +6,10 @@ most)` returns {argument of our model: value}. Its method `written(family, predi
 attributes `title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
 """
 
-import logging
-
 import numpy as np
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.extras.hugging_face import named_weights
 from t2t_lite.extras.hugging_face.family import check, hparams_of, only
 from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
@@ -21,7 +19,6 @@ from t2t_lite.registry import Registries
 from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
-_LOGGER = logging.getLogger("t2t_lite")
 _HEAD_THERE = {"real": "class"}  # foreign models predict a number as a single class
 
 
@@ -56,11 +53,11 @@ def import_encoder(family, path, config, output_dir, problem=""):
     sentences = [f"{name}.weight" for ours, name in table.items() if ours.startswith("sentence_head")]
     has_sentences = bool(sentences) and all(name in weights for name in sentences)
     if head is None:
-        _LOGGER.warning(f"{path}: the model has no head. Use it for features or as a starting point for training.")
+        LOGGER.warning(f"{path}: the model has no head. Use it for features or as a starting point for training.")
     with vocabulary_of(path) as vocabulary:
         _check_vocabulary(path, config, vocabulary)
         if vocabulary.reads_two_ends and head == "span":
-            _LOGGER.warning(f"{path}: RoBERTa puts two end tokens between question and context, but we put one.")
+            LOGGER.warning(f"{path}: RoBERTa puts two end tokens between question and context, but we put one.")
         problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
         settings = registry.problem(problem).settings
         arguments |= {

@@ -14,14 +14,13 @@ WordPiece and BPE are read here. For any other kind of vocabulary, a function is
 
 import contextlib
 import json
-import logging
 import os
 import re
 import tempfile
 from typing import NamedTuple
 
 from t2t_lite import files
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.extras.hugging_face.family import check
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.registry import Registries
@@ -30,7 +29,6 @@ from t2t_lite.text.published.bpe_files import WORD_END
 from t2t_lite.text.published.wordpiece import LONGEST_WORD
 from t2t_lite.text.vocabulary_files import open_encoder
 
-_LOGGER = logging.getLogger("t2t_lite")
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
 _WHOLE, _CONFIG = "tokenizer.json", published_encoder.CONFIG
 _SCHEMA = {
@@ -103,7 +101,7 @@ class Published(NamedTuple):
         count = sum(theirs >= 0 for theirs in self.ids)
         check(path, "vocab_size", size, size >= count, f"at least {count:,}, the number of tokens in {self.path}")
         if size > count:
-            _LOGGER.warning(f"{path}: vocab_size={size:,}, but only {count:,} tokens. The other ids are dropped.")
+            LOGGER.warning(f"{path}: vocab_size={size:,}, but only {count:,} tokens. The other ids are dropped.")
 
 
 def published(encoder):

@@ -1,6 +1,5 @@
 """Reads and writes PNGs, which may be grids of images, and reads the binary files of MNIST (idx) and CIFAR-10."""
 
-import logging
 import math
 import os
 import unicodedata
@@ -10,9 +9,8 @@ import numpy as np
 
 from t2t_lite import files
 from t2t_lite.corpora import plain_text
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 
-_LOGGER = logging.getLogger("t2t_lite")
 COLORS = {1: "grey", 3: "RGB"}
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _ALPHA = 4  # bit of the colour type that marks an alpha channel
@@ -64,10 +62,10 @@ def find_sample_bits(paths):
     if not bits_of:
         return None
     bits = max(bits_of.values())
-    _LOGGER.info(f"16-bit PNGs are read as {bits}-bit samples, in which {2**bits - 1:,} is white")
+    LOGGER.info(f"16-bit PNGs are read as {bits}-bit samples, in which {2**bits - 1:,} is white")
     fewer = [path for path in bits_of if bits_of[path] < bits]
     if 2 * len(fewer) > len(bits_of):
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{len(fewer):,} of {len(bits_of):,} 16-bit PNGs, such as {fewer[0]}, have no sample above "
             f"{2 ** (bits - 2) - 1:,}, but {max(bits_of, key=bits_of.get)} has one. All PNGs are scaled from {bits} "
             "bits. Check that they use the same scale."
@@ -79,7 +77,7 @@ def warn_of_colors(paths):
     """Logs a warning if some PNGs have a gamma or a colour profile, which `read_png` does not apply."""
     own = [path for path in paths if read_header(files.read_bytes(path)).has_own_colors]
     if own:
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{own[0]}{f' and {len(own) - 1:,} more' if own[1:] else ''}: not sRGB (gAMA, iCCP or cICP). The samples "
             "are used as stored, without conversion."
         )
@@ -198,7 +196,7 @@ def _warn_of_classes(folder, names, class_labels):
     """Logs a warning if a folder has subfolders that are not named after classes."""
     labels = {class_of(name, [folder]) for name in names}
     if unknown := sorted(labels - {class_of(os.path.join(folder, "_"), [folder]), *class_labels}):
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{folder}: {counted(len(unknown), 'subfolder')} ({', '.join(unknown)}) not named after a class. The "
             f"images there are completed without a class. Expected names such as {class_labels[0]}."
         )

@@ -1,9 +1,8 @@
 """The Flask application with the page and the JSON API of t2t-insights-server (docs/extras/insights.md)."""
 
 import json
-import logging
 
-from t2t_lite.errors import UserError, needs, printable
+from t2t_lite.errors import LOGGER, UserError, needs, printable
 from t2t_lite.extras.insights.media import LONGEST_FILE
 from t2t_lite.extras.insights.models import CALLS
 from t2t_lite.files.safe_json import strict_json
@@ -15,7 +14,6 @@ with needs("Flask", "web", "t2t-insights-server"):
     import flask
     from werkzeug.exceptions import HTTPException, NotFound
 
-_LOGGER = logging.getLogger("t2t_lite")
 LONGEST_BODY = 2**18
 _HEADERS = {
     # The page's script turns pictures and sounds from the API into blobs.
@@ -86,7 +84,7 @@ def create_app(models):
             return {"error": error.description}, error.code
         if isinstance(error, UserError):
             return {"error": printable(str(error))}, 400
-        _LOGGER.exception(f"{flask.request.path} failed:")
+        LOGGER.exception(f"{flask.request.path} failed:")
         return {"error": "The server failed; its log has the details."}, 500
 
     @app.after_request

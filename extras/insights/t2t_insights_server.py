@@ -9,13 +9,11 @@ The page is at http://localhost:8010. docs/visualization.md describes it and lis
 Ctrl-C stops the server.
 """
 
-import logging
 import sys
 
 from t2t_lite.bin import _app, _trained
 from t2t_lite.cli.commands import require
-
-_LOGGER = logging.getLogger("t2t_lite")
+from t2t_lite.errors import LOGGER
 
 
 def define_flags(flags):
@@ -40,7 +38,7 @@ def run(flags):
 
     with open_listener(flags.host, flags.port) as listener:
         _trained.find(flags)  # raises an error if the flags contradict a model
-        _LOGGER.info(f"Loading {', '.join(_trained.paths(flags))}; this may take half a minute.")
+        LOGGER.info(f"Loading {', '.join(_trained.paths(flags))}; this may take half a minute.")
         from t2t_lite.extras.insights.app import LONGEST_BODY, create_app
         from t2t_lite.extras.insights.models import Models
         from t2t_lite.training.distribution import gpus_as_needed
@@ -48,8 +46,8 @@ def run(flags):
         gpus_as_needed()  # allocates GPU memory as needed, since a trainer may need the rest
         models = Models.load(_trained.paths(flags), flags.data_dir)
         for model in models.list():
-            _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")
-        _LOGGER.info(f"Serving at {address_of(listener)}/")
+            LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")
+        LOGGER.info(f"Serving at {address_of(listener)}/")
         serve(create_app(models), listener, LONGEST_BODY)
 
 

@@ -6,7 +6,6 @@ not depend on the size of the corpus.
 
 import dataclasses
 import functools
-import logging
 import math
 import os
 import re
@@ -18,12 +17,11 @@ from t2t_lite.data import manifests
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.errors import LOGGER, Failure, UserError, counted
 from t2t_lite.extras.inspection import length_histogram
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
-_LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES, _WITH_PIECES = 10, 2
 _LONGEST_TEXT = 400  # maximum number of characters shown of a text
 _PERCENTILES = (50, 90, 99, 100)
@@ -105,7 +103,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     try:
         length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
     except (UserError, Failure) as error:  # for example, if the folder is read-only
-        _LOGGER.warning(f"{error} The histogram of lengths was not written.")
+        LOGGER.warning(f"{error} The histogram of lengths was not written.")
         return
     yield f"lengths as a picture: {path}"
 

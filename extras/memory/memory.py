@@ -1,6 +1,5 @@
 """Transformer-XL's attention score (Dai et al. 2019), and the state that a model carries from step to step."""
 
-import logging
 from typing import ClassVar
 
 import keras
@@ -8,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.files import plain_path
 from t2t_lite.layers.attention_scores import AttentionScore
 from t2t_lite.layers.checks import check_rates, shape_of
@@ -18,8 +17,6 @@ from t2t_lite.layers.positions import by_key
 from t2t_lite.registry import register_score
 from t2t_lite.runs.weights import shape_text
 from t2t_lite.settings.ranges import setting
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 @register_score("memory")
@@ -169,7 +166,7 @@ class CarriedState:
             tf.errors.OpError: the files are damaged.
         """
         if not tf.io.gfile.exists(f"{path}.index"):
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{path}: no saved state; only the newest two checkpoints have a state. The model starts with its "
                 "initial state"
             )

@@ -7,7 +7,6 @@ pretty-midi, which is based on mido, reads the tempo only from the first track.
 import bisect
 import collections
 import io
-import logging
 import wave
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from t2t_lite import files
-from t2t_lite.errors import UserError, counted, located
+from t2t_lite.errors import LOGGER, UserError, counted, located
 
 _DEFAULT_TEMPO = 500_000  # microseconds per quarter note
 _RATES = {24: 24.0, 25: 25.0, 29: 30 / 1.001, 30: 30.0}  # SMPTE frames per second; 29 stands for "30 drop-frame"
@@ -24,7 +23,6 @@ _SYSTEM_EXCLUSIVE = (0xF0, 0xF7)
 NOTE_OFF, NOTE_ON, _CONTROL = 0x8, 0x9, 0xB
 _ONE_DATA_BYTE = (0xC, 0xD)  # program change, channel pressure; other events have two data bytes
 _ALL_NOTES_OFF = (120, 123, 124, 125, 126, 127)  # controllers that end all notes on a channel
-_LOGGER = logging.getLogger("t2t_lite")
 _DRUMS = 9  # General MIDI's percussion channel, counted from 0
 _CHANNELS = [channel for channel in range(16) if channel != _DRUMS]
 _RESOLUTION = 960  # ticks per quarter note in written files
@@ -229,7 +227,7 @@ class Note(NamedTuple):
     track: int = 0
 
 
-def read_midi(path, warn=_LOGGER.warning):
+def read_midi(path, warn=LOGGER.warning):
     """Reads the notes of a MIDI file, except drums, into a list of `Note` objects sorted by start and pitch.
 
     Overlapping notes with the same pitch and channel end in the order in which they began. A note without an end event

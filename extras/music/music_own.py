@@ -7,7 +7,6 @@ all settings, so that later commands need only `--data_dir=D`.
 """
 
 import functools
-import logging
 import os
 import types
 
@@ -17,7 +16,7 @@ from t2t_lite import files, registry
 from t2t_lite.corpora.plain_text import FewWarnings, report
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit
-from t2t_lite.errors import NotWritten, UserError, located
+from t2t_lite.errors import LOGGER, NotWritten, UserError, located
 from t2t_lite.extras.music.midi_events import midi_bytes, read_midi, wav_bytes
 from t2t_lite.extras.music.performance_encoder import HIGHEST, LOWEST, PerformanceEncoder
 from t2t_lite.problems.own_problem import OwnProblem, kept
@@ -26,14 +25,13 @@ from t2t_lite.tasks.task import LanguageModelTask
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.drawing import COLORS
 
-_LOGGER = logging.getLogger("t2t_lite")
 ENDINGS = (".mid", ".midi")
 _PIXELS_A_SECOND, _PIXELS_A_PITCH = 24, 4
 _BLACK_KEYS = (1, 3, 6, 8, 10)
 _WIDEST = 2**15
 
 
-def encode_midi(path, encoder, warn=_LOGGER.warning):
+def encode_midi(path, encoder, warn=LOGGER.warning):
     """Encodes a MIDI file as ids; `warn` is as in `read_midi`. Raises `UserError`, which names the file."""
     notes = read_midi(path, warn)
     with located(path):

@@ -1,7 +1,6 @@
 """Measures how sharply, how far and where attention heads attend, as a table and a picture."""
 
 import dataclasses
-import logging
 
 import keras
 import numpy as np
@@ -9,14 +8,12 @@ import numpy as np
 from t2t_lite.cli.console import Progress, table
 from t2t_lite.decoding.command.text_files import input_lines
 from t2t_lite.decoding.search.searcher import plan_batches
-from t2t_lite.errors import UserError, counted, located
+from t2t_lite.errors import LOGGER, UserError, counted, located
 from t2t_lite.models.outputs import KINDS, attention_weights
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import Drawing
 from t2t_lite.visualization.sentence_attention import TITLES, attending_features, text_features, without_text
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 FAR = 5  # minimum distance, in positions, at which a key counts as far
 SHARES = ("previous", "same", "next", "near", "far", "end")  # disjoint classes of keys
@@ -130,7 +127,7 @@ def roles_in_files(answerer, path, target_path=None):
         ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in translations])
     rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
     if num_dropped := len(ids[0]) - len(rows) if ids else 0:
-        _LOGGER.warning(f"{path}: skipped {counted(num_dropped, 'line')} with more than {_MOST_TOKENS} tokens.")
+        LOGGER.warning(f"{path}: skipped {counted(num_dropped, 'line')} with more than {_MOST_TOKENS} tokens.")
     progress = Progress("measuring heads", "sentences", len(rows))
     ids_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):

@@ -7,13 +7,12 @@ grpc_requests.py and rest_requests.py implement the protocols.
 """
 
 import functools
-import logging
 import random
 import time
 
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.texts import check_options, check_texts, in_batches
-from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.errors import LOGGER, Failure, UserError, counted
 from t2t_lite.extras.query_client.addresses import RETRIES, TIMEOUT, Address, Servable, ServerError, Tls
 from t2t_lite.extras.query_client.served_answers import (
     NoTranslations,
@@ -25,8 +24,6 @@ from t2t_lite.extras.query_client.served_answers import (
 )
 from t2t_lite.settings.ranges import settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 __all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "ServedAnswer", "Tls", "open_client"]
 
@@ -251,7 +248,7 @@ class Client:
                     raise
                 wait = min(self.first_wait * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
                 wait += min(error.retry_after, _LONGEST_WAIT)
-                _LOGGER.warning(f"{error.code}: retrying in {wait:.1f} s ({attempt + 1} of {self.retries}).")
+                LOGGER.warning(f"{error.code}: retrying in {wait:.1f} s ({attempt + 1} of {self.retries}).")
                 time.sleep(wait)
 
     @property

@@ -5,7 +5,6 @@ the server's answer as JSON. If the model reads several texts, such as a questio
 an input line. Continuations from a language model are printed part by part, as they arrive.
 """
 
-import logging
 import sys
 
 from t2t_lite.cli import console
@@ -14,13 +13,12 @@ from t2t_lite.corpora.plain_text import LONGEST_LINE, as_field
 from t2t_lite.decoding.command import flag_checks, text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.text_files import json_text
-from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.errors import LOGGER, Failure, UserError, counted
 from t2t_lite.extras.query_client.addresses import ServerError
 from t2t_lite.extras.query_client.client import NoTranslations
 from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE
 
-_LOGGER = logging.getLogger("t2t_lite")
 # {decode hparam: argument of `Client.translate`}
 _SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}
 _PAIRS = (("first", "second"), ("question", "context"))  # the inputs of encoders that read two texts
@@ -157,9 +155,9 @@ class LineQueries:
             answers = self._client.predict(self._inputs(texts, first), **options)
         for number, answer in enumerate(answers, first):
             if answer.get("truncated") if isinstance(answer, dict) else answer.truncated:
-                _LOGGER.warning(f"line {number}: longer than the export's limit, so it was truncated.")
+                LOGGER.warning(f"line {number}: longer than the export's limit, so it was truncated.")
             if not isinstance(answer, dict) and answer.is_short:
-                _LOGGER.warning(
+                LOGGER.warning(
                     f"line {number}: the answer is very short, so part of the line may not have been translated. "
                     "--split_sentences=always translates each sentence separately."
                 )

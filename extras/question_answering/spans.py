@@ -2,14 +2,13 @@
 
 import dataclasses
 import functools
-import logging
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
-from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.extras.question_answering.offsets_graph import encode_with_offsets, has_offsets
@@ -22,7 +21,6 @@ from t2t_lite.text.reading_graph import beginnings, longest_input, texts_spec, v
 from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
-_LOGGER = logging.getLogger("t2t_lite")
 LONGEST_ANSWER = 30  # maximum number of pieces in an answer; the value is that of BERT's run_squad.py
 NEVER = -1e9  # score of spans that cannot be an answer
 _LONGEST = 2048  # maximum number of ids in a question plus its context, the default for exports
@@ -208,7 +206,7 @@ class SpansTask(EncoderTask):
         if len(missing) == len(reference.keys):
             raise UserError(f"{path}: does not answer any question in {reference.path}. Expected {{id: answer, …}}.")
         if missing:
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{path}: lacks answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
                 f"{shown(missing[0])}. Missing answers count as wrong."
             )

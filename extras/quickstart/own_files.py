@@ -1,6 +1,5 @@
 """The quickstart on the user's own pairs: trains a model within a time limit, translates and exports."""
 
-import logging
 import os
 import shlex
 import shutil
@@ -8,6 +7,7 @@ import time
 
 from t2t_lite import registry
 from t2t_lite.data.manifests import find_manifest
+from t2t_lite.errors import LOGGER
 from t2t_lite.extras.quickstart import commands as plans
 from t2t_lite.extras.quickstart.commands import (
     export,
@@ -23,7 +23,6 @@ from t2t_lite.runs.log import read_lines
 _PROBLEM = "translate_own"
 _PROBE_STEPS = 30
 _FEW_PASSES = 10
-_LOGGER = logging.getLogger("t2t_lite")
 _LATER_STARTS = 3  # trainer, decoder and exporter, each of which takes about as long to start as the probe
 _NEXT = """\
 == What next
@@ -113,7 +112,7 @@ def _measure_steps(plan, data, probe, start):
     )
     if passes < _FEW_PASSES:
         minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{passes:.1f} passes are few; {_FEW_PASSES} passes would give a much better model. To train longer, use "
             f"--minutes={round(minutes, -1):.0f} and another --output_dir."
         )

@@ -3,17 +3,15 @@
 Reads the formats of versions 2 to 6, and writes the format of version 2, which all of these versions can read.
 """
 
-import logging
 import os
 from typing import NamedTuple
 
 from t2t_lite import files, registry
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.extras.hugging_face.family import check
 from t2t_lite.settings.ranges import ALL_POSITIONS
 from t2t_lite.text.vocabulary_files import open_encoder
 
-_LOGGER = logging.getLogger("t2t_lite")
 _MODULES, _LENGTH, _PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
 _TOKENIZER = "tokenizer_config.json"
 _POOLINGS = {"mean": "mean", "cls": "first", "max": "max"}
@@ -154,7 +152,7 @@ class SentenceFolder:
         expected = "null, because prompts are not supported. Set it to null, and write the prompt before each text"
         check(path, "default_prompt_name", default, default is None, expected)
         if any((config.get("prompts") or {}).values()):
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{path}: prompts are ignored, because they are not supported. Write the prompt before each text."
             )
 

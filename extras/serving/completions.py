@@ -3,19 +3,18 @@
 import dataclasses
 import itertools
 import json
-import logging
 import re
 import threading
 import time
 import uuid
 
+from t2t_lite.errors import LOGGER
 from t2t_lite.extras.serving.completion_requests import NAMES
 from t2t_lite.extras.serving.refusals import FAILED, Refusal
 from t2t_lite.extras.serving.served_export import model_errors
 from t2t_lite.settings.ranges import SAMPLING_SEED
 from t2t_lite.text.vocabulary import EOS_ID
 
-_LOGGER = logging.getLogger("t2t_lite")
 PATH = "/v1/completions"
 HEADERS = [
     ("Content-Type", "text/event-stream; charset=utf-8"),
@@ -288,7 +287,7 @@ class EventStream:
             self._code, self._events = refusal.code, iter(())
             return _event(error_of(refusal.message, refusal.code))
         except Exception:
-            _LOGGER.exception("A stream failed:")
+            LOGGER.exception("A stream failed:")
             self._code, self._events = "INTERNAL", iter(())
             return _event(error_of(FAILED, "INTERNAL"))
         if event is None:

@@ -13,7 +13,7 @@ import socket
 import time
 
 from t2t_lite.cli.console import stop_on_signal
-from t2t_lite.errors import UserError, needs
+from t2t_lite.errors import LOGGER, UserError, needs
 from t2t_lite.extras.serving.refusals import RETRY_AFTER, http_status
 
 with needs("waitress", "web", "a server"):
@@ -21,7 +21,6 @@ with needs("waitress", "web", "a server"):
     from waitress import wasyncore
     from waitress.channel import HTTPChannel
 
-_LOGGER = logging.getLogger("t2t_lite")
 _LONGEST_DRAIN = 60.0  # maximum time in seconds that a shutdown waits for clients to read their answers
 IDLE_SECONDS = 60.0  # how long to wait for a request, and for a client to read the response
 _REQUEST_SECONDS, _BYTES_PER_SECOND = 20.0, 500  # time limit for a request, plus a second per 500 bytes of body
@@ -232,11 +231,11 @@ def serve(
         _loop(server, sockets, stopped.is_set)
         on_stop()
         if drain_seconds:
-            _LOGGER.info(f"Stopping. Requests are accepted for another {drain_seconds:g} s.")
+            LOGGER.info(f"Stopping. Requests are accepted for another {drain_seconds:g} s.")
             end = time.monotonic() + drain_seconds
             _loop(server, sockets, lambda: time.monotonic() >= end)
         connections = server.active_channels
-        _LOGGER.info(
+        LOGGER.info(
             f"Stopping; requests in progress: {sum(connection.is_busy for connection in connections.values())}."
         )
         # closes only the listener: `server.close` would also disable wake-ups by threads
@@ -251,7 +250,7 @@ def serve(
 
         _loop(server, sockets, is_done)
         if connections:
-            _LOGGER.warning(f"Connections not finished within {_LONGEST_DRAIN:g} s: {len(connections)}.")
+            LOGGER.warning(f"Connections not finished within {_LONGEST_DRAIN:g} s: {len(connections)}.")
     wasyncore.close_all(sockets)
 
 

@@ -6,7 +6,6 @@
 
 import contextlib
 import gc
-import logging
 import os
 import re
 import threading
@@ -14,13 +13,12 @@ import weakref
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError, first_line
+from t2t_lite.errors import LOGGER, Failure, UserError, first_line
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.files import exists
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.file_system import list_names, status, walk
 
-_LOGGER = logging.getLogger("t2t_lite")
 _NAME = re.compile(r"\d{1,18}")
 _LONGEST_END = 60.0  # maximum time in seconds for which loading a version may delay the shutdown
 
@@ -85,10 +83,10 @@ class ModelVersions:
             except (UserError, Failure) as error:
                 # A failure may be temporary, so loading is tried again even if no file changes.
                 fingerprint = None if isinstance(error, Failure) else fingerprint
-                _LOGGER.warning(f"{error} {self.name}, version {self._served[0]}, is still served.")
+                LOGGER.warning(f"{error} {self.name}, version {self._served[0]}, is still served.")
             else:
                 if version != self._served[0]:
-                    _LOGGER.info(f"Now serving {self}.")
+                    LOGGER.info(f"Now serving {self}.")
 
     def find(self, version=None):
         """Returns the loaded (version, ServedExport). Raises `Refusal` if the requested version is not loaded."""

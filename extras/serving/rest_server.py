@@ -5,13 +5,13 @@ Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler
 
 import contextlib
 import gzip
-import logging
 import re
 import threading
 import time
 import urllib.parse
 import zlib
 
+from t2t_lite.errors import LOGGER
 from t2t_lite.extras.serving import completions, start_page
 from t2t_lite.extras.serving.apis import Body, TokenizerApi
 from t2t_lite.extras.serving.completion_requests import CompletionRequest
@@ -20,7 +20,6 @@ from t2t_lite.extras.serving.refusals import FAILED, RETRY_AFTER, Refusal, http_
 from t2t_lite.extras.serving.request_batching import PATIENCE
 from t2t_lite.extras.serving.served_export import model_errors
 
-_LOGGER = logging.getLogger("t2t_lite")
 _VERSION = r"(?:/versions/(?P<version>\d+))?"
 _PATHS = {
     "POST": re.compile(rf"/v1/models/(?P<name>[^/:]+){_VERSION}:(?P<call>classify|regress|predict)", re.IGNORECASE),
@@ -94,7 +93,7 @@ class RestServer:
                 message = f"{message.rstrip('.')}. Paths of this server: {', '.join(self._paths())}"
             answer = self._error(path, message, code)
         except Exception:
-            _LOGGER.exception(f"{method} {path[:200]!r} failed:")
+            LOGGER.exception(f"{method} {path[:200]!r} failed:")
             answer, code = self._error(path, FAILED, "INTERNAL"), "INTERNAL"
         if path.startswith("/v1/") or path in self._apis:
             self._metrics.add_request(self._versions.name, code)

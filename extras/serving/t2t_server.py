@@ -12,18 +12,16 @@ The server always serves the newest version, and loads a new version as soon as 
 answers pending requests and stops. docs/extras/serving.md lists the paths and the differences from TensorFlow Serving.
 """
 
-import logging
 import os
 import re
 import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.cli.commands import parts, require
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.settings.ranges import DECODE_BATCH, SPLIT_SENTENCES
 
 _ORIGIN = re.compile(r"https?://[^/\s?#]+", re.IGNORECASE)
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def define_flags(flags):
@@ -127,7 +125,7 @@ def run(flags):
         apis = [api for part in parts("t2t-server") if (api := part.api(flags, versions, batcher))]
         server = RestServer(versions, batcher, metrics, *limits, origins, flags.max_streams, apis)
         address = address_of(listener)
-        _LOGGER.info(f"Serving {versions}, at {address}{model_path(name)}; in a browser: {address}/")
+        LOGGER.info(f"Serving {versions}, at {address}{model_path(name)}; in a browser: {address}/")
         with watching(versions, flags.poll_secs):
             hooks = {"on_stop": server.stop, "on_last": server.end_streams}
             serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, **hooks)
@@ -148,7 +146,7 @@ def _load_with_generator(path):
 
 
 def _announce(path):
-    _LOGGER.info(f"Loading {path}; this may take half a minute.")
+    LOGGER.info(f"Loading {path}; this may take half a minute.")
 
 
 main = _app.command("t2t-server", define_flags, run, check)

@@ -8,13 +8,12 @@ files determine the tags. `D/tag_own.json` stores all settings, so that later co
 """
 
 import functools
-import logging
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.splits import FLAGS
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import NotWritten, UserError, counted, located, shown
+from t2t_lite.errors import LOGGER, NotWritten, UserError, counted, located, shown
 from t2t_lite.extras.tagging.conll import LAYOUT, read_conll
 from t2t_lite.extras.tagging.tag_metrics import EXPECTED, are_of_entities, odd_tags
 from t2t_lite.problems.own_corpus import OwnCorpus
@@ -22,8 +21,6 @@ from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.offsets import word_pieces
 from t2t_lite.text.vocabulary import EOS_ID
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 class Text2TagProblem(Text2TextProblem):
@@ -137,7 +134,7 @@ class TagOwn(OwnCorpus, Text2TagProblem):
         tags = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}
         self.config["tags"] = self.enough_labels(tags, "tag in the last column")
         if odd := odd_tags(tags):
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: evaluations will not report "
                 f"entity_f1, because {shown(', '.join(odd))} do not belong to one scheme. Expected {EXPECTED}."
             )

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import logging
 import os
 
 import tensorflow as tf
@@ -10,7 +9,7 @@ import tensorflow as tf
 from t2t_lite import files, registry
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora.plain_text import as_field
-from t2t_lite.errors import Failure, UserError, first_line
+from t2t_lite.errors import LOGGER, Failure, UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.extras.translate_all import decoder_command
@@ -26,7 +25,6 @@ from t2t_lite.tasks.task import unit_of
 from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import check_picture
 
-_LOGGER = logging.getLogger("t2t_lite")
 _WRITTEN = ("settings.json", "flags.txt")  # endings of the files written next to the translations
 
 
@@ -84,15 +82,15 @@ class CheckpointTranslations:
         path = self._path(checkpoint.step)
         if files.exists(path):
             self._check_old(path, checkpoint)
-            _LOGGER.info(f"{path}: already exists")
+            LOGGER.info(f"{path}: already exists")
         elif not files.exists(checkpoint.path + ".index"):
-            _LOGGER.warning(f"step {checkpoint.step} is skipped, because its checkpoint has been deleted.")
+            LOGGER.warning(f"step {checkpoint.step} is skipped, because its checkpoint has been deleted.")
             return None
         elif self.command:
             folders = {"data_dir": self.data_dir, "t2t_usr_dir": self.usr_dir}
             decoder_command.translate(self.command, checkpoint.path, self.source_path, path, self.search, folders)
             if not files.exists(path):
-                _LOGGER.warning(f"{path}: --decoder_command did not write the file. A later call will score the file.")
+                LOGGER.warning(f"{path}: --decoder_command did not write the file. A later call will score the file.")
                 return None
         elif not self._load(checkpoint):
             return None
@@ -115,7 +113,7 @@ class CheckpointTranslations:
             if not any(same.items() <= line.items() for line in log.read()):
                 log.write(**same, bleu=bleu.score)
         except (UserError, Failure, OSError, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
-            _LOGGER.info(f"{self.model_dir}/eval.log: BLEU was not added: {first_line(error)}")
+            LOGGER.info(f"{self.model_dir}/eval.log: BLEU was not added: {first_line(error)}")
 
     def prepare(self, checkpoint):
         """Checks the folder and the settings with the first checkpoint (`StepFile`), then creates the folder.
@@ -163,7 +161,7 @@ class CheckpointTranslations:
     def _check_old(self, path, checkpoint):
         read_translation(path, self.source_path, len(self.source), "Delete the translation to translate again.")
         if status(path).modified_ns / 1e9 < checkpoint.seconds - 1:
-            _LOGGER.warning(f"{path}: older than its checkpoint. Delete the file to translate again.")
+            LOGGER.warning(f"{path}: older than its checkpoint. Delete the file to translate again.")
 
     def _load(self, checkpoint):
         """Loads a checkpoint's weights into the translator. Returns whether they could be read."""
@@ -177,7 +175,7 @@ class CheckpointTranslations:
                 restore_weights(checkpoint.path, self._translator.model)
         except UserError as error:
             self.error = error
-            _LOGGER.warning(f"step {checkpoint.step} is skipped: {error}")
+            LOGGER.warning(f"step {checkpoint.step} is skipped: {error}")
             return False
         return True
 
@@ -187,10 +185,10 @@ class CheckpointTranslations:
         progress.done()
         if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:
             shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
-            _LOGGER.warning(f"{self.source_path}: lines that were too long and were truncated: {shown}")
+            LOGGER.warning(f"{self.source_path}: lines that were too long and were truncated: {shown}")
         lines = [as_field(translation.text) + "\n" for translation in found]
         files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
-        _LOGGER.info(f"written: {path}")
+        LOGGER.info(f"written: {path}")
 
 
 def draw_step_scores(scores, best_step, path, title=""):

@@ -1,14 +1,12 @@
 """Runs a user-supplied decoder command for each checkpoint, as in tensor2tensor (--decoder_command)."""
 
-import logging
 import re
 import shlex
 import subprocess
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import LOGGER, Failure, UserError
 
 DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default; with it, this process itself translates
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def check(template):
@@ -44,7 +42,7 @@ def translate(template, checkpoint, source, path, options, folders):
     }
     words = [*(f"--{name}={value}" for name, value in params.items()), "--keep_timestamp"]
     command = template.replace("{params}", shlex.join(words))
-    _LOGGER.info(command)
+    LOGGER.info(command)
     status = subprocess.run(command, shell=True).returncode  # the template is a shell command by design
     if status:
         raise Failure(f"--decoder_command failed with exit status {status}: {command}")

@@ -1,21 +1,19 @@
 """Scores the translations in a folder, one per step, and writes the scores as a curve for TensorBoard."""
 
 import json
-import logging
 import os
 import re
 import socket
 import time
 
 from t2t_lite import files
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT
 from t2t_lite.files import resumable
 from t2t_lite.files.file_system import list_names, status
 
-_LOGGER = logging.getLogger("t2t_lite")
 _SECONDS_OF_WRITING = 60  # a file that has not changed for this long counts as complete
 
 
@@ -87,7 +85,7 @@ def score_folder(
                 files.write_bytes(_last_step_path(event_dir), b"%d\n" % file.step)
             yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first)
     if not count:
-        _LOGGER.info(
+        LOGGER.info(
             f"{folder}: no translation from step {min_steps} on; the last one is for step {_last_file(folder).step}."
         )
 

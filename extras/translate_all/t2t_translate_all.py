@@ -8,19 +8,16 @@ Writes files <translations_dir>/<problem>-<step>. Each file gets the modificatio
 command also prints a table of scores and draws a plot.
 """
 
-import logging
 import os
 import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.cli.commands import require
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.extras.translate_all import decoder_command
 from t2t_lite.settings.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
 from t2t_lite.settings.search_options import SearchOptions
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def define_flags(flags):
@@ -129,7 +126,7 @@ def _score(flags, path, references, tokenize, is_first):
     settings = flags.metrics, tokenize, ter_options(flags), path if is_first else None
     by_metric = scores.corpus_scores(translation, references, *settings)
     shown = (f"{scores.METRICS[name]} = {score.score:.2f}" for name, score in by_metric.items())
-    _LOGGER.info(f"{path}: {', '.join(shown)}")
+    LOGGER.info(f"{path}: {', '.join(shown)}")
     return by_metric
 
 

@@ -2,14 +2,13 @@
 
 import functools
 import importlib
-import logging
 import typing
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from t2t_lite.cli.flags import Flags
 from t2t_lite.cli.usr_dirs import explain_import_error, import_of_extra, import_usr_dir
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.process.lazy import module_paths, packages
 
 _BIN = "t2t_lite.bin"  # the package's name as a str, since the library must not import commands
@@ -71,7 +70,7 @@ def parts(command):
             module, why = import_of_extra(f"{package}.{name}")
             modules += [module] if module else []
             if why:
-                logging.getLogger("t2t_lite").warning(f"{command}: {why}")
+                LOGGER.warning(f"{command}: {why}")
     return modules
 
 

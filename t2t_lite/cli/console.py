@@ -10,9 +10,8 @@ import sys
 import threading
 import time
 
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 
-_LOGGER = logging.getLogger("t2t_lite")
 _COLUMNS = 80  # line width if neither the terminal nor the variable COLUMNS defines it
 SECONDS = 10  # seconds between two progress lines if stderr is not a terminal
 _ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -48,7 +47,7 @@ def move(text=""):
 @contextlib.contextmanager
 def waiting(text):
     """Context manager that announces slow work: on a terminal immediately, otherwise in the log after 10 seconds."""
-    moves, timer = has_moving_line(), threading.Timer(SECONDS, _LOGGER.info, [text])
+    moves, timer = has_moving_line(), threading.Timer(SECONDS, LOGGER.info, [text])
     timer.daemon = True
     if moves:
         move(fit([text], columns()))
@@ -109,7 +108,7 @@ class Progress:
     def _log(self, is_last=False):
         if self._logged != (counts := (self.count, self.tokens)):
             self._logged = counts
-            _LOGGER.info(", ".join(self._fields(is_last)))
+            LOGGER.info(", ".join(self._fields(is_last)))
 
     def _fields(self, is_last=False):
         seconds = max(time.monotonic() - self._start, 1e-3)
@@ -283,17 +282,17 @@ def log_to_stderr(command):
     """Context manager that shows the log messages of `t2t_lite` of level INFO and higher on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
-    level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers
+    level, propagate, outer = LOGGER.level, LOGGER.propagate, LOGGER.handlers
     # If one command calls another, each line is logged only once, under the name of the inner command.
-    _LOGGER.handlers = [other for other in outer if not isinstance(other.formatter, _Formatter)]
-    _LOGGER.addHandler(handler)
-    _LOGGER.setLevel(logging.INFO)
-    _LOGGER.propagate = (
+    LOGGER.handlers = [other for other in outer if not isinstance(other.formatter, _Formatter)]
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = (
         False  # libraries that call logging.info() add a handler to the root logger, so each line would be shown twice
     )
     try:
         yield
     finally:
-        _LOGGER.handlers = outer
-        _LOGGER.setLevel(level)
-        _LOGGER.propagate = propagate
+        LOGGER.handlers = outer
+        LOGGER.setLevel(level)
+        LOGGER.propagate = propagate

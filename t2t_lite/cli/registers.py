@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import inspect
-import logging
 import re
 from collections.abc import Callable
 from typing import TypeVar, overload
 
 from t2t_lite.cli.usr_dirs import import_of_extra
-from t2t_lite.errors import UnknownName, UserError, nearest, shown
+from t2t_lite.errors import LOGGER, UnknownName, UserError, nearest, shown
 from t2t_lite.process.lazy import extra_of
 from t2t_lite.process.registering_modules import modules_by_name, modules_of
 
@@ -80,7 +79,7 @@ class Registry:
         """Imports a module that registers something. A broken module of an extra is left out, with a warning."""
         if why := import_of_extra(module)[1]:
             self._broken[module] = why
-            logging.getLogger("t2t_lite").warning(f"{self.kind}: {why}")
+            LOGGER.warning(f"{self.kind}: {why}")
 
     def get(self, name):
         """Returns the object registered under a name.

@@ -6,7 +6,6 @@ already put a copy of the archive there, this copy is used: existing files are n
 
 import contextlib
 import errno
-import logging
 import os
 import socket
 import threading
@@ -16,11 +15,10 @@ import urllib.request
 from t2t_lite import files
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import plain_text, source_files
-from t2t_lite.errors import UserError, first_line
+from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.file_system import rename, status, walk
 from t2t_lite.files.hashes import file_sha256
 
-_LOGGER = logging.getLogger("t2t_lite")
 _MEGABYTE = 1_000_000
 
 
@@ -150,7 +148,7 @@ def _check(path, url, expected):
     elif expected is None:
         return
     elif length != expected[0]:
-        _LOGGER.info(
+        LOGGER.info(
             f"{path}: has {length:,} bytes, but the file published at {url} has {expected[0]:,}; using the local file"
         )
         return
@@ -170,7 +168,7 @@ def _download(url, tmp_dir, expected):
     path, folder = os.path.join(tmp_dir, name), os.path.join(tmp_dir, name + ".download")
     files.make_folder(tmp_dir)
     files.check_writable(tmp_dir)
-    _LOGGER.info(f"downloading {url} to {path}{f' ({expected[0] / _MEGABYTE:,.0f} MB)' if expected else ''}")
+    LOGGER.info(f"downloading {url} to {path}{f' ({expected[0] / _MEGABYTE:,.0f} MB)' if expected else ''}")
     try:
         with _showing_growth(name, folder, expected):
             fetched = _fetch(url, folder)

@@ -9,7 +9,6 @@ paths may be on any file system that `tf.io.gfile` supports. A source is the pat
 import codecs
 import contextlib
 import itertools
-import logging
 import lzma
 import os
 import re
@@ -17,7 +16,7 @@ import zlib
 
 from t2t_lite import files
 from t2t_lite.corpora import archives, encodings
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.files.file_errors import translated
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -26,7 +25,6 @@ _AT_END = object()
 _PART = 2**16  # number of bytes of a line that are read at a time
 # maximum length of a line in bytes, since a small archive can contain a line that does not fit into memory
 LONGEST_LINE = 2**24
-_LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5
 REASON = "bad lines"
 
@@ -220,9 +218,9 @@ class FewWarnings:
         """Logs a message unless it was logged before or the limit is reached."""
         if message not in self._shown and len(self._shown) < _SHOWN:
             self._shown.add(message)
-            _LOGGER.warning(message)
+            LOGGER.warning(message)
             if len(self._shown) == _SHOWN:
-                _LOGGER.warning(self._last)
+                LOGGER.warning(self._last)
 
 
 class BadLines:

@@ -6,19 +6,17 @@ is refused.
 """
 
 import itertools
-import logging
 import re
 from xml.parsers import expat
 
 from t2t_lite.corpora import encodings, plain_text
 from t2t_lite.corpora.scripts import subtags
 from t2t_lite.corpora.tmx import not_xml, xml_parser
-from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.files.pipes import is_device
 
 SOURCE, REFERENCE, TRANSLATION = "source", "reference", "translation"
 SGM, XML = (".sgm", ".sgml"), ".xml"
-_LOGGER = logging.getLogger("t2t_lite")
 _TAGS = {"src": SOURCE, "ref": REFERENCE, "hyp": TRANSLATION}
 _SETS = {b"srcset": SOURCE, b"refset": REFERENCE, b"tstset": TRANSLATION}
 _SET = re.compile(rb"<(srcset|refset|tstset)\b", re.IGNORECASE)
@@ -157,7 +155,7 @@ class _TestSet:
         if len(names) > 1:
             rest = [name for name in names if name not in complete]
             left_out = f"; skipped, because segments are missing: {', '.join(rest)}" if rest else ""
-            _LOGGER.info(f"{self.path}: has references by {', '.join(complete)}{left_out}")
+            LOGGER.info(f"{self.path}: has references by {', '.join(complete)}{left_out}")
         return list(complete.values())
 
     # The callbacks that expat calls for tags and text.

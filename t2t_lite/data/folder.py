@@ -8,7 +8,6 @@ import functools
 import hashlib
 import inspect
 import itertools
-import logging
 import os
 import re
 import tempfile
@@ -18,11 +17,10 @@ from t2t_lite.data import manifests, sharding
 from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS
-from t2t_lite.errors import UserError, first_line
+from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
 
-_LOGGER = logging.getLogger("t2t_lite")
 _FORMAT = 2  # version of generation; increase it when the same request gives different files
 
 
@@ -115,7 +113,7 @@ class DataFolder:
             names = earlier.pop("to_learn")
             if not Request(begun, earlier).changes:
                 return
-            _LOGGER.info(f"{self.problem.name}: replacing the unfinished output of a different request in {self.path}")
+            LOGGER.info(f"{self.problem.name}: replacing the unfinished output of a different request in {self.path}")
             stale += filter(files.exists, (os.path.join(self.path, name) for name in names))
         elif not files.exists(self.manifest_path) and (found := [path for path in stale if ".chunk-" not in path]):
             raise UserError(
@@ -191,7 +189,7 @@ def encoder_files(problem, folder):
     paths = {}
     for path in problem.vocabulary_files(folder):
         if (name := _relative(path, folder)) is None:
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{path}: {problem.name} reads this file, which is outside of {folder} and cannot be copied with the "
                 f"run. Keep it there, or move it into {folder}."
             )

@@ -1,7 +1,6 @@
 """Generates a problem's vocabulary, shards and manifest. An interrupted run can be resumed and gives the same files."""
 
 import itertools
-import logging
 import re
 
 import numpy as np
@@ -12,10 +11,9 @@ from t2t_lite.cli.console import Progress
 from t2t_lite.data import record_format, sharding
 from t2t_lite.data.folder import DataFolder, encoder_files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
-_LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES = 4096  # number of examples, at the start of a shuffled shard, in which unknown ids are counted
 # highest normal fraction of unknown ids and byte pieces; a vocabulary learned from similar text stays far below it
 _MOST = 0.05
@@ -55,7 +53,7 @@ def _check_order(problem):
 def _is_done(folder):
     manifest = folder.finished()
     if manifest:
-        _LOGGER.info(f"{folder.problem.name}: already in {folder.path} ({_summary(manifest)}); nothing to do")
+        LOGGER.info(f"{folder.problem.name}: already in {folder.path} ({_summary(manifest)}); nothing to do")
     return bool(manifest)
 
 
@@ -86,7 +84,7 @@ def _write_all(folder, tmp_dir):
     }
     files.write_json(folder.manifest_path, manifest)
     folder.end()
-    _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
+    LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
     report_coverage(folder)
 
 
@@ -128,7 +126,7 @@ def _write(folder, tmp_dir, shards):
             raise no_example(problem, name) if len(shards) == 1 else _too_few(problem, name, facts_of_splits)
     for reason, count in source_counts["removed"].items():
         if count:
-            _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
+            LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
     facts = {
         name: {"shards": len(split_paths), **counts}
         for (name, split_paths), counts in zip(shards.items(), facts_of_splits, strict=True)
@@ -215,12 +213,12 @@ def report_coverage(folder):
             shares_text = " and ".join(f"{100 * share:.1f} % {name}" for name, share in shares.items())
             text = f"{problem.name}: {feature} have {shares_text} among their ids"
             if sum(shares.values()) > _MOST:
-                _LOGGER.warning(
+                LOGGER.warning(
                     f"{text}: the vocabulary does not cover the text well. Perhaps it is for another language. "
                     "Expected a vocabulary learned from similar text."
                 )
             else:
-                _LOGGER.info(text)
+                LOGGER.info(text)
 
 
 def coverage(encoder, ids):

@@ -3,16 +3,14 @@
 import dataclasses
 import fnmatch
 import inspect
-import logging
 import os
 import random
 import shlex
 
 from t2t_lite import files, registry
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import LOGGER, UserError, nearest
 from t2t_lite.settings.ranges import COUNT, SEED, Range, setting
 
-_LOGGER = logging.getLogger("t2t_lite")
 # The number of processes is limited, because each process needs about 600 MB of memory.
 _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
 
@@ -51,7 +49,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
             continue
         base = registry.problem(word).name if not word.endswith("*") else word
         if base != word and base == base.rstrip("*"):
-            _LOGGER.info(f"{word}: uses the records of {base}; training applies {word[len(base) :]} when it reads them")
+            LOGGER.info(f"{word}: uses the records of {base}; training applies {word[len(base) :]} when it reads them")
         matches = fnmatch.filter(registered, base)
         if not matches:
             raise UserError(

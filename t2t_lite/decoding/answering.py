@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import logging
 import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from t2t_lite.settings.config import HParams
 
 
-_LOGGER = logging.getLogger("t2t_lite")
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 _OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if "may_sample" in declared.needs]
 

@@ -1,15 +1,13 @@
 """Checks whether this machine has instructions for bfloat16; measures how much faster they make matrix products."""
 
-import logging
 import os
 import time
 
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.settings.ranges import COMPUTE_DTYPES
 
-_LOGGER = logging.getLogger("t2t_lite")
 _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # CPU flags for bfloat16 instructions: two for x86, one for ARM
 _GPU_CAPABILITY = (8, 0)  # compute capability of Ampere, the first GPUs with bfloat16
 _MOST_ROWS = 2048  # maximum number of rows of a measured matrix product, so that it takes only milliseconds
@@ -35,7 +33,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
     missing = _missing_for_bfloat16(cpuinfo) if dtype == "bfloat16" and check_device else ""
     if not missing:
         return dtype
-    _LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. Using float32.")
+    LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. Using float32.")
     return "float32"
 
 
@@ -69,7 +67,7 @@ def suggest(setting, hparams, rows):
         return
     factor = speedup(min(rows, _MOST_ROWS), hparams["hidden_size"], hparams["filter_size"])
     if factor >= _WORTHWHILE:
-        _LOGGER.info(
+        LOGGER.info(
             f"bfloat16: matrix products of the model's size are {factor:.1f} times as fast in bfloat16 as in float32 "
             f"on this CPU (just measured). To use bfloat16, add {setting}."
         )

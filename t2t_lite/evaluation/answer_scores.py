@@ -1,7 +1,6 @@
 """Reads files of predicted answers, computes their metrics, and makes the report that t2t-score prints."""
 
 import dataclasses
-import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,11 +8,10 @@ import numpy as np
 
 from t2t_lite import registry
 from t2t_lite.corpora import tables
-from t2t_lite.errors import UserError, counted, nearest, needs, shown
+from t2t_lite.errors import LOGGER, UserError, counted, nearest, needs, shown
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.evaluation.scores import warning_of_forms
 
-_LOGGER = logging.getLogger("t2t_lite")
 RESAMPLES = 1000  # as in sacreBLEU
 SEED = 12345  # likewise
 _ENDS = (2.5, 97.5)  # the percentiles between which 95 % of the resampled scores lie
@@ -116,7 +114,7 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
 def warn_of_forms(path, answers, golds):
     """Warns if the predicted answers, a list of str, differ in Unicode form from the expected answers."""
     if warning := warning_of_forms(answers, [golds], "answer"):
-        _LOGGER.warning(f"{path}: {warning}")
+        LOGGER.warning(f"{path}: {warning}")
 
 
 def check_count(path, count, reference, unit):

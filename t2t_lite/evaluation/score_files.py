@@ -1,7 +1,6 @@
 """Reads translations and references from files, and computes tensor2tensor's own BLEU."""
 
 import functools
-import logging
 import math
 import re
 import unicodedata
@@ -11,11 +10,10 @@ import sacrebleu.metrics
 from t2t_lite.corpora import plain_text, wmt_files
 from t2t_lite.corpora.archives import unpacked_if_packed
 from t2t_lite.corpora.scripts import lacks_spaces
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.evaluation.scores import check_texts
 from t2t_lite.files.pipes import is_device, open_device
 
-_LOGGER = logging.getLogger("t2t_lite")
 _LAST_CODE_POINT = 0x20000  # from this code point on, no character is punctuation or a symbol
 
 
@@ -89,7 +87,7 @@ def tensor2tensor_scores(translation, references, variant="both"):
 def note_tensor2tensors_words(lines):
     """Logs that tensor2tensor's scores mean little if the lines of a reference have hardly any spaces."""
     if lacks_spaces(lines):
-        _LOGGER.info(
+        LOGGER.info(
             "tensor2tensor's BLEU_uncased and BLEU_cased count a line without spaces as one word, so they mean little "
             "for this reference."
         )

@@ -1,13 +1,12 @@
 """Computes corpus scores with sacreBLEU, with signatures that make them comparable, and warns of unsuitable texts."""
 
 import dataclasses
-import logging
 import unicodedata
 from collections.abc import Sequence
 
 import sacrebleu.metrics
 
-from t2t_lite.errors import UserError, counted, nearest
+from t2t_lite.errors import LOGGER, UserError, counted, nearest
 from t2t_lite.evaluation.ter_options import check_ter_options
 from t2t_lite.evaluation.tokenizations import DEFAULT, TOKENIZATIONS, check_tokenization, suggested_tokenization
 
@@ -22,7 +21,6 @@ __all__ = [
     "corpus_scores",
 ]
 
-_LOGGER = logging.getLogger("t2t_lite")
 # {name of a metric: printed title}. BLEU is printed as "sacreBLEU" to distinguish it from tensor2tensor's BLEU_cased.
 METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 # TER is not computed by default, because it may be slow: it takes 2 to 5 seconds for 1,000 sentences of news, but half
@@ -107,7 +105,7 @@ def corpus_scores(
 def warn_of_texts(hypotheses, references, metrics, where=""):
     """Logs the `text_warnings`, with the prefix `where`. Without metrics, spaces and blank lines are not checked."""
     for warning in text_warnings(hypotheses, references, metrics):
-        _LOGGER.warning(f"{where}: {warning}" if where else warning)
+        LOGGER.warning(f"{where}: {warning}" if where else warning)
 
 
 def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter=None):

@@ -5,17 +5,15 @@ registered with `@registry.register_export_format("name")`.
 """
 
 import inspect
-import logging
 
 from t2t_lite.decoding.search.adapters import searches
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import settings_of
 
-_LOGGER = logging.getLogger("t2t_lite")
 _SAVED_MODEL = "saved_model"
 # Options that do not matter to any format: sizes of vocabularies, and options that are only used in training.
 _TRAINING = {
@@ -88,12 +86,12 @@ def check(format_name, answerer):
     own = ("input_text", "output_text")
     if functions := [name for name in own if answerer.problem and answerer.problem.overrides(name)]:
         name = _format(format_name).label(answerer.model, answerer.encoders)
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which {name} "
             "does not run. Texts are only encoded and decoded with the vocabulary."
         )
     if answerer.problem and (substitution := answerer.problem.substitution):
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{answerer.problem.full_name}: {', '.join(substitution.kinds)} are replaced by symbols, such as "
             f"{substitution.symbols[0]}, which only t2t_lite and its SavedModels replace and restore. "
             f"{_format(format_name).label(answerer.model)} reads and writes texts with symbols."

@@ -1,6 +1,5 @@
 """Writes SavedModels that stock TensorFlow Serving can serve and that this package can load again."""
 
-import logging
 import os
 import shlex
 
@@ -9,6 +8,7 @@ import tensorflow as tf
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import LOGGER
 from t2t_lite.export.by_task import added_files, load, signatures_of
 from t2t_lite.export.signatures import write_warmup
 from t2t_lite.files import copy_files, is_pattern, list_files, write_bytes
@@ -18,8 +18,6 @@ from t2t_lite.runs.locating import EXPORT_FACTS, EXPORT_FOLDER, facts_json, mode
 from t2t_lite.runs.run_config import merged_config, write_run_config
 from t2t_lite.runs.weights import named_weights, nested
 from t2t_lite.training.monitor import best_checkpoint
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def export_saved_model(
@@ -79,7 +77,7 @@ def export_saved_model(
         for name, content in added_files(answerer, license=license, command=command, **facts).items():
             write_bytes(os.path.join(folder, name), content)
     if is_pattern(path):
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{path}: TensorFlow and TensorFlow Serving treat *, ?, [ and \\ in a folder's name as a pattern and may "
             "load another model or none. Copy the export to a folder without these characters before serving it."
         )
@@ -125,7 +123,7 @@ def export_best(output_dir):
         The path of the export, or None if this model has already been exported or the run uses several machines.
     """
     if os.environ.get("TF_CONFIG"):
-        _LOGGER.warning(
+        LOGGER.warning(
             "--export_saved_model does not work on several machines. Run "
             f"t2t-exporter --output_dir={shlex.quote(f'{output_dir}/best')}"
         )
@@ -136,8 +134,8 @@ def export_best(output_dir):
     exports = [path for number in list_files(folder, "[0-9]{1,18}") for path in list_files(number, r"saved_model\.pb")]
     saved_at = tf.io.gfile.stat(f"{answerer.runs[0].path}.index").mtime_nsec
     if any(tf.io.gfile.stat(export).mtime_nsec >= saved_at for export in exports):
-        _LOGGER.info(f"{folder}: already contains an export of this model")
+        LOGGER.info(f"{folder}: already contains an export of this model")
         return None
     which = "the best" if path != output_dir else "the newest, since the run has no evaluations"
-    _LOGGER.info(f"exporting the model of step {answerer.runs[0].step:,} ({which})")
+    LOGGER.info(f"exporting the model of step {answerer.runs[0].step:,} ({which})")
     return export_saved_model(answerer, folder)

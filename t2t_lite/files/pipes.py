@@ -1,17 +1,15 @@
 """Supports pipes, terminals, devices and links in place of files, such as `--decode_from_file=<(zcat a.gz)`."""
 
 import contextlib
-import logging
 import os
 import re
 import stat
 import threading
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.file_system import is_remote
 
-_LOGGER = logging.getLogger("t2t_lite")
 # Seconds to wait until the other end of a named pipe is opened, as documented in docs/decoding.md.
 SECONDS_FOR_THE_OTHER_END = 30
 _SHARE_IN_SILENCE = 1 / 30  # fraction of `SECONDS_FOR_THE_OTHER_END` to wait before logging a message
@@ -71,7 +69,7 @@ def _open_pipe(path, mode):
         thread.join(_SHARE_IN_SILENCE * SECONDS_FOR_THE_OTHER_END)
         if thread.is_alive():
             does = "writes to" if mode == "rb" else "reads from"
-            _LOGGER.info(f"{path}: waiting at most {SECONDS_FOR_THE_OTHER_END} s for a command that {does} this pipe")
+            LOGGER.info(f"{path}: waiting at most {SECONDS_FOR_THE_OTHER_END} s for a command that {does} this pipe")
             thread.join((1 - _SHARE_IN_SILENCE) * SECONDS_FOR_THE_OTHER_END)
     finally:
         if is_waiting := thread.is_alive():

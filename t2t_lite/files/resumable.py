@@ -8,13 +8,12 @@ from the beginning if any of these dependencies has changed.
 import collections
 import contextlib
 import json
-import logging
 import os
 import re
 import time
 
 from t2t_lite import files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.files import INCOMPLETE
 from t2t_lite.files.file_errors import explain, translated
 from t2t_lite.files.file_system import is_folder, list_names, status
@@ -22,7 +21,6 @@ from t2t_lite.files.pipes import is_device, open_device, written_path
 from t2t_lite.files.request import Request
 from t2t_lite.files.safe_json import check_schema
 
-_LOGGER = logging.getLogger("t2t_lite")
 _RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | None}
 CHECKPOINTS = r"(model\.ckpt-([0-9]+))\.index"
 TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # files of t2t-translate-all, not shards such as x-00000-of-00010
@@ -106,7 +104,7 @@ class ResumableFiles:
                 file.remove()
             files.remove_if_there(self._record)
         elif self._can_resume:
-            _LOGGER.info(
+            LOGGER.info(
                 f"{self._paths[0]}{INCOMPLETE}: {self.done:,} lines are finished. Run the same command again to resume"
             )
         self._lock.close()
@@ -143,10 +141,10 @@ class ResumableFiles:
             is_intact = False
         differing = Request(sources, self._made_from).changes
         if is_intact and not differing:
-            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: resuming after {done:,} lines")
+            LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: resuming after {done:,} lines")
             return done, state, sizes
         why = f"was made with a different {', '.join(differing)}" if is_intact else "is damaged"
-        _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}. Starting again from the beginning.")
+        LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}. Starting again from the beginning.")
         return 0, None, None
 
 

@@ -1,7 +1,6 @@
 """Base classes for exporting models to files for other programs and for saving `.weights.h5` files."""
 
 import json
-import logging
 import re
 import warnings
 
@@ -9,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from t2t_lite.errors import LOGGER
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import is_known
@@ -16,7 +16,6 @@ from t2t_lite.models.arguments import fixed_arguments
 from t2t_lite.settings.ranges import typed_text
 from t2t_lite.settings.reserved_names import RESERVED
 
-_LOGGER = logging.getLogger("t2t_lite")
 _NAME = "settings"  # key of the settings, stored next to the model's weights; missing in files of version 0.1.0
 
 
@@ -143,7 +142,7 @@ class SettingsInFiles:
             changed = {name: value for name, value in saved.items() if name in own and own[name] != value}
             values = (f"{name}={typed_text(value)} (here {typed_text(own[name])})" for name, value in changed.items())
             if text := ", ".join(values):
-                _LOGGER.warning(f"{self.name}: the weights come from a model with different settings: {text}")
+                LOGGER.warning(f"{self.name}: the weights come from a model with different settings: {text}")
         super().load_own_variables({name: store[name] for name in names if name != _NAME})
 
 

@@ -1,13 +1,10 @@
 """Fine-tuning with frozen parts of a model and with LoRA (Hu et al. 2022, arXiv 2106.09685)."""
 
-import logging
 import math
 import re
 
-from t2t_lite.errors import UserError, counted, nearest
+from t2t_lite.errors import LOGGER, UserError, counted, nearest
 from t2t_lite.layers.dense import Dense
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # the other parts are the stacks, under their own names
 # the layer "projection" maps embeddings to hidden_size
@@ -182,7 +179,7 @@ def _add_lora(model, rank, alpha, frozen=(), targets=""):
         )
     for name in dict.fromkeys(getattr(part, "without_lora", None) for part in model._flatten_layers()):
         if name:
-            _LOGGER.warning(f"LoRA is not added to {name}, which stay frozen")
+            LOGGER.warning(f"LoRA is not added to {name}, which stay frozen")
     layers = _targeted(layers, targets, type(model).__name__)
     frozen = {id(weight) for weight in frozen}
     layers = [layer for layer in layers if layer.trainable and id(layer._kernel) not in frozen]

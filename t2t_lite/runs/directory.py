@@ -2,14 +2,13 @@
 
 import contextlib
 import itertools
-import logging
 import os
 import re
 import sys
 
 from t2t_lite import registry
 from t2t_lite.data.width_ladder import MOST_SHAPES
-from t2t_lite.errors import UserError, counted, located
+from t2t_lite.errors import LOGGER, UserError, counted, located
 from t2t_lite.files import check_is_no_file, is_remote, make_folder
 from t2t_lite.files.folders import check_kinds, held_lock
 from t2t_lite.files.request import Request
@@ -19,8 +18,6 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.run_config import check_set, hparams_of, model_for_task, model_of_set, read_run_config
 from t2t_lite.settings.config import HParams, parse_assignments
 from t2t_lite.settings.tensor2tensor_names import without_multistep
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 # Settings that affect the order of the data. After a change, the data stream starts from its beginning.
 STREAM = (
@@ -209,7 +206,7 @@ def model_name(model=None, problem=None, hparams_set=None):
         if model != task.model:
             return model
     if task.model != "transformer":
-        _LOGGER.info(f"{problem} has the task {task.name}, so the model is {task.model}")
+        LOGGER.info(f"{problem} has the task {task.name}, so the model is {task.model}")
     return task.model
 
 

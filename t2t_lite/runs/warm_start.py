@@ -1,13 +1,12 @@
 """Starts a run with the weights of another run, whose vocabulary may differ."""
 
-import logging
 import shlex
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError, first_line
+from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.request import Request
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.outputs import shapes_only
@@ -17,8 +16,6 @@ from t2t_lite.runs.opening import restore_weights
 from t2t_lite.runs.run_config import hparams_of, lora_facts, lora_names
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 _HEAD_ARGUMENTS = ("head", "sentence_classes")  # not compared, because a new head is reported separately
 _ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding that have one row (or one number) per id
@@ -107,9 +104,9 @@ def warm_start(path, model, encoders, hparams=None):
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
     _log_facts(facts)
     for name, (count, of) in transferred.items():
-        _LOGGER.info(f"vocabularies differ: {name}: {count:,} of {of:,} rows belong to pieces in both and are copied")
+        LOGGER.info(f"vocabularies differ: {name}: {count:,} of {of:,} rows belong to pieces in both and are copied")
         if count < of and not weights[name].trainable:
-            _LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows keep their initial values")
+            LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows keep their initial values")
     return {**facts, "warm_start_rows": transferred}
 
 
@@ -128,7 +125,7 @@ def _check_fits(checkpoint, model, apart, config, hparams):
             f"sizes. Expected num_heads={heads[0]}."
         )
     if request.changes:
-        _LOGGER.warning(f"{checkpoint}: its settings differ from the new model's: {request.difference()}")
+        LOGGER.warning(f"{checkpoint}: its settings differ from the new model's: {request.difference()}")
 
 
 def _request(config, model, hparams):
@@ -141,9 +138,9 @@ def _request(config, model, hparams):
 
 
 def _log_facts(facts):
-    _LOGGER.info(f"starting with the weights of {facts['warm_start_from']}")
+    LOGGER.info(f"starting with the weights of {facts['warm_start_from']}")
     if new := facts.get("warm_start_new"):
-        _LOGGER.info(f"the head is new and has initial values: {', '.join(new)}")
+        LOGGER.info(f"the head is new and has initial values: {', '.join(new)}")
 
 
 def _changed_heads(model, config, saved):
@@ -165,7 +162,7 @@ def _changed_lora(config, hparams, weights, saved):
     if new == old and (not new or lora_facts(config) == lora_facts({**config, "hparams": hparams.values()})):
         return set()
     if old:
-        _LOGGER.info("merging the trained model's LoRA weights into its kernels")
+        LOGGER.info("merging the trained model's LoRA weights into its kernels")
     return new | old
 
 

@@ -8,13 +8,13 @@ protobuf, which Apache Beam does not allow.
 import collections
 import hashlib
 import itertools
-import logging
 import re
 import zlib
 
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from t2t_lite.errors import LOGGER
 from t2t_lite.text.encoder_parts import BLANK
 
 # {message: fields}. A field is written as type, name, number and default; types may be messages, enums or lists, [].
@@ -43,7 +43,6 @@ _RULES_OF_CHARACTERS = {
     hashlib.sha256(b"").hexdigest(),
     "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",
 }
-_LOGGER = logging.getLogger("t2t_lite")
 _BLOCK = 2**14  # number of lines whose words are counted in one call, unless the lines are very long
 _BLOCK_CHARACTERS = 2**24
 MOST_COUNTED = 40_000_000  # limit, while counting, on the total length of the distinct words; they take 600 MB
@@ -153,7 +152,7 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
     counts, dropped, least = _most_frequent(counts, most_kept, limits)
     left_out += dropped
     if left_out:
-        _LOGGER.info(
+        LOGGER.info(
             f"vocabulary: learned from the {len(counts):,} most frequent of "
             f"{'over ' * (left_out > dropped)}{different:,} distinct words; the rarer words do not fit in memory"
         )
@@ -238,7 +237,7 @@ def sensible_size(num_words, num_others=0):
 def choose_size(largest, num_words, num_others=0):
     """Returns the vocabulary size from `sensible_size`, but at most `largest`, and logs it."""
     size = min(largest, sensible_size(num_words, num_others))
-    _LOGGER.info(
+    LOGGER.info(
         f"chose a vocabulary of {size:,} pieces for {num_words:,} distinct words (--vocab_size sets another size)"
     )
     return size

@@ -2,14 +2,13 @@
 
 import contextlib
 import io
-import logging
 import os
 import re
 import tempfile
 import unicodedata
 
 from t2t_lite import files
-from t2t_lite.errors import Failure, UserError, first_line
+from t2t_lite.errors import LOGGER, Failure, UserError, first_line
 from t2t_lite.settings.ranges import NORMALIZATIONS
 from t2t_lite.text.sentencepiece_model import ModelProto, choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
@@ -20,7 +19,6 @@ IDENTITY = NORMALIZATIONS[0]
 CHARACTER_COVERAGE = 0.9999
 # maximum sentence length in bytes, set to the largest value allowed (SentencePiece's default is 4,192)
 _LONGEST_SENTENCE = 2**30
-_LOGGER = logging.getLogger("t2t_lite")
 # The characters that the normalization "identity" turns into spaces. NUL is omitted, because a rule of SentencePiece
 # cannot contain it.
 BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
@@ -156,7 +154,7 @@ def adopt_sentencepiece(path, model_prefix):
     """
     model = with_usual_ids(files.read_bytes(path), path)
     if not parse_sentencepiece(model, path).trainer_spec.byte_fallback:
-        _LOGGER.info(f"{path}: the vocabulary has no byte fallback, so characters without a piece become <unk>")
+        LOGGER.info(f"{path}: the vocabulary has no byte fallback, so characters without a piece become <unk>")
     _write(model, model_prefix)
 
 

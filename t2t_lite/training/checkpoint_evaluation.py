@@ -1,6 +1,5 @@
 """Evaluates the checkpoints of a run, also while a trainer is writing them (tensor2tensor's t2t-eval)."""
 
-import logging
 import os
 import time
 
@@ -10,7 +9,7 @@ from t2t_lite import registry
 from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.evaluation.tokenizations import DEFAULT, tokenization_of_problem
 from t2t_lite.files import check_writable
@@ -26,7 +25,6 @@ from t2t_lite.training.evaluator import Evaluator, evaluate_and_log, shards_to_e
 from t2t_lite.training.monitor import warn_of_zeros
 from t2t_lite.training.settings import EvaluationSettings
 
-_LOGGER = logging.getLogger("t2t_lite")
 # The names of the splits' runs in TensorBoard, as in tensor2tensor, except that the test set has a separate name.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 # Hyperparameters that may differ between training and evaluation, as may a model's eval_… hyperparameters.
@@ -104,7 +102,7 @@ class CheckpointEvaluation:
                 break
             time.sleep(poll_seconds)
         if timeout_seconds:
-            _LOGGER.info(f"no new checkpoint for {timeout_seconds / 60:g} minutes: evaluation ends")
+            LOGGER.info(f"no new checkpoint for {timeout_seconds / 60:g} minutes: evaluation ends")
         warn_of_zeros(evaluations)
         if not evaluations:
             raise self._error or UserError(
@@ -117,14 +115,14 @@ class CheckpointEvaluation:
         try:
             self._open(path)
             if logged := self._logged(path, changed):
-                _LOGGER.info(f"{os.path.basename(path)} has been evaluated before ({self._output_dir}/eval.log)")
+                LOGGER.info(f"{os.path.basename(path)} has been evaluated before ({self._output_dir}/eval.log)")
                 return logged
             return self._evaluate(path)
         except _Unreadable as error:
             if not tf.io.gfile.exists(f"{path}.index"):
-                _LOGGER.info(f"{os.path.basename(path)} has been deleted and is skipped")
+                LOGGER.info(f"{os.path.basename(path)} has been deleted and is skipped")
             elif is_last_try:
-                _LOGGER.warning(f"{error} The checkpoint is skipped.")
+                LOGGER.warning(f"{error} The checkpoint is skipped.")
                 self._error = error
             return None
 

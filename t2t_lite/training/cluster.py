@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import faulthandler
 import json
-import logging
 import os
 import re
 import select
@@ -22,10 +21,9 @@ import subprocess
 import threading
 import time
 
-from t2t_lite.errors import Failure, UserError, shown
+from t2t_lite.errors import LOGGER, Failure, UserError, shown
 from t2t_lite.files.safe_json import parse_json
 
-_LOGGER = logging.getLogger("t2t_lite")
 # How long to wait for machines (documented in docs/clusters.md). In some clusters, the name of a machine can only be
 # resolved once the machine runs.
 SECONDS_FOR_NAMES = 120
@@ -135,7 +133,7 @@ def wait_for_names(cluster, seconds=None):
                     "whether this machine can resolve the name."
                 )
             if not said:
-                _LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be resolved")
+                LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be resolved")
                 said = True
             time.sleep(min(SECONDS_BETWEEN_TRIES, max(0, end - time.monotonic())))
 

@@ -6,12 +6,11 @@ import dataclasses
 import hashlib
 import itertools
 import json
-import logging
 import os
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError, counted, first_line
+from t2t_lite.errors import LOGGER, Failure, UserError, counted, first_line
 from t2t_lite.settings.ranges import GPUS, LOGICAL_CPUS, typed_value
 from t2t_lite.training.cluster import (
     SECONDS_FOR_MACHINES,
@@ -24,7 +23,6 @@ from t2t_lite.training.cluster import (
     wait_for_names,
 )
 
-_LOGGER = logging.getLogger("t2t_lite")
 # The XLA flags for GPU steps, unless the user's XLA_FLAGS override them. All numbers are for the paper's base model on
 # an H200. Command buffers record kernels with memory addresses. TensorFlow changes these addresses in each step, and
 # updating the buffers would take 12 % of a step. Autotuning Triton's matrix products takes half of the compile time.
@@ -283,7 +281,7 @@ def _over_workers(cluster, gpus):
         tf.config.set_visible_devices(gpus, "GPU")
     wait_for_names(cluster)
     others = ", ".join(cluster.workers)
-    _LOGGER.info(
+    LOGGER.info(
         f"worker {cluster.index} of {len(cluster.workers)}: waiting at most {SECONDS_FOR_MACHINES} s for {others}"
     )
     meet(cluster, SECONDS_FOR_MACHINES)

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import inspect
-import logging
 import math
 import time
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.decoding.search.adapters import check_own_search, searches
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError, located, shown
+from t2t_lite.errors import LOGGER, UserError, located, shown
 from t2t_lite.evaluation.loss_units import losses_by_unit
 from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics, shown_metrics
 from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
@@ -33,7 +32,6 @@ from t2t_lite.settings.config import HParams
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.settings import EvaluationSettings
 
-_LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5  # number of translations shown in TensorBoard
 
 
@@ -195,7 +193,7 @@ def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_
     seconds = time.monotonic() - started
     names = {*evaluator.shown([*found.metrics]), *also_shown}
     shown = "  ".join(f"{metric} {value:.4f}" for metric, value in found.metrics.items() if metric in names)
-    _LOGGER.info(f"{name} at step {step:,}: {shown}  ({seconds:.1f} s)")
+    LOGGER.info(f"{name} at step {step:,}: {shown}  ({seconds:.1f} s)")
     if found.texts and on_texts:
         on_texts(step, found.texts)
     log.scalars(step, found.metrics, folder)

@@ -1,7 +1,6 @@
 """The training loop of a run, which trains, saves checkpoints, evaluates and stops."""
 
 import contextlib
-import logging
 import math
 import os
 import time
@@ -10,7 +9,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.cli.console import waiting
-from t2t_lite.errors import Failure, first_line
+from t2t_lite.errors import LOGGER, Failure, first_line
 from t2t_lite.runs.checkpoints import newest_step
 from t2t_lite.runs.log import lineage
 from t2t_lite.training.optimization.schedules import last_learning_rate
@@ -19,7 +18,6 @@ from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
 from t2t_lite.training.training_data import Feed
 
-_LOGGER = logging.getLogger("t2t_lite")
 # The largest number of steps whose metrics stay on the device. Until the metrics are fetched, the batches of these
 # steps stay in memory, in case they must be saved for debugging, and a machine does not learn that another
 # machine has received a signal.
@@ -73,7 +71,7 @@ class TrainingLoop:
         if step >= train_steps or self._why:
             self.ended_by = "early_stopping" if self._why else "train_steps"
             reason = f"stopped early: {self._why}" if self._why else f"the run is at step {step:,} and {train_steps=:,}"
-            _LOGGER.info(f"{reason}: nothing to train.")
+            LOGGER.info(f"{reason}: nothing to train.")
             self._log.write("end", step, finished=True, reason=self.ended_by)  # a killed run has no such entry
             return self._metrics
         data, batch = self._context.data, int(self._state.batches_read)
@@ -146,7 +144,7 @@ class TrainingLoop:
                 self._save(step, batches)
             early = f"stopped early at step {step:,}: {self._why}."
             signalled = f"stopped by a signal at step {step:,}; the same command continues from there."
-            _LOGGER.info(early if self._why else signalled)
+            LOGGER.info(early if self._why else signalled)
         self._log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
         self._replicas.check_same(step, "last step")  # other machines wait until the first machine has saved
 

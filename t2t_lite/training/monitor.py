@@ -4,7 +4,6 @@ The best checkpoint is kept in a folder that all other commands accept as a run.
 """
 
 import functools
-import logging
 import math
 import os
 import re
@@ -14,7 +13,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.corruption import batch_features
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import LOGGER, UserError, nearest
 from t2t_lite.evaluation import tokenizations
 from t2t_lite.evaluation.metrics import check_features, lower_is_better, metric_names, metrics_of, own_metrics
 from t2t_lite.files import copy_files, list_files, remove, write_bytes
@@ -25,7 +24,6 @@ from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.training.evaluator import evaluate_and_log
 from t2t_lite.training.objectives import further_losses
 
-_LOGGER = logging.getLogger("t2t_lite")
 _MANY_ZEROS = 3  # a metric that has been 0 in this many evaluations is reported
 BEST_FOLDER = "best"
 
@@ -140,7 +138,7 @@ def warn_of_zeros(evaluations):
     ]
     if zeros and len(evaluations) > 1:
         spaces = "If the target language has no spaces, set --tokenization. " if "bleu" in zeros else ""
-        _LOGGER.warning(
+        LOGGER.warning(
             f"{' and '.join(zeros)} stayed at 0 in all {len(evaluations)} evaluations. This is normal early in "
             f"training; later, check the outputs. {spaces}Ties for the best model are broken by the lower loss."
         )
@@ -315,7 +313,7 @@ class BestCheckpoint:
             return
         step, value = best[0], best[1][self._metric]
         self._take(step)
-        _LOGGER.info(f"best so far: step {step:,}, {self._metric} {value:.4f}: {self._folder}")
+        LOGGER.info(f"best so far: step {step:,}, {self._metric} {value:.4f}: {self._folder}")
         self._log.write("best", history[-1][0], best_step=step, metric=self._metric, value=value)
 
     def _source(self, step):

@@ -1,7 +1,6 @@
 """Profiles training steps: XLA compilations, and a trace for TensorBoard's profiler (tensor2tensor's --profile)."""
 
 import contextlib
-import logging
 import math
 import re
 import time
@@ -10,10 +9,9 @@ import tensorflow as tf
 
 from t2t_lite.cli.console import waiting
 from t2t_lite.data.width_ladder import shape_text
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.training.run_context import kept_states
 
-_LOGGER = logging.getLogger("t2t_lite")
 _STEPS_BEFORE = 10  # number of steps before the profile starts, so that it excludes graph tracing and compilation
 _TRACED_STEPS = 5
 # The errors that XLA raises. InternalError is not listed, because TensorFlow also raises it for a lost machine.
@@ -54,7 +52,7 @@ class StepProfiler(contextlib.AbstractContextManager):
     def _stop(self):
         self._is_tracing = False
         tf.profiler.experimental.stop()
-        _LOGGER.info(
+        LOGGER.info(
             f"profile of {self._done - _STEPS_BEFORE} steps: {self._output_dir}/plugins/profile "
             "(to view: pip install tensorboard-plugin-profile; tensorboard --logdir=<output_dir>)"
         )
@@ -63,7 +61,7 @@ class StepProfiler(contextlib.AbstractContextManager):
         if self._is_tracing:
             self._stop()
         elif self._done is not None:
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"--profile: no trace was written, because tracing starts after {_STEPS_BEFORE} steps and only "
                 f"{self._done} ran."
             )
@@ -133,7 +131,7 @@ class Compilations:
     def _say(self, step, shapes, seconds):
         shapes = ", ".join(map(shape_text, shapes))
         what = " x ".join(["rows", *self._train_step.features])
-        _LOGGER.info(f"step {step:,}: XLA compiled {shapes} ({what}) in {seconds:.1f} s")
+        LOGGER.info(f"step {step:,}: XLA compiled {shapes} ({what}) in {seconds:.1f} s")
         self._context.log.write("compile", step, shapes=shapes, seconds=round(seconds, 3))
 
     @contextlib.contextmanager

@@ -12,13 +12,12 @@ import tensorflow as tf
 from t2t_lite.cli import console
 from t2t_lite.cli.console import SECONDS, clock, columns, fit, move
 from t2t_lite.data.splits import FILE_TAGS
-from t2t_lite.errors import counted
+from t2t_lite.errors import LOGGER, counted
 from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.settings.reserved_names import BEFORE
 from t2t_lite.tasks.task import SequenceToSequenceTask
 from t2t_lite.training.run_context import layers_that_draw
 
-_LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters
 _NARROWEST = 70  # columns of the narrowest terminal that shows the bar
 _SECONDS_MOVING = 0.5
@@ -72,12 +71,12 @@ def announce(context, train_step, gives_up=()):
         f"seed {hparams['random_seed']}: reproducible, {exactly}",
         f"output: {context.output_dir}",
     ):
-        _LOGGER.info(line)
+        LOGGER.info(line)
     if not replicas.is_chief:
-        _LOGGER.info("see the first worker's log for progress")
-        _LOGGER.setLevel(logging.WARNING)
+        LOGGER.info("see the first worker's log for progress")
+        LOGGER.setLevel(logging.WARNING)
     if replicas_count > 1 and (drawing := layers_that_draw(model)):
-        _LOGGER.warning(
+        LOGGER.warning(
             f"model {config['model']}: {', '.join(drawing)} have random generators that sample the same numbers on all "
             "replicas. t2t_lite.layers.Dropout samples different numbers on each replica."
         )
@@ -292,7 +291,7 @@ class ProgressLine:
 
     def begin(self, seconds, loss):
         """Logs the time and the loss of the first step, which takes longer because it is traced."""
-        _LOGGER.info(f"first step: {seconds:.1f} s with tracing, loss {loss:{_digits(loss)}} {self._unit}")
+        LOGGER.info(f"first step: {seconds:.1f} s with tracing, loss {loss:{_digits(loss)}} {self._unit}")
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else SECONDS)
 
     @property
@@ -311,7 +310,7 @@ class ProgressLine:
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else _SECONDS_PLAIN)
         self._fields = self._made(step, values, shares)
         if not self.moves:
-            _LOGGER.info("  ".join(self._fields))
+            LOGGER.info("  ".join(self._fields))
             return
         width, done = columns(), _BAR * step // self._train_steps
         bar = f"[{'#' * done}{'-' * (_BAR - done)}] " if width >= _NARROWEST else ""
@@ -320,7 +319,7 @@ class ProgressLine:
     def leave(self, step):
         """Leaves the line of a step on the terminal, without the bar, unless an earlier call has already left it."""
         if self._fields and self._left_at != step:
-            _LOGGER.info(fit(self._fields, columns()))
+            LOGGER.info(fit(self._fields, columns()))
             self._left_at = step
         move()
 

@@ -4,15 +4,13 @@ Each setting with a `meaning` is also a flag of t2t-trainer, with the same name,
 """
 
 import dataclasses
-import logging
 import os
 
-from t2t_lite.errors import located
+from t2t_lite.errors import LOGGER, located
 from t2t_lite.runs.run_config import FILE_NAME
 from t2t_lite.settings import ranges
 from t2t_lite.settings.ranges import setting, settings_of
 
-_LOGGER = logging.getLogger("t2t_lite")
 EARLY = "eval_early_stopping_"  # prefix of the flags of `EarlyStopping`
 # xla_compile and xla_shapes are stored separately in hparams.json; profile applies to a single process.
 _NOT_REMEMBERED = ("xla_compile", "xla_shapes", "profile")
@@ -205,7 +203,7 @@ class RememberedFlags:
     def warn_of_no_steps(self, config, train_steps):
         """Warns if the number of steps is not stored in `config`, the `hparams.json` of a run."""
         if config and "plan" not in config:
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{self.path} does not store the number of steps, so the default train_steps={train_steps:,} is used. "
                 "Set --train_steps=N to the number with which the run was started."
             )
@@ -228,9 +226,9 @@ class RememberedFlags:
         changed = {n: [old, now.values[n]] for n, old in self.values.items() if old != now.values[n]}
         if changed:
             differing = ", ".join(f"{name}: {old} -> {new}" for name, (old, new) in changed.items())
-            _LOGGER.info(f"changed settings: {differing}")
+            LOGGER.info(f"changed settings: {differing}")
         if "train_steps" in changed and (other := describe_other_length(optimizer, self.values["train_steps"])):
-            _LOGGER.warning(other)
+            LOGGER.warning(other)
         return changed
 
 

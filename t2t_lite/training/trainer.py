@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import logging
 import os
 from collections.abc import Callable
 
@@ -16,6 +15,7 @@ from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.decoding import bfloat16
+from t2t_lite.errors import LOGGER
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.models.fine_tuning import describe_frozen, parameters
@@ -56,9 +56,8 @@ from t2t_lite.training.settings import (
 )
 from t2t_lite.training.training_data import open_training_data, several_sentences
 
-_LOGGER = logging.getLogger("t2t_lite")
 _SAYS_THAT_IT_STOPS = functools.partial(
-    _LOGGER.info, "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops immediately."
+    LOGGER.info, "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops immediately."
 )
 
 
@@ -206,7 +205,7 @@ class Trainer:
         if has_gpu and self.devices.deterministic:
             tf.config.experimental.enable_op_determinism()
         if has_gpu and not compiles:
-            _LOGGER.info("On a GPU, training with --xla_compile may be several times as fast: see docs/gpus.md.")
+            LOGGER.info("On a GPU, training with --xla_compile may be several times as fast: see docs/gpus.md.")
         # This seed is for the initial weights; the order of the data has a separate seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         # The accumulation is adjusted so that the steps are the same as earlier in the run.
@@ -277,24 +276,24 @@ class Trainer:
         announce(self._context, self._state.train_step, gives_up)
         if self.remembers and goes_on and self._context.replicas.is_chief:
             for line in describe_short_run(self._state.optimizer):
-                _LOGGER.warning(line)
+                LOGGER.warning(line)
         if not int(self._state.step):
             bfloat16.suggest("--hparams=dtype_policy=mixed_bfloat16", self.hparams.values(), self.hparams.batch_size)
         if frozen := self.hparams.frozen:
-            _LOGGER.info(describe_frozen(self.trained, frozen))
+            LOGGER.info(describe_frozen(self.trained, frozen))
         if steps := self.hparams.unfreeze_steps:
-            _LOGGER.info(describe_unfreezing([w.path for w in parameters(self.trained)], steps, train_steps))
+            LOGGER.info(describe_unfreezing([w.path for w in parameters(self.trained)], steps, train_steps))
 
     def _warm_start(self):
         """Loads the weights of another run into a new run; returns facts for the log."""
         if self._state.checkpoints.latest:
             if self.warm_start_from:
-                _LOGGER.info(f"--warm_start_from={self.warm_start_from} is not used: {self.output_dir} has checkpoints")
+                LOGGER.info(f"--warm_start_from={self.warm_start_from} is not used: {self.output_dir} has checkpoints")
             return {}
         # A run that ended before its first checkpoint restarts from the same weights.
         if not (source := self.warm_start_from or self._before.values.get("warm_start_from")):
             if self.hparams.frozen or self.hparams.lora_rank:
-                _LOGGER.warning("Without --warm_start_from, frozen weights keep their initial values.")
+                LOGGER.warning("Without --warm_start_from, frozen weights keep their initial values.")
             return {}
         facts = warm_start(source, self.trained, self._context.data.encoders, self.hparams)
         source = facts["warm_start_from"]
@@ -313,7 +312,7 @@ class Trainer:
     def _write_settings(self, damaged):
         """Writes settings and vocabulary to output_dir, after all checks, and renames damaged checkpoints."""
         for why in damaged.values():
-            _LOGGER.warning(f"{why} The checkpoint is renamed to damaged-…, and the previous checkpoint is used.")
+            LOGGER.warning(f"{why} The checkpoint is renamed to damaged-…, and the previous checkpoint is used.")
         if self._context.replicas.is_chief:
             write_run_config(self.output_dir, self._context.config)
             copy_files(self._context.data.encoder_files, self.output_dir)
@@ -336,20 +335,20 @@ class Trainer:
         if path is None:
             log.write("start", 0, **facts, **warm_start_facts)
             return
-        _LOGGER.info(f"resumed at step {step}, data batch {batch}")
-        _LOGGER.info(f"flags of the run: {self._flags}")
+        LOGGER.info(f"resumed at step {step}, data batch {batch}")
+        LOGGER.info(f"flags of the run: {self._flags}")
         if self._stream_changed:
-            _LOGGER.info(
+            LOGGER.info(
                 "the data are read from the beginning, because these settings changed: "
                 f"{', '.join(self._stream_changed)}"
             )
         if generator_states(self.trained) and not holds(path, "generators"):
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{path} lacks the random states of {', '.join(layers_that_draw(self.trained))}, which are therefore "
                 "initialized again"
             )
         if (scale := state.train_step.loss_scale) and not holds(path, "loss_scale"):
-            _LOGGER.info(f"{path} was not trained in float16: the loss scale starts at {float(scale.value):,.0f}")
+            LOGGER.info(f"{path} was not trained in float16: the loss scale starts at {float(scale.value):,.0f}")
         changed = self._before.log_changes(self._flags, state.optimizer) if self.remembers else {}
         facts |= {"changed": changed} if changed else {}
         log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **facts)

@@ -3,14 +3,13 @@
 import colorsys
 import dataclasses
 import io
-import logging
 import os
 import unicodedata
 import warnings
 import xml.etree.ElementTree as ElementTree
 
 from t2t_lite import files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 
 # Colours for runs, heads and sides that colour-blind readers can distinguish (Okabe and Ito 2008, without yellow,
 # followed by darker colours).
@@ -21,7 +20,6 @@ FORMATS = ("svg", "png", "pdf")
 
 # Keeps dates and program names out of files, so that equal pictures give equal files.
 _METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}, "svg": {"Date": None}}
-_LOGGER = logging.getLogger("t2t_lite")
 _MOST_CHARACTERS = 24  # longer labels are truncated
 _LINE_WIDTH = 2
 _HALO = {"color": "#ffffff", "width": 4, "opacity": 0.8}
@@ -247,7 +245,7 @@ class Drawing:
             warnings.simplefilter("always")
             content = figure_bytes(self.figure(), format, dpi)
         if lacking := sum("missing from font" in str(warning.message) for warning in caught):
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{lacking} characters are missing from all installed fonts, and are drawn as boxes. An .svg file is "
                 "drawn with the fonts of the program that displays it."
             )

@@ -99,7 +99,7 @@ def test_a_minus_is_standard_input(tmp_path):
             os.dup2(file.fileno(), 0)
         assert read_lines("-") == ["one", "two"]
         os.lseek(0, 0, os.SEEK_SET)
-        with pytest.raises(UserError, match="^standard input has 2 lines, but ref has 3"):
+        with pytest.raises(UserError, match=r"^standard input has 2 lines, but ref has 3"):
             read_translation("-", "ref", 3)
     finally:
         os.dup2(before, 0)

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import hashlib
-import logging
 import os
 import re
 import types
@@ -14,11 +13,10 @@ from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.splits import DatasetSplit, VocabType, generated
-from t2t_lite.errors import MissingFile, NotWritten, UserError, shown
+from t2t_lite.errors import LOGGER, MissingFile, NotWritten, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_bpe
 
-_LOGGER = logging.getLogger("t2t_lite")
 _SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of SentencePiece only
 _HALVES = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs, which UTF-8 cannot encode
 
@@ -202,7 +200,7 @@ class Text2TextProblem(Problem):
         """Learns a feature's vocabulary from the lines that `lines()` returns; `lines` may be called twice."""
         size = self._vocab_sizes()[feature]
         is_limit = self.vocab_size_is_limit and feature == self.text_features[0]
-        _LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")
+        LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")
         learn = self._learn_byte_level if self.vocab_type == VocabType.BYTE_LEVEL_BPE else self._learn_sentencepiece
         try:
             learn(lines(), path, size, at_most=is_limit)
@@ -211,7 +209,7 @@ class Text2TextProblem(Problem):
                 flag = "--target_vocab_size" if ".targets." in os.path.basename(path) else "--vocab_size"
                 setting = flag if "vocab_size" in getattr(self, "flags", ()) else "approx_vocab_size"
                 raise error.naming(setting) from None
-            _LOGGER.warning(f"{self.name}: {error.reason} The vocabulary will have {error.possible} pieces.")
+            LOGGER.warning(f"{self.name}: {error.reason} The vocabulary will have {error.possible} pieces.")
             learn(lines(), path, error.possible)
 
     def _learn_sentencepiece(self, lines, path, size, at_most=False):
@@ -247,7 +245,7 @@ class Text2TextProblem(Problem):
         with Reservoir(self.max_samples_for_vocab, self.random_seed) as reservoir:
             samples = self.checked_samples(self.samples_for_vocab(data_dir, tmp_dir))
             reservoir.fill(tuple(self.texts(sample)) for sample in samples)
-            _LOGGER.info(f"{self.name}: learning a vocabulary from {len(reservoir):,} of {reservoir.seen:,} samples")
+            LOGGER.info(f"{self.name}: learning a vocabulary from {len(reservoir):,} of {reservoir.seen:,} samples")
             yield reservoir
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):

@@ -9,16 +9,13 @@ class TranslateEnxyNews(TranslateProblem):
         return [["https://example.org/news.tgz", (f"news/{part}.en", f"news/{part}.xy")]]
 """
 
-import logging
 from collections.abc import Iterable
 
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.splits import FILE_TAGS, PREPARED, DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import NotWritten, UserError
-
-_LOGGER = logging.getLogger("t2t_lite")
+from t2t_lite.errors import LOGGER, NotWritten, UserError
 
 
 class TranslateProblem(Text2TextProblem):
@@ -62,7 +59,7 @@ class TranslateProblem(Text2TextProblem):
             for split in (part["split"] for part in self.dataset_splits):
                 sources = self.source_data_files(split)
                 if folder := self._find_prepared(sources, tmp_dir):
-                    _LOGGER.info(f"{self.name}: {FILE_TAGS[split]} is read from the prepared set {folder}")
+                    LOGGER.info(f"{self.name}: {FILE_TAGS[split]} is read from the prepared set {folder}")
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):

@@ -1,14 +1,10 @@
 """Fills in missing translations in message catalogs, such as `.po` files: see `t2t_lite.corpora.catalogs`."""
 
-import logging
-
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.catalogs import catalog_of
 from t2t_lite.decoding.command.decode_files import FilePart, searches_many_batches, translate_lines
 from t2t_lite.decoding.search.loops import use_a_thread_per_search
-from t2t_lite.errors import UserError, counted
-
-_LOGGER = logging.getLogger("t2t_lite")
+from t2t_lite.errors import LOGGER, UserError, counted
 
 
 def translate_catalog(job, source, output="", reference="", prefixes=""):
@@ -33,9 +29,9 @@ def translate_catalog(job, source, output="", reference="", prefixes=""):
 
     def convert(lines):
         content, count, left = catalog.translated(lines)
-        _LOGGER.info(f"{counted(count, 'translation')} filled in. Review them before use.")
+        LOGGER.info(f"{counted(count, 'translation')} filled in. Review them before use.")
         if left:
-            _LOGGER.warning(
+            LOGGER.warning(
                 f"{source}: {counted(left, 'translation')} left empty, since the model's output "
                 "was empty or did not have the text's placeholders."
             )

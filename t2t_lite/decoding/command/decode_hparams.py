@@ -1,16 +1,14 @@
 """Decoding settings: parses and checks `--decode_hparams`, with tensor2tensor's names and values."""
 
 import dataclasses
-import logging
 import re
 
-from t2t_lite.errors import UserError, located, nearest, shown
+from t2t_lite.errors import LOGGER, UserError, located, nearest, shown
 from t2t_lite.settings.config import HParams, parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE, COUNT, SHARDS, Choices, check_settings, setting, settings_of, typed_text
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
-_LOGGER = logging.getLogger("t2t_lite")
 _METHODS = {"argmax": False, "random": True, "random_per_example": True}  # sampling_method: SearchOptions.sampling
 _SEARCH = settings_of(SearchOptions)
 _IN_SEARCH = {declared.flag or name: name for name, declared in _SEARCH.items() if declared.flag is not None}
@@ -92,7 +90,7 @@ class DecodeHParams:
         made, search, kinds = cls(), dict(defaults), decode_settings()
         for name, value in parse_assignments(text, where).items():
             if name in _NO_EFFECT:
-                _LOGGER.warning("%s: %s has no effect: %s.", where, name, _NO_EFFECT[name])
+                LOGGER.warning("%s: %s has no effect: %s.", where, name, _NO_EFFECT[name])
             elif name in _REFUSED:
                 only, why = _REFUSED[name]
                 if str(value).lower() != only.lower():

@@ -5,18 +5,16 @@ one function that reads these declarations.
 """
 
 import dataclasses
-import logging
 
 from t2t_lite import registry
 from t2t_lite.cli import console
 from t2t_lite.cli.commands import Mode, check_mode
 from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID, DecodeHParams, decode_settings
 from t2t_lite.decoding.command.text_files import writer
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.settings.config import parse_assignments
 from t2t_lite.tasks.task import check_answered_by
 
-_LOGGER = logging.getLogger("t2t_lite")
 TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # see `Teller`
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
 LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # files with one line per input line
@@ -281,7 +279,7 @@ def _check_settings(asked, where):
     for fact, (holds, what) in _EXCLUDED.items():
         lost = [name for name in given if fact in declared[name].excludes]
         if lost and holds(asked):
-            _LOGGER.warning("%s: %s: no effect on %s.", where, ", ".join(lost), what)
+            LOGGER.warning("%s: %s: no effect on %s.", where, ", ".join(lost), what)
             given = [name for name in given if name not in lost]
     needs = {name: declared[name].needs for name in asked.settings.changed(given)}
     _require(asked, {name: (needs[name], asked.settings.value(name)) for name in needs}, f"{where}: ")

@@ -3,7 +3,6 @@
 import concurrent.futures
 import dataclasses
 import functools
-import logging
 import os
 from typing import ClassVar
 
@@ -17,11 +16,9 @@ from t2t_lite.decoding.command.lines import LineGenerator, LinePredictor, LineTr
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.runs.locating import run_files
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 class LineErrors:
@@ -40,12 +37,12 @@ class LineErrors:
         if not self._skip:
             raise UserError(f"{message} To leave the output of such lines empty instead, add --on_error=skip.")
         self.count += 1
-        _LOGGER.warning(f"{message} Skipped.")
+        LOGGER.warning(f"{message} Skipped.")
 
     def done(self):
         """Logs how many lines were skipped."""
         if self.count:
-            _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped, so their outputs are empty.")
+            LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped, so their outputs are empty.")
 
 
 @dataclasses.dataclass

@@ -1,7 +1,6 @@
 """Answers lines of text with a trained model: reads the lines, answers them in batches, and formats the outputs."""
 
 import dataclasses
-import logging
 
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
@@ -10,9 +9,8 @@ from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.decoding.texts import prefix_ids, valid_unicode
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted
 
-_LOGGER = logging.getLogger("t2t_lite")
 _MANY = 10  # number of line numbers that a message lists at most
 _N_BEST = 5  # default number of predictions that an encoder writes per line
 
@@ -160,7 +158,7 @@ class Lines:
         self.warn_of_long(self.cut, [number for number, found in numbered if found.truncated])
         self.warn_of_long("split, because it is longer than", split)
         if count := sum(found.parts > 1 and not found.is_long for found in answers):
-            _LOGGER.info(
+            LOGGER.info(
                 f"{self.name}: {counted(count, 'line')} had several sentences, which were translated one by one "
                 "(--split_sentences=never translates lines as a whole)"
             )
@@ -172,7 +170,7 @@ class Lines:
         for (number, found), line in zip(numbered, lines if inputs is None else inputs, strict=True):
             texts.append(self.output(number, line, found))
             if self.settings.log_results:
-                _LOGGER.info(f"INPUT: {as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
+                LOGGER.info(f"INPUT: {as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
         return texts, answers
 
     def output(self, number, line, answered):
@@ -191,7 +189,7 @@ class Lines:
         """Logs a warning about the lines with the given numbers, if any."""
         if numbers:
             more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
-            _LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
+            LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
 
     def warn_of_long(self, what, numbers):
         """Logs a warning that says how lines that were too long were treated, if there were any."""

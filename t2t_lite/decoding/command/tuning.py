@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import logging
 import os
 import time
 
@@ -11,13 +10,12 @@ from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.decoding.command.decode_files import part_of_file
 from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
 from t2t_lite.decoding.command.decode_records import read_records
-from t2t_lite.errors import UserError, counted, located
+from t2t_lite.errors import LOGGER, UserError, counted, located
 from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of
 from t2t_lite.settings.ranges import settings_of
 from t2t_lite.settings.search_options import SearchOptions
 
-_LOGGER = logging.getLogger("t2t_lite")
 _METRICS = ("bleu", "chrf", "ter")  # the first metric selects the best combination
 _NAMES = ("beam_size", "alpha", "extra_length", "length_penalty")
 
@@ -111,7 +109,7 @@ def tune_search(job, grid, split, source="", reference=""):
     lines, references, name = _dev_set(job, split, source, reference)
     if not lines:
         raise UserError(f"{name}: contains no sentences to translate.")
-    _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
+    LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
     def translate(combination, some=lines):
         changed = job.with_settings(job.settings.searching(**combination))
@@ -131,7 +129,7 @@ def tune_search(job, grid, split, source="", reference=""):
     for trial in tune(translate, score, combinations, lambda combination: translate(combination, lines[:1])):
         trials.append(trial)
         words = [f"{key}={value}" for key, value in (trial.settings | trial.scores).items() if key != "BP"]
-        _LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
+        LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
     best = best_trial(trials)
     chosen = ",".join(f"{key}={value}" for key, value in best.settings.items())
     return [*signatures, *table(trials), f"best: --decode_hparams={chosen}"]

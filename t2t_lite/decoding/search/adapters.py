@@ -1,16 +1,13 @@
 """Adapts models to the decoding interface of `decoding.search.beam_search`, and calls a model's own `search`."""
 
-import logging
-
 import tensorflow as tf
 
 from t2t_lite.decoding.search.beam_search import SearchResult
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.models.outputs import attention_weights, named_outputs
 from t2t_lite.settings.search_options import SearchOptions
 
-_LOGGER = logging.getLogger("t2t_lite")
 _INTERFACE = ("encode", "init_cache", "decode_step")
 
 
@@ -19,7 +16,7 @@ def decodable(model):
     missing = [name for name in _INTERFACE if not callable(getattr(model, name, None))]
     if not missing:
         return model
-    _LOGGER.warning(
+    LOGGER.warning(
         "%s has no method %s, so decoding is slow: every step runs the whole model. For the interface see "
         "t2t_lite.decoding.search.beam_search.",
         type(model).__name__,

@@ -1,18 +1,15 @@
 """Numerical stability: loss scaling for float16, and skipping steps whose loss or gradient is not finite."""
 
 import io
-import logging
 import os
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import LOGGER, Failure, UserError
 from t2t_lite.files import write_bytes
 from t2t_lite.settings.ranges import LOSS_SCALE
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def make_loss_scale(hparams):
@@ -114,13 +111,13 @@ class SkippedSteps:
         scale = {name: value for name, value in metrics.items() if name == "loss_scale"}
         self._log.write("skipped", step, objective=str(metrics["objective"]["targets"]), **scale)
         if scale and is_to_blame(scale["loss_scale"]):
-            _LOGGER.info(
+            LOGGER.info(
                 f"step {step:,}: the loss or its gradient overflows float16 at loss scale {scale['loss_scale']:,.0f}; "
                 "the step is skipped and the scale is halved."
             )
             return
         self.in_a_row += 1
-        _LOGGER.warning(f"step {step:,}: the loss or its gradient is not finite; the step is skipped.")
+        LOGGER.warning(f"step {step:,}: the loss or its gradient is not finite; the step is skipped.")
         if self.in_a_row < self._most:
             return
         folder = os.path.join(self._output_dir, f"not-finite-step-{step}")
