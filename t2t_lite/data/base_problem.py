@@ -394,9 +394,7 @@ class Problem:
     def max_length(self, model_hparams):
         """Returns the maximum number of ids, EOS included, on either side of a training example.
 
-        This is the problem's `sequence_length` if it has one, otherwise the hyperparameter `max_length`. If that is 0
-        or exceeds `batch_size`, the maximum is `batch_size`, since a row must fit into a batch.
+        This is the problem's `sequence_length` or, without one, `max_length`, but at most `batch_size` (also for 0).
         """
-        if hasattr(self, "sequence_length"):
-            return self.sequence_length
-        return min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)
+        of_batch = min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)
+        return getattr(self, "sequence_length", of_batch)  # without it, a row must fit into a batch
