@@ -1,7 +1,8 @@
 """Checks texts and ids passed by Python users, and forms batches of items; does not import NumPy."""
 
-from t2t_lite.errors import UserError, counted, nearest, shown
+from t2t_lite.errors import UserError, counted, located, nearest, shown
 from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
+from t2t_lite.text.vocabulary import EOS_ID
 
 
 def check_texts(texts, name="texts", may_be_none=False):
@@ -81,14 +82,47 @@ def check_ids(ids, vocab_size, least=1):
     Raises:
         UserError: the value is not a list of integers, or an id is outside the vocabulary.
     """
-    ids = list_of_ids(ids)
+    ids = _list_of_ids(ids)
     if wrong := [i for i in ids if not least <= i < vocab_size]:
-        where = "is EOS, which may not occur inside a text" if wrong[0] == 1 else "is outside the vocabulary"
+        where = "is EOS, which may not occur inside a text" if wrong[0] == EOS_ID else "is outside the vocabulary"
         raise UserError(f"id {wrong[0]} {where}. Expected from {least} to {vocab_size - 1:,}.")
     return ids
 
 
-def list_of_ids(ids):
+def id_rows(inputs, vocab_size):
+    """Returns the ids before EOS of each row, a list of lists of int.
+
+    Raises:
+        UserError: a row is not a list of integers, or an id is outside the vocabulary.
+        TypeError: `inputs` is not a list.
+    """
+    check_list(inputs, "inputs", "lists of ids")
+    rows = []
+    for row, ids in enumerate(inputs):
+        with located(f"inputs, row {row}"):
+            ids = _list_of_ids(ids)
+            rows.append(check_ids(ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids, vocab_size))
+    return rows
+
+
+def id_pairs(pairs, vocab_sizes):
+    """Returns pairs of lists of int, the ids of a text and of its target, whose vocabularies have `vocab_sizes`.
+
+    Raises:
+        UserError: a pair is not a pair of lists of integers, or an id is outside its vocabulary.
+        TypeError: `pairs` is not a list.
+    """
+    check_list(pairs, "pairs", "pairs of lists of ids")
+    rows = []
+    for number, pair in enumerate(pairs, 1):
+        with located(f"pair {number}"):
+            if not hasattr(pair, "__len__") or len(pair) != 2:
+                raise UserError(f"{shown(pair)}: expected the ids of a text and the ids of its target.")
+            rows.append([check_ids(ids, size) for ids, size in zip(pair, vocab_sizes, strict=True)])
+    return rows
+
+
+def _list_of_ids(ids):
     """Returns a list, tuple or array of integers as a list of int. Raises `UserError` for any other value."""
     import numpy as np
 

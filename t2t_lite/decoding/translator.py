@@ -14,17 +14,8 @@ from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts
-from t2t_lite.decoding.texts import (
-    check_ids,
-    check_list,
-    check_text,
-    check_texts,
-    list_of_ids,
-    one_for_each,
-    prefix_ids,
-    valid_unicode,
-)
-from t2t_lite.errors import UserError, counted, located, shown
+from t2t_lite.decoding.texts import check_text, check_texts, id_pairs, id_rows, one_for_each, prefix_ids, valid_unicode
+from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.task import SequenceToSequenceTask
@@ -278,14 +269,7 @@ class Translator(TextModel):
         self, pairs: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
     ) -> list[TargetScore]:
         """Scores `pair_ids` of texts and targets: see `score`. Raises `UserError` for an invalid pair of ids."""
-        check_list(pairs, "pairs", "pairs of lists of ids")
-        sizes = [self.encoders[side].vocab_size for side in ("inputs", "targets")]
-        rows = []
-        for number, pair in enumerate(pairs, 1):
-            with located(f"pair {number}"):
-                if not hasattr(pair, "__len__") or len(pair) != 2:
-                    raise UserError(f"{shown(pair)}: expected the ids of a text and the ids of its target.")
-                rows.append([check_ids(ids, size) for ids, size in zip(pair, sizes, strict=True)])
+        rows = id_pairs(pairs, [self.encoders[side].vocab_size for side in ("inputs", "targets")])
         sources, targets = ([row[side] for row in rows] for side in (0, 1))
         found = self._scorer(sources, targets, batch_size, on_progress)
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
@@ -328,14 +312,8 @@ class Translator(TextModel):
             UserError: a row is not a list of int, an id is outside the vocabulary, or an option is out of range.
             TypeError: inputs is not a list, or an argument is unknown.
         """
-        check_list(inputs, "inputs", "lists of ids")
-        size, longest = self.encoders["inputs"].vocab_size, self.checked_length(None)
-        sources = []
-        for row, ids in enumerate(inputs):
-            with located(f"inputs, row {row}"):
-                ids = list_of_ids(ids)
-                ids = check_ids(ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids, size)
-            sources.append([*ids[: longest - 1], EOS_ID])
+        rows, longest = id_rows(inputs, self.encoders["inputs"].vocab_size), self.checked_length(None)
+        sources = [[*ids[: longest - 1], EOS_ID] for ids in rows]
         return [results[0].ids for results in self._search(sources, self.search_options(options))]
 
     def _search(self, sources, options, prefixes=None, on_progress=None):
