@@ -90,7 +90,10 @@ def _with_keys(attention_mask, mask, inputs):
 
 def _with_queries(mask):
     """Adds the axis of the queries to a mask [B, S]; other masks, and None, are returned unchanged."""
-    return ops.expand_dims(mask, 1) if mask is not None and len(mask.shape) == 2 else mask
+    if mask is None:
+        return None
+    mask = ops.convert_to_tensor(mask)
+    return ops.expand_dims(mask, 1) if len(mask.shape) == 2 else mask
 
 
 def _check_given(name, value, instead):

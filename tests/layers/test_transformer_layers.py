@@ -223,13 +223,13 @@ def test_without_weights_there_are_no_steps():
             begin()
 
 
-@pytest.mark.parametrize("given", [None, "rows", "queries"])
+@pytest.mark.parametrize("given", [None, "rows", "lists", "queries"])
 def test_steps_see_as_much_of_the_memory_as_one_pass(given):
     """The mask that Keras attaches to a memory counts in addition to one that is passed, of either shape."""
     layer, ids = layers.TransformerDecoderLayer(2, 16), np.array([[3, 0, 4, 0], [1, 2, 0, 0], [5, 6, 7, 8]])
     memory = layers.TokenEmbedding(9, 8, mask_zero=True)(ids)
     mask = None if given is None else np.arange(4) != np.array([[0], [1], [2]])
-    mask = mask[:, None] if given == "queries" else mask
+    mask = mask.tolist() if given == "lists" else mask[:, None] if given == "queries" else mask
     full, cache = array(layer(X, memory, memory_mask=mask)), layer.init_cache(memory, 3, 5)
     for i in range(5):
         output, cache = layer.step(X[:, i : i + 1], cache, i, memory_mask=mask)
