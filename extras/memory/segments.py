@@ -8,7 +8,7 @@ from t2t_lite.data import batching
 from t2t_lite.data.example_batches import ExampleBatches
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.errors import UserError
-from t2t_lite.extras.memory.memory import CarriedState, lanes_of
+from t2t_lite.extras.memory.carried_state import CarriedState, lanes_of
 from t2t_lite.registry import register_batches
 from t2t_lite.settings.reserved_names import BEFORE
 

@@ -1,9 +1,12 @@
-"""Runs of models that carry a state: checkpoints, skipped steps and replicas; Transformer-XL as one of them."""
+"""The state of all lanes, its devices and its files; runs of models that carry it, such as Transformer-XL."""
 
-# Nearest tests of: extras/memory/memory.py
+# Nearest tests of: extras/memory/segments.py
 
 import logging
+import re
+from types import SimpleNamespace
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,7 +14,7 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.memory.memory import CarriedState
+from t2t_lite.extras.memory.carried_state import CarriedState, lanes_of
 from t2t_lite.models import TransformerMemory
 from t2t_lite.settings.reserved_names import BEFORE, STATE
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
@@ -19,7 +22,7 @@ from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
-from tests.extras.memory.carried import LENGTH, PROBLEM, ROWS, hparams, memory, remembering
+from tests.extras.memory.carried import LENGTH, PROBLEM, ROWS, hparams, memory, remembering, saved, source
 from tests.training.runs import assert_same, killed_after, log, state
 
 
@@ -199,3 +202,90 @@ def test_a_trained_model_scores_and_continues_texts(run):
     np.testing.assert_allclose(score.token_log_probs, -nats, atol=1e-5)
     assert len(generator.generate(["ab "], max_new_tokens=4)) == 1
     assert registry.problem(PROBLEM).sequence_length == 12
+
+
+LANES = 3  # of two tensors
+
+
+@pytest.fixture
+def model(data):
+    return registry.model("user_memory").from_hparams(hparams(), 258)
+
+
+def carried(model, rows=ROWS):
+    """A state whose tensors differ from lane to lane."""
+    found = CarriedState(model, rows, ["CPU:0"] * LANES)
+    for lane, own in enumerate(found.now):
+        own["read"], own["sum"] = own["read"] + lane + 1, own["sum"] + 0.5 * (lane + 1)
+    return found
+
+
+def test_a_saved_state_is_read_again(model, tmp_path):
+    lanes = carried(model)
+    lanes.save(str(tmp_path / "x.state"))
+    names = {f"lane_{lane:04d}/{leaf:04d}": leaf for lane in range(LANES) for leaf in range(2)}
+    assert {key: value.shape for key, value in saved(tmp_path / "x.state").items()} == {
+        name: (ROWS, 8) if leaf else (ROWS,) for name, leaf in names.items()
+    }
+    other = CarriedState(model, ROWS, ["CPU:0"] * LANES)
+    assert not any(np.any(leaf) for leaf in tf.nest.flatten(other.now))
+    other.restore(str(tmp_path / "x.state"))
+    for lane in range(LANES):
+        assert other.now[lane]["read"].numpy().tolist() == [lane + 1] * ROWS
+        assert other.now[lane]["sum"].numpy().tolist() == [[0.5 * (lane + 1)] * 8] * ROWS
+
+
+def test_a_state_of_another_shape_is_refused_and_none_is_told(model, tmp_path, caplog):
+    carried(model).save(str(tmp_path / "x.state"))
+    with pytest.raises(UserError, match=rf"x\.state: the saved state is {ROWS}, but the model's is 4\."):
+        carried(model, rows=4).restore(str(tmp_path / "x.state"))
+    lanes = carried(model)
+    lanes.restore(str(tmp_path / "y.state"))
+    assert "y.state: no saved state" in caplog.text and lanes.now[2]["read"].numpy().tolist() == [3] * ROWS
+
+
+def test_a_run_says_how_much_is_carried(data, model):
+    batches = source(data, LANES)
+    lanes = CarriedState(model, 10_000, ["CPU:0"] * LANES)
+    assert lanes.bytes == LANES * 10_000 * (8 + 8 * 4)
+    assert lanes.description(batches) == (
+        "state: carried from step to step in 3 lanes of 5 rows, 1.2 MB; segments of 4 ids, 3 per row"
+    )
+    assert lanes.spec["sum"] == tf.TensorSpec([10_000, 8], "float32")
+
+
+def test_each_lane_lies_on_the_device_of_its_replica(data, model):
+    devices = [f"/device:CPU:{n}" for n in (1, 2)]
+    lanes = source(data, 4).carried(model, devices, 2)
+    assert [lane["sum"].device[-5:] for lane in lanes.now] == ["CPU:1", "CPU:1", "CPU:2", "CPU:2"]
+    assert lanes.now[0]["sum"].shape == (ROWS, 8)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_training_and_evaluation_have_memories_of_their_own_lengths(data, training):
+    more = f"segment_length={LENGTH},memory_length=6,eval_memory_length=9,batch_size=20,hidden_size=8,num_heads=2"
+    settings = registry.hparams("transformer_memory_tiny").of_model(TransformerMemory).parse(more)
+    made, batches = TransformerMemory.from_hparams(settings, 258), source(data)
+    lanes = batches.carried(made, ["CPU:0"], 1).now[0] if training else batches.first_state(made)
+    assert lanes["visible"].shape == (ROWS, 6 if training else 9)
+    assert source(data).carried(registry.model("transformer_lm")(20, num_heads=2), ["CPU:0"], 1) is None
+
+
+@pytest.mark.parametrize("shape", [(2, ROWS), ()])
+def test_a_state_without_the_rows_in_front_is_refused(data, shape):
+    class Wrong(registry.model("user_memory")):
+        def initial_state(self, rows, training=False):
+            return [keras.ops.zeros((rows,)), keras.ops.zeros(shape)]
+
+    with pytest.raises(UserError, match=re.escape(f"tensor of shape {shape} for rows={ROWS}")):
+        CarriedState(Wrong(9), ROWS, ["CPU:0"])
+
+
+def test_the_lanes_of_a_run_are_counted_and_stay():
+    two, machines = SimpleNamespace(count=2, cluster=None), SimpleNamespace(count=2, cluster="two")
+    assert lanes_of(two, 3, None, "run") == lanes_of(two, 3, {}, "run") == 6
+    assert lanes_of(two, 3, {"batches_a_step": 6}, "run") == 6
+    with pytest.raises(UserError, match=r"^run: .*5 -> 6 \(2 replicas x gradient_accumulation_steps=3\).*Expected 5"):
+        lanes_of(two, 3, {"batches_a_step": 5}, "run")
+    with pytest.raises(UserError, match=r"^TF_CONFIG: .*state.*Expected a single machine"):
+        lanes_of(machines, 1, None, "run")
