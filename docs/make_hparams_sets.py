@@ -12,7 +12,7 @@ from t2t_lite import layers, registry
 from t2t_lite.bin import _app
 from t2t_lite.cli import commands
 from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.settings import tensor2tensor_names
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import own_settings, settings_of

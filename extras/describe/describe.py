@@ -19,8 +19,8 @@ from t2t_lite.extras.describe.cost import (
 )
 from t2t_lite.layers import TransformerStack
 from t2t_lite.models.fine_tuning import parameters
-from t2t_lite.models.outputs import shapes_only as shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.models.shapes_only import shapes_only as shapes_only
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import settings_of
 

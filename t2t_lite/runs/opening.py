@@ -12,7 +12,7 @@ from t2t_lite import registry
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.folder import encoder_files
 from t2t_lite.errors import UserError, first_line, located
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.locating import (

@@ -9,8 +9,8 @@ from t2t_lite import registry
 from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.request import Request
 from t2t_lite.models.arguments import model_settings
-from t2t_lite.models.outputs import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.runs.locating import check_is_one, encoders_of, find_checkpoint, folder_of, read_config_of
 from t2t_lite.runs.opening import restore_weights
 from t2t_lite.runs.run_config import hparams_of, lora_facts, lora_names

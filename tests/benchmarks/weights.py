@@ -4,7 +4,7 @@ import math
 
 from t2t_lite import registry
 from t2t_lite.models.fine_tuning import parameters
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 
 
 def weights_of(model, hparams_set, hparams, vocab_size):

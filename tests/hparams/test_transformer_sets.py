@@ -10,7 +10,7 @@ from t2t_lite import registry
 from t2t_lite.hparams import transformer as sets
 from t2t_lite.models import Transformer
 from t2t_lite.models.arguments import constructor_arguments
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.training.optimization.schedules import ProductSchedule
 
 ALL = [name for name in vars(sets) if name.startswith("transformer_")]

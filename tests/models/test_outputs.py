@@ -1,30 +1,15 @@
-"""What a model may return beside logits, what follows from it, and models whose weights have shapes alone."""
+"""What a model may return beside logits, and what follows from it."""
 
-import keras
 import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.models import Transformer, outputs
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models import outputs
 from t2t_lite.registry import Registries
-from t2t_lite.settings.config import HParams
 from tests.layers.equations import array
-from tests.models.own_model import Called, OwnLanguageModel, WithValues
+from tests.models.own_model import Called, OwnLanguageModel
 
 tf = pytest.importorskip("tensorflow")
-
-
-VOCAB = 50
-SMALL = HParams().parse("hidden_size=32,filter_size=80,num_heads=2,num_hidden_layers=1")
-OPTIONS = {
-    "own_head_sizes": "attention_key_channels=12,attention_value_channels=20,attention_bias=1",
-    "depths": "num_encoder_layers=1,num_decoder_layers=2",
-    "untied": "shared_embedding_and_softmax_weights=0,pos=emb",
-    "swiglu": "ffn_activation=swiglu,relu_dropout=0.1",
-    "relative": "self_attention_type=dot_product_relative,max_relative_position=2,pos=none,add_relative_to_values=1",
-    "bfloat16": "dtype_policy=mixed_bfloat16,attention_dropout=0.1",
-}
 
 
 def test_outputs_by_their_names():
@@ -89,23 +74,3 @@ def test_models_with_a_state_need_batches_of_segments(monkeypatch):
 def test_a_model_that_shows_no_attention_is_named():
     with pytest.raises(UserError, match=r"OwnLanguageModel .*attention_weights\(features\)"):
         outputs.attention_weights(OwnLanguageModel(20), {})
-
-
-@pytest.mark.parametrize("changes", OPTIONS.values(), ids=OPTIONS)
-def test_shapes_only_are_the_real_shapes_without_values(changes):
-    hparams = SMALL.parse(changes)
-    shapes, real = shapes_only(Transformer, hparams, VOCAB, 30), Transformer.from_hparams(hparams, VOCAB, 30)
-    assert [tuple(w.shape) for w in shapes.weights] == [tuple(w.shape) for w in real.weights]
-    with keras.StatelessScope():
-        pass  # when one ends, Keras gives values to all variables that it noted down: not to these
-    assert all(w._value is None for w in shapes.weights)
-
-
-@pytest.mark.parametrize(("model_class", "more"), [(Called, 0), (WithValues, 1)])
-def test_a_users_own_model_is_made_too(model_class, more):
-    assert len(shapes_only(model_class, SMALL, VOCAB).weights) == 3 + more
-
-
-def test_a_mistake_in_the_hyperparameters_is_the_models_own():
-    with pytest.raises(UserError, match="num_heads=3"):
-        shapes_only(Transformer, SMALL.parse("num_heads=3"), VOCAB)

@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.models.every_model import ROWS
 

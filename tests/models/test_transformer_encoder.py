@@ -12,7 +12,7 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.models.fine_tuning import parameters as parameters_of
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 
 VOCAB = 15
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "max_position": 20}

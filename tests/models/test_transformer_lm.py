@@ -12,7 +12,7 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerLM
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.models.transformer_parts import normalized
 from t2t_lite.settings.search_options import SearchOptions
 from tests.layers.kinds import MUSIC, RELATIVE_VALUES, RESTRICTED

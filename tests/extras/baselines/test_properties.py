@@ -14,7 +14,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.baselines.conv_seq2seq import GatedConvolution
 from t2t_lite.layers import Dropout
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from tests.extras.baselines.models import MODELS, VOCAB, example, logits_of, make
 from tests.layers.equations import array
 

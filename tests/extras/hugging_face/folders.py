@@ -13,7 +13,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import make_run
 

@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerMemory
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from tests.layers.equations import array
 from tests.models.costly import TARGETS, check_costs, layers_of, with_prices
 

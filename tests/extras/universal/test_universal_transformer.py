@@ -6,7 +6,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer, UniversalTransformer
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from tests.layers.equations import array
 from tests.models.fine_tuned import check_parts
 

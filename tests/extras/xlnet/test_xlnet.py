@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.models import XLNet
 from t2t_lite.models.fine_tuning import parameters as parameters_of
-from t2t_lite.models.outputs import shapes_only
+from t2t_lite.models.shapes_only import shapes_only
 from tests.models.costly import INPUTS as COST_INPUTS
 from tests.models.costly import check_costs, layers_of
 from tests.models.products import products_run
