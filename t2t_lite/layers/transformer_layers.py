@@ -85,7 +85,7 @@ def _with_keys(attention_mask, mask, inputs):
     batch, length, _ = shape_of(inputs)
     merged = merge_masks((batch, None, length, length), attention_mask, False, mask)
     # [B, T or 1, S] unless the heads differ, because keras.layers.MultiHeadAttention merges it with masks [B, T, S].
-    return merged if attention_mask is not None and len(attention_mask.shape) == 4 else merged[:, 0]
+    return merged[:, 0] if merged.shape[1] == 1 else merged
 
 
 def _with_queries(mask):

@@ -75,6 +75,15 @@ def test_attention_of_keras_is_a_sub_layer(kind, norm):
     np.testing.assert_array_equal(array(clone(X)), array(encoder(X)))
 
 
+@pytest.mark.parametrize("attention", [None, keras.layers.MultiHeadAttention], ids=["own", "keras"])
+def test_an_attention_mask_as_a_list_goes_with_that_of_the_inputs(attention):
+    own = {} if attention is None else {"num_heads": None, "self_attention": attention(2, 4)}
+    layer = layers.TransformerEncoderLayer(**{"num_heads": 2, "filter_size": 16, "dropout": 0.0, **own})
+    x, mask = layers.TokenEmbedding(9, 8, mask_zero=True)(IDS[:2]), np.tri(IDS.shape[1], dtype=bool)
+    expected = array(layer(x, attention_mask=mask))
+    np.testing.assert_allclose(array(layer(x, attention_mask=mask.tolist())), expected, atol=1e-5)
+
+
 def test_attention_of_keras_gets_each_mask_once_in_a_shape_it_merges():
     """There are as many rows as heads, so that a mask of the rows would also fit the heads."""
     encoder, decoder = (
