@@ -20,6 +20,7 @@ from tests import faults
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as t2t_lite sets it, whichever of the two is imported first
 # Compiles much here, and computes little; each backend stops at flags that it does not know.
 _OF_BACKEND = {
     "tensorflow": "--xla_cpu_use_fusion_emitters=false",  # the older ones compile in two thirds of the time

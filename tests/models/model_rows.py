@@ -32,8 +32,8 @@ class Row(NamedTuple):
         name: str, by which it is registered.
         options: dict, arguments of the constructor beside `vocab_size` and `hidden_size`.
         reads: str, what a batch has: "pairs", "texts" with prompts, or the labels of an encoder's head.
-        rounding: float, the share of the largest logit by which another width, or neighbours, may change one. With
-            TensorFlow alone it can be 0, and is 1e-6 at most.
+        rounding: float, the share of the largest logit by which another width, or neighbours, may change one; with
+            TensorFlow it is 1e-6.
         reads_targets: bool, whether a target depends on those before it.
         beside: {feature: rows}, what a batch has beside inputs and targets.
         has_unread: bool, whether there are weights that are not read.
@@ -80,12 +80,10 @@ class Row(NamedTuple):
         batch = {"inputs": padded(INPUTS), "targets": padded(targets)}
         return batch | {feature: padded(rows) for feature, rows in self.beside.items()}
 
-    def widened(self, batch, width=None):
-        """Returns a batch with more padding: so much that all are `width` wide, or some more."""
+    def widened(self, batch):
+        """Returns a batch with more padding."""
         more = dict.fromkeys(batch, 13) | ({} if self.reads in ("masked_lm", "tag") else {"targets": 9})
         own = {f: ids for f, ids in batch.items() if ids.ndim == 2 and not (f == "targets" and self.reads == "span")}
-        if width:
-            more = {f: width - ids.shape[1] for f, ids in own.items()}
         return batch | {f: np.pad(ids, ((0, 0), (0, more[f]))) for f, ids in own.items()}
 
     def alone(self, batch, row):

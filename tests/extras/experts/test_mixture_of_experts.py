@@ -82,6 +82,10 @@ def test_a_position_depends_on_no_other_one():
 def test_later_positions_do_not_even_round_earlier_ones_in_another_way():
     """Of some experts one position is the only one, or is not."""
     layer, draw = layers.MixtureOfExperts(400, 4, 2), np.random.default_rng(4)
+    matrix, kernel = (draw.normal(size=shape).astype("float32") for shape in [(14, 200), (200, 400)])
+    products = [array(ops.matmul(matrix[:rows], kernel)) for rows in range(2, 15)]
+    if any((product != products[-1][: len(product)]).any() for product in products):
+        pytest.skip("the kernels of this CPU round a row by the number of rows beside it")
     layer.build((None, 200))
     layer.gate_kernel.assign(draw.normal(size=layer.gate_kernel.shape))
     for _ in range(60):

@@ -342,7 +342,7 @@ def test_downloads(open_page, ask, downloads):
 def test_errors_are_shown_in_the_page(open_page):
     page = open_page(text=TEXT)
     page.type("a" * 300)
-    assert "a shorter text" in page.one("[role=alert]").text
+    assert "A picture shows at most 200" in page.one("[role=alert]").text
     page.type(TEXT)
     assert not page.all("[role=alert]") and page.all(".alignment")
     page = open_page(text=TEXT, prefix="999999", prefix_of="small")
