@@ -40,10 +40,20 @@ def name_of(code):
 
 
 def api(flags, versions, batcher):
-    """Returns the Api, or None if --libretranslate is not set."""
+    """Returns the Api, or None if --libretranslate is not set.
+
+    Raises:
+        UserError: the newest version of the export does not map texts to texts.
+    """
     if not flags.libretranslate:
         return None
-    from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi
+    from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, signature_of_texts
 
+    version, export = versions.find()
+    if signature_of_texts(export) is None:
+        raise UserError(
+            f"--libretranslate={','.join(flags.libretranslate)}: {versions.folder}/{version} does not translate texts. "
+            "Export a translation model, or omit this flag."
+        )
     source, target = ({"code": code.replace("_", "-"), "name": name_of(code)} for code in flags.libretranslate)
     return LibreTranslateApi(source, target, versions, batcher, flags.max_batch_size)

@@ -105,8 +105,8 @@ class LibreTranslateApi(Api):
             raise Refusal(
                 f"Invalid request: q has {len(texts)} lines or sentences. Expected at most {self._most_texts}"
             )
-        signature = export.signatures.get("serving_default")
-        if signature is None or not signature.is_of_texts:
+        signature = signature_of_texts(export)
+        if signature is None:
             raise Refusal("/translate: the model of this server does not translate", "UNIMPLEMENTED")
         inputs = {"inputs": np.array([text.encode() for text in texts], object)}
         with model_errors():
@@ -124,6 +124,12 @@ class LibreTranslateApi(Api):
         except UserError:  # not an export of t2t-exporter
             return False
         return "tags" in getattr(problem.substitution, "kinds", ())
+
+
+def signature_of_texts(export):
+    """Returns the signature of a ServedExport that maps texts to texts, or None."""
+    signature = export.signatures.get("serving_default")
+    return signature if signature is not None and signature.is_of_texts else None
 
 
 class TextLines:
@@ -153,6 +159,8 @@ def around(text, translation):
 
 def _fields(body):
     """Returns the parameters, {name: value}, in the body of a request, which is JSON or a form."""
+    if body.kind.startswith("multipart/"):
+        raise Refusal(f"Invalid request: {body.kind} is not supported. Expected application/json or {_FORM}")
     if body.kind != _FORM:
         return {name: value for name, value in parse_body(body.data).items() if value is not None}
     try:

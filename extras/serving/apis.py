@@ -59,7 +59,8 @@ class TokenizerApi(Api):
     """Encodes and decodes with a language model's vocabulary, at vLLM's paths, which lm-evaluation-harness calls.
 
     Args:
-        find: function that returns the ServedGenerator.
+        find: function that takes the name of a model, or None for this server's, and returns the ServedGenerator. It
+            raises `Refusal` if the server has no such model.
     """
 
     paths: typing.ClassVar[dict[str, str]] = {"/tokenizer_info": "GET", "/tokenize": "POST", "/detokenize": "POST"}
@@ -75,16 +76,16 @@ class TokenizerApi(Api):
     def answer(self, path, body):
         """See `Api`. A prompt that consists only of the end-of-text token, such as </s>, becomes the token's id."""
         if path == "/tokenizer_info":
-            texts = self._find().token_texts
+            texts = self._find(None).token_texts
             return to_json({"tokenizer_class": texts.name, "bos_token": None, "eos_token": texts.end})
         schema, request = self._SCHEMAS[path], parse_body(body.data)
         names = [name.removesuffix("?") for name in schema]
         for name in request:
             if name not in names:
                 raise Refusal(f"{name[:200]}: unknown. Expected {', '.join(names)}.")
-        generator = self._find()
         try:
             check_schema(request, schema, path)
+            generator = self._find(request.get("model"))
             if path == "/tokenize":
                 prompt = request["prompt"]
                 ids = [EOS_ID] if prompt == generator.token_texts.end else generator.ids_of(prompt)

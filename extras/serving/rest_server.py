@@ -50,7 +50,7 @@ class RestServer:
     def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=(), most_streams=0, apis=()):
         self._versions, self._batcher, self._metrics = versions, batcher, metrics
         self._completions = completions.Completions(most_streams) if most_streams else None
-        apis = [*apis] + [TokenizerApi(lambda: self._versions.find()[1].generator)] * (most_streams > 0)
+        apis = [*apis] + [TokenizerApi(self._generator)] * (most_streams > 0)
         self._apis = {path: api for api in apis for path in api.paths}
         self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
         self._is_stopping = False
@@ -228,14 +228,9 @@ class RestServer:
             raise Refusal(f"{completions.PATH}: not served. Start the server with --max_streams=16.", "NOT_FOUND")
         with self._parsing:
             body = self._request(environ, start)
-        name = self._versions.name
-        model = name if body.get("model") is None else body["model"]
-        if not isinstance(model, str):
-            raise Refusal(f"model: expected {name}.")
-        _, export = self._find(model, None)
-        limits = export.generator.most_tokens, self._most_rows
-        request = CompletionRequest.parse(body, export.generator.options, *limits)
-        completion = self._completions.open(export.generator, request, name, _abandonment(environ))
+        name, generator = self._versions.name, self._generator(body.get("model"))
+        request = CompletionRequest.parse(body, generator.options, generator.most_tokens, self._most_rows)
+        completion = self._completions.open(generator, request, name, _abandonment(environ))
 
         def add(code):
             self._metrics.add_request(name, code)
@@ -287,6 +282,13 @@ class RestServer:
             kind = f"Latest({name})" if version is None else f"Specific({name}, {version})"
             raise Refusal(f"Servable not found for request: {kind}", "NOT_FOUND")
         return self._versions.find(version)
+
+    def _generator(self, model):
+        """Returns the ServedGenerator of a request, in which `model` is this server's model or None."""
+        if not isinstance(model, str | None):
+            raise Refusal(f"model: expected {self._versions.name}.")
+        _, export = self._find(self._versions.name if model is None else model, None)
+        return export.generator
 
 
 def _abandonment(environ):

@@ -127,9 +127,21 @@ def test_detection_is_refused_by_name_and_bad_forms_too(ask):
             libretranslate_api._fields(type("Body", (), {"kind": FORM, "data": body}))
 
 
+def test_forms_in_parts_are_refused_by_name():
+    body = type("Body", (), {"kind": "multipart/form-data", "data": b"--a"})
+    with pytest.raises(libretranslate_api.Refusal, match="multipart/form-data is not supported"):
+        libretranslate_api._fields(body)
+
+
 def test_other_models_are_refused(translate, monkeypatch):
+    """At the start, and if a later version replaces the model that translated."""
     monkeypatch.setattr(Capitals, "is_of_texts", False)
     assert translate(q="a")[0] == 501
+    versions, export = Versions(), type("Export", (), {"signatures": {"serving_default": Capitals([])}})
+    versions.find, versions.folder = lambda: (2, export), "exports"
+    flags = type("Flags", (), {"libretranslate": ["en", "de"], "max_batch_size": 4})
+    with pytest.raises(UserError, match=r"^--libretranslate=en,de: exports/2 does not translate texts\. Export a"):
+        in_t2t_server.api(flags, versions, None)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ def test_texts_and_ids_of_the_vocabulary(generator):
     assert info == {"tokenizer_class": "ByteTextEncoder", "bos_token": None, "eos_token": "</s>"}
     for text in ("Grün \u20ac", "", "a </s>"):
         ids = ByteTextEncoder().encode(text)
-        answer = json.loads(ask("POST", "/tokenize", {"prompt": text, "add_special_tokens": False, "model": "x"})[1])
+        answer = json.loads(
+            ask("POST", "/tokenize", {"prompt": text, "add_special_tokens": False, "model": "my model"})[1]
+        )
         assert answer == {"count": len(ids), "max_model_len": 100, "tokens": ids}
         assert json.loads(ask("POST", "/detokenize", {"tokens": ids})[1]) == {"prompt": text}
     assert json.loads(ask("POST", "/tokenize", {"prompt": "</s>"})[1])["tokens"] == [1]
@@ -34,6 +36,12 @@ def test_what_is_not_understood_is_refused_in_openais_form(generator, path, body
     status, answer = asker(rest_server(generator))("POST", path, body)
     error = json.loads(answer)["error"]
     assert status.startswith("400") and message in error["message"] and error["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(("path", "content"), [("/tokenize", {"prompt": "a"}), ("/detokenize", {"tokens": [67]})])
+def test_another_model_is_refused(generator, path, content):
+    status, answer = asker(rest_server(generator))("POST", path, content | {"model": "another"})
+    assert status.startswith("404") and "another" in json.loads(answer)["error"]["message"]
 
 
 def test_they_need_a_language_model_that_streams(generator):
