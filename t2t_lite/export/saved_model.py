@@ -57,9 +57,14 @@ def export_saved_model(
         The path of the numbered folder, which appears only when it is complete.
 
     Raises:
+        TypeError: `answerer` is a path.
         UserError: a setting is out of range, or the folder cannot be written.
         Failure: writing failed; nothing is left behind.
     """
+    if isinstance(answerer, str | os.PathLike):
+        raise TypeError(
+            f"answerer={answerer!r} is a path. Expected a model that is loaded: t2t_lite.load({answerer!r})."
+        )
     models = getattr(answerer.model, "models", [answerer.model])
     check_plain_weights(models, "export_saved_model")
     signatures = signatures_of(answerer.task, answerer.problem)(answerer, max_input_length, **settings)

@@ -6,7 +6,14 @@ from keras import ops
 from t2t_lite.layers.attention_scores import AttentionScore
 from t2t_lite.layers.base import GLOROT, Initializer, check_initializers
 from t2t_lite.layers.cache import Memory, Past
-from t2t_lite.layers.checks import check_rates, check_required_sizes, check_sequences, check_sizes, shape_of
+from t2t_lite.layers.checks import (
+    check_built,
+    check_rates,
+    check_required_sizes,
+    check_sequences,
+    check_sizes,
+    shape_of,
+)
 from t2t_lite.layers.context import Context
 from t2t_lite.layers.dense import Projections
 from t2t_lite.layers.dropout import Dropout
@@ -249,6 +256,7 @@ class MultiHeadAttention(Projections):
 
     def empty_past(self, batch, slots):
         """Returns an empty `Past` for the start of decoding, with room for `slots` slots (positions times beams)."""
+        check_built(self)
         sizes = self.query_size, self.value_size
         return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
 
@@ -355,8 +363,7 @@ class MultiHeadAttention(Projections):
                 `query` is the only tensor, Keras passes its mask as `mask`.
 
         Returns:
-            The output [B, T, hidden]. With `return_attention_scores`, a tuple of this output and the weights [B, heads,
-            T, S].
+            output [B, T, hidden]; with `return_attention_scores`, a tuple (output, weights [B, heads, T, S]).
 
         Raises:
             ValueError: if a tensor does not have three axes, a mask has the wrong shape or holds floats (see

@@ -44,6 +44,12 @@ def check_required_layers(**layers):
             raise ValueError(f"`{name}` must be a Keras layer: received {layer!r}.")
 
 
+def check_built(layer):
+    """Raises `ValueError` if a layer is used for decoding before it has weights."""
+    if not layer.built:
+        raise ValueError(f"{layer.name} has no weights yet: call the layer, or `build`, before you decode.")
+
+
 def check_layer_list(layers):
     """Raises `ValueError` unless `layers` is a list of Keras layers."""
     if not isinstance(layers, list | tuple) or not all(isinstance(layer, keras.Layer) for layer in layers):

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.base import Layer, dense_initializers
-from t2t_lite.layers.checks import FileCheck, shape_of
+from t2t_lite.layers.checks import FileCheck, check_built, shape_of
 from t2t_lite.layers.dropout import is_compiled
 
 _WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
@@ -149,6 +149,7 @@ class Projections(FileCheck, Layer):
         Returns:
             [B, heads, T, head size], or [B, T, hidden] for "output".
         """
+        check_built(self)
         dense = getattr(self, f"{role}_projection")
         if role == "output":
             batch, heads, length, size = shape_of(x)

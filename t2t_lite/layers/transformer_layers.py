@@ -8,7 +8,7 @@ from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.base import GLOROT, Initializer, Layer
-from t2t_lite.layers.checks import check_layers, check_rates, check_sequences, shape_of
+from t2t_lite.layers.checks import check_built, check_layers, check_rates, check_sequences, shape_of
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.masks import check_masks, merge_masks
 from t2t_lite.layers.residual import Residual
@@ -208,8 +208,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         return cache
 
     def _check_decodes(self):
-        if not self.built:
-            raise ValueError(f"{self.name} has no weights yet: call the layer, or `build`, before you decode.")
+        check_built(self)
         for part in (self.self_attention, self.cross_attention):
             if part is not None and not hasattr(part.layer, "empty_past"):
                 raise ValueError(

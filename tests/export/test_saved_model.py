@@ -72,6 +72,12 @@ def _as_text(row):
     return tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode()
 
 
+def test_a_path_is_no_model(tmp_path):
+    with pytest.raises(TypeError, match=r"^answerer='run' is a path\. Expected .* t2t_lite\.load\('run'\)\.$"):
+        export_saved_model("run", str(tmp_path / "export"))
+    assert not any(tmp_path.iterdir())
+
+
 def test_it_translates_as_translator_does(translator, answers):
     found = answers["serving_default", "together"]
     _assert_same(found, translator.translate([_as_text(row) for row in ROWS], max_input_length=_LONGEST, **_OPTIONS))

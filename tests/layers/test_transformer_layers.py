@@ -226,9 +226,15 @@ def test_a_memory_mask_as_keras_carries_it_hides_the_same():
 
 
 def test_without_weights_there_are_no_steps():
-    layer = layers.TransformerDecoderLayer(2, 16)
-    for begin in (lambda: layer.init_cache(None, 3, 5), lambda: layer.prefill(X)):
-        with pytest.raises(ValueError, match=rf"^{layer.name} has no weights yet: call the layer"):
+    layer, attention = layers.TransformerDecoderLayer(2, 16), layers.MultiHeadAttention(2)
+    for begin in (
+        lambda: layer.init_cache(None, 3, 5),
+        lambda: layer.prefill(X),
+        lambda: attention.empty_past(3, 5),
+        lambda: attention.prefill(X),
+        lambda: attention.memory(X),
+    ):
+        with pytest.raises(ValueError, match=r"^(transformer_decoder|multi_head_attention)\w* has no weights yet"):
             begin()
 
 
