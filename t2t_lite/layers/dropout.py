@@ -183,6 +183,8 @@ class ScopedSeed(keras.random.SeedGenerator):
         # Keras passes two words of 31 bits to TensorFlow. The first word is the batch index. The second word combines
         # the run seed and the number of the generator.
         index = self.index + self.count * getattr(_scope, "call", 0)
+        if keras.backend.backend() == "torch":  # Keras seeds PyTorch with the sum of the words, which must differ, too
+            batch_index = ops.cast(batch_index, "int64") * 0x9E3779B1
         layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
         # TensorFlow's random operations read their seeds on the host, where int32 is computed. Keras' int64 would be
         # computed on a GPU, and each dropout would wait for a copy to the host.

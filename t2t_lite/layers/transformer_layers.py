@@ -200,6 +200,7 @@ class TransformerDecoderLayer(_TransformerLayer):
                 `keras.layers.MultiHeadAttention`, has no cache.
         """
         self._check_decodes()
+        lengths = lengths if isinstance(lengths, tuple) else ops.convert_to_tensor(lengths, "int32")
         cache = {"self": self.self_attention.layer.empty_past(batch, slots)._replace(prompt=prompt, lengths=lengths)}
         if memory is not None:
             cache["memory"] = self.cross_attention.layer.memory(memory)

@@ -52,7 +52,6 @@ class EncoderModel(TransformerModel):
     }  # fmt: skip
 
     predicted_share = 0.15  # BERT's proportion of masked ids
-    span_head = class_head = sentence_head = None
 
     def check_classes(self):
         """Raises `ValueError` if a class or tag head does not have enough classes."""
@@ -68,6 +67,8 @@ class EncoderModel(TransformerModel):
             tag_dropout: float, the dropout rate of the states from which tags are predicted.
         """
         c, own = types.SimpleNamespace(**self.config), {"dtype": self.dtype_policy}
+        # not attributes of the class, which would hide the heads from PyTorch, where a layer's parts are a dictionary
+        self.span_head = self.class_head = self.sentence_head = None
         if c.head == "span":
             self.span_head = SpanHead(matrices, name="span_head", **own)
         elif c.head != "masked_lm":

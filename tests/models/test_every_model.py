@@ -51,6 +51,7 @@ def assert_close(found, expected, tolerance):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
 
 
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="an extra's model needs TensorFlow")
 def test_every_registered_model_is_in_the_table():
     assert {*CORE} == own_models() - ELSEWHERE == {row.name for row in ROWS.values()}
 
@@ -65,6 +66,14 @@ def test_neither_padding_nor_neighbours_change_anything(model, row, rounding):
         for ours, theirs in zip(results, expected, strict=True):
             for one, other in zip(ours, theirs, strict=True):
                 assert_close(one, other, rounding)
+
+
+@core
+def test_no_attribute_of_a_class_hides_a_layer(model):
+    """PyTorch keeps a layer's parts in a dictionary, which it reads only where the class has no such attribute."""
+    for layer in model._flatten_layers():
+        parts = [name for name, value in vars(layer).items() if isinstance(value, keras.Layer)]
+        assert not [name for name in parts if hasattr(type(layer), name)]
 
 
 @pytest.mark.slow

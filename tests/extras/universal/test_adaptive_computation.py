@@ -45,7 +45,7 @@ def test_three_positions_by_hand():
     """One halts at once, one in its second step, one only because the third step is the last."""
     ponder, weights = Ponder.of(np.zeros((1, 3, 8), "float32")), []
     for p in ([0.995, 0.75, 0.25], [0.5, 0.75, 0.25], [0.5, 0.5, 0.25]):
-        found, ponder = ponder.advanced(np.array([p], "float32"), 0.99)
+        found, ponder = ponder.advanced(ops.convert_to_tensor([p], "float32"), 0.99)
         weights.append(array(found)[0].tolist())
     assert weights == [[1.0, 0.75, 0.25], [0.0, 0.25, 0.25], [0.0, 0.0, 0.25]]
     assert array(ponder.steps).tolist() == [[1.0, 2.0, 3.0]]
@@ -55,9 +55,9 @@ def test_three_positions_by_hand():
     # A running average, whose weights are w_n · Π (1 - w_m) over later steps m, and Graves' sum.
     states = np.array([4.0, 8.0, 16.0], "float32")
     for act_type, expected in (("basic", [4.0, 4.25, 4 * 0.140625 + 8 * 0.1875 + 4]), ("accumulated", [4.0, 5.0, 7.0])):
-        halting, output = layers.AdaptiveComputation(act_type), np.zeros((1, 3, 1), "float32")
+        halting, output = layers.AdaptiveComputation(act_type), ops.zeros((1, 3, 1))
         for state, weight in zip(states, weights, strict=True):
-            output = halting.mixed(output, np.full((1, 3, 1), state), np.array([weight], "float32"))
+            output = halting.mixed(output, ops.full((1, 3, 1), state), ops.convert_to_tensor([weight], "float32"))
         assert array(output)[0, :, 0].tolist() == expected
 
 
