@@ -104,7 +104,9 @@ def check_run(flags):
         find_checkpoint(flags.warm_start_from)
     if not flags.generate_data:
         problem.get_feature_encoders(flags.data_dir)
-        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+        schedule = earlier.get("plan", {}).get("schedule", flags.schedule)
+        schedule = flags.schedule if flags["schedule"].present else schedule
+        for split in (DatasetSplit.TRAIN, *([DatasetSplit.EVAL] if schedule != "train" else [])):
             _ = Records(problem, flags.data_dir, split).paths  # raises an error if files of the data are missing
 
 

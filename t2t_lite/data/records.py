@@ -14,7 +14,7 @@ from t2t_lite import files, registry
 from t2t_lite.data import manifests
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.named_problems import datagen_command
-from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, named_split
+from t2t_lite.data.splits import FILE_TAGS, FLAGS, DatasetSplit, named_split
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.settings.config import HParams
@@ -49,7 +49,7 @@ class Records:
         pattern, paths = os.path.join(*self._pattern), self._shards()
         paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
         if not paths:
-            raise UserError(f"{pattern}: no such records. Run: {self._command}")
+            raise UserError(f"{pattern}: no such records. {self._remedy()}")
         totals = {int(path[-5:]) for path in paths}
         if len(totals) > 1:
             raise UserError(
@@ -60,6 +60,19 @@ class Records:
         if len(paths) != total:
             raise UserError(f"{pattern}: found {len(paths)} of {total} shards. Run again: {self._command}")
         return paths
+
+    def _remedy(self):
+        """Returns a sentence that says how to make the records, which are missing."""
+        splits = find_manifest(self.problem, self.data_dir).get("splits")
+        if not splits or self.split in splits:
+            return f"Run: {self._command}"
+        how = f"t2t-datagen's --{FLAGS[self.split]}" if hasattr(self.problem, "configure") else "dataset_splits"
+        is_dev = self.split == DatasetSplit.EVAL
+        alternative = " To train without it, use t2t-trainer --schedule=train." if is_dev else ""
+        return (
+            f"The data of {self.problem.name} were generated without a {FILE_TAGS[self.split]} set. Expected data with "
+            f"this set ({how}).{alternative}"
+        )
 
     def exist(self):
         """Returns whether at least one shard of the split exists."""

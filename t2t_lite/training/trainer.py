@@ -215,7 +215,7 @@ class Trainer:
         batches = batches_of(registry.model(self.model))
         lanes = batches.lanes_of(replicas, accumulation, before, self.output_dir)
         settings = self.problem, self.hparams, self.data_dir, shapes if compiles else None, batches, lanes
-        data = open_training_data(*settings)
+        data = open_training_data(*settings, evaluates=self.evaluation is not None)
         run_directory.check_places(self.output_dir, data.encoder_files)
         stride = self.evaluation.eval_stride if self.evaluation else 0
         check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)

@@ -41,7 +41,7 @@ class TrainingData:
         records, dev_records: Records of the training set and the dev set.
         examples: int, the number of training examples within the length limits.
         dropped: int, the number of training examples outside the length limits.
-        cut: {split: int}, the number of examples that are truncated to the length limits.
+        cut: {split: int}, the number of examples that are truncated to the length limits, in the splits that are used.
         max_length: int, the upper length limit, in ids including EOS.
         source: ExampleBatches, which creates `batches`.
         batches: tf.data.Dataset, an endless stream of batches for one replica.
@@ -64,7 +64,9 @@ class TrainingData:
     ladder: WidthLadder | None
 
 
-def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=ExampleBatches, lanes=None):
+def open_training_data(
+    problem, hparams, data_dir, most_shapes=None, batches=ExampleBatches, lanes=None, evaluates=True
+):
     """Opens and checks the TrainingData of a run; writes no files.
 
     Args:
@@ -74,6 +76,7 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
         most_shapes: int, the maximum number of batch shapes for XLA. None: no limit.
         batches: the class of batches: see `batches_of`.
         lanes: the result of `batches.lanes_of`.
+        evaluates: bool, whether the run needs the dev set, which is then checked, too.
 
     Raises:
         UserError: if the problem is unknown, data are missing or do not match, or no example is within the length
@@ -86,8 +89,10 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
     source = batches(problem, hparams, encoders, lanes)
     train = records.check_training(source.hparams)
     stream = source.training(records.paths, train.facts, most_shapes)
-    dev_facts = dev_records.check(reads_records=True)
-    cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: manifests.count_cut(problem, hparams, dev_facts)}
+    cut = {DatasetSplit.TRAIN: train.cut}
+    if evaluates:
+        dev_facts = dev_records.check(reads_records=True)
+        cut[DatasetSplit.EVAL] = manifests.count_cut(problem, hparams, dev_facts)
     return TrainingData(
         problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, records, dev_records,
         train.examples, train.dropped, cut, source.longest, source, stream, source.ladder,

@@ -100,6 +100,24 @@ def test_only_complete_sets_are_found(tmp_path):
         _ = records().paths
 
 
+def test_a_split_that_was_not_generated_is_named(data_dir, monkeypatch):
+    with pytest.raises(UserError, match=r"without a test set. Expected data with this set \(dataset_splits\)\.$"):
+        _ = Records(Uneven(), data_dir, DatasetSplit.TEST).paths
+    monkeypatch.setattr(Uneven, "configure", None, raising=False)  # the user's own files
+    with pytest.raises(UserError, match=r"with this set \(t2t-datagen's --test_files\)\.$"):
+        _ = Records(Uneven(), data_dir, DatasetSplit.TEST).paths
+    manifest = pathlib.Path(manifests.manifest_path(Uneven(), data_dir))
+    facts = json.loads(manifest.read_text())
+    for path in pathlib.Path(data_dir).glob("uneven-dev-*"):
+        path.unlink()
+    with pytest.raises(UserError, match="Run: t2t-datagen"):
+        _ = Records(Uneven(), data_dir, DatasetSplit.EVAL).paths
+    del facts["splits"]["eval"]
+    manifest.write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=r"without a dev set. .* use t2t-trainer --schedule=train"):
+        _ = Records(Uneven(), data_dir, DatasetSplit.EVAL).paths
+
+
 def check(data_dir, max_length=0, min_length=0, split=DatasetSplit.TRAIN, **kind):
     records, hparams = Records(Uneven(**kind), data_dir, split), HParams(max_length=max_length, min_length=min_length)
     facts = records.seen_facts(hparams, records.check())

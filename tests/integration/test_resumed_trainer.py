@@ -55,3 +55,13 @@ def test_what_contradicts_a_run_is_named(train, remembered, tmp_path, assert_use
     assert "flags of the run: train_steps=1, schedule=train\n" in short.stderr
     (tmp_path / "run" / "hparams.json").unlink()
     assert_user_error(train(*begun), "run", "model.ckpt-1", "no hparams.json")
+
+
+@pytest.mark.slow
+def test_a_run_that_does_not_evaluate_needs_no_dev_set(train, tmp_path, assert_user_error, call_command):
+    for path in (tmp_path / "data").glob("*-dev-*"):
+        path.unlink()
+    assert train(f"--problem={PROBLEM}", SMALL, SET, f"--hparams={CHANGES}").status == 0
+    common = "t2t-trainer", "--data_dir=data", "--output_dir=run"
+    assert call_command(*common).status == 0  # the run remembers --schedule=train
+    assert_user_error(call_command(*common, "--schedule=train_and_evaluate"), "data", "-dev-", "no such records")

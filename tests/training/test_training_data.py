@@ -1,6 +1,7 @@
 """What a run learns of its data before it makes a model."""
 
 import concurrent.futures
+import shutil
 import types
 
 import keras
@@ -95,6 +96,14 @@ def test_limits_that_leave_nothing_are_refused(data_dir):
     nothing = HPARAMS.override_from_dict({"min_length": 12, "max_length": 20})
     with pytest.raises(UserError, match="none of the 100 training examples has between min_length=12 and"):
         open_training_data("training_data_uneven", nothing, data_dir)
+
+
+def test_a_run_without_evaluations_needs_no_dev_set(data_dir, tmp_path):
+    train_only = shutil.copytree(data_dir, tmp_path / "data", ignore=shutil.ignore_patterns("*-dev-*"))
+    with pytest.raises(UserError, match=r"-dev-.*: no such records"):
+        open_training_data("training_data_uneven", HPARAMS, str(train_only))
+    data = open_training_data("training_data_uneven", HPARAMS, str(train_only), evaluates=False)
+    assert (data.examples, [*data.cut]) == (40, [DatasetSplit.TRAIN])
 
 
 def test_the_batches_of_a_step_are_counted():
