@@ -54,7 +54,7 @@ class RunLog:
         if self._is_silent:
             return
         line = {"time": round(time.time(), 3), "event": event, "step": int(step)}
-        line = json.dumps(line | {name: _rounded(value) for name, value in values.items()})
+        line = json.dumps(line | {name: _storable(value) for name, value in values.items()})
         if self._writes == 0 and self._ends_in_mid_line():
             line = f"\n{line}"
         self._writes += 1
@@ -169,8 +169,13 @@ def _checked(text, where):
     return line
 
 
-def _rounded(value):
-    """Rounds floats to six significant digits, and replaces NaN and infinity, which JSON lacks, with None."""
+def _storable(value):
+    """Rounds floats, and replaces NaN and infinity, which JSON lacks, with None."""
     if not isinstance(value, float):
         return value
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    return rounded(value) if math.isfinite(value) else None
+
+
+def rounded(value):
+    """Rounds a float to the six significant digits that a log has."""
+    return float(f"{value:.6g}")

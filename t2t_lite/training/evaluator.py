@@ -28,6 +28,7 @@ from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of, tokenization_of_problem
 from t2t_lite.models.outputs import batches_of, labels_of, named_outputs, next_state, with_state
 from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.runs.log import rounded
 from t2t_lite.settings.config import HParams
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.settings import EvaluationSettings
@@ -175,7 +176,7 @@ class Evaluator:
 
 
 def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, also_shown=(), **facts):
-    """Evaluates a model, logs the metrics, writes them to TensorBoard, and returns them.
+    """Evaluates a model, logs the metrics, writes them to TensorBoard, and returns them with six significant digits.
 
     Args:
         evaluator: Evaluator.
@@ -191,17 +192,19 @@ def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_
     with waiting(f"{name} at step {step:,} …"):
         found = evaluator()
     seconds = time.monotonic() - started
+    # rounded once, as in the log, since the best model's line and later commands show what they read there
+    metrics = {metric: rounded(value) for metric, value in found.metrics.items()}
     names = {*evaluator.shown([*found.metrics]), *also_shown}
-    shown = "  ".join(f"{metric} {value:.4f}" for metric, value in found.metrics.items() if metric in names)
+    shown = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items() if metric in names)
     LOGGER.info(f"{name} at step {step:,}: {shown}  ({seconds:.1f} s)")
     if found.texts and on_texts:
         on_texts(step, found.texts)
-    log.scalars(step, found.metrics, folder)
+    log.scalars(step, metrics, folder)
     if found.texts:
         log.text(step, "translations", _table(found.texts[:_SHOWN]), folder)
     # The log is written last, because a restarted run does not repeat logged evaluations.
-    log.write("evaluation", step, **found.metrics, seconds=round(seconds, 3), **facts, **found.facts)
-    return found.metrics
+    log.write("evaluation", step, **metrics, seconds=round(seconds, 3), **facts, **found.facts)
+    return metrics
 
 
 def _table(texts):

@@ -98,6 +98,14 @@ def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog, clock):
     assert metrics.items() <= line.items() and line["seconds"] == 2.062
 
 
+def test_every_line_shows_the_value_of_the_log(tmp_path, caplog):
+    exact, logged = 1.16424951, 1.16425  # with four decimals 1.1642 and 1.1643
+    assert f"{exact:.4f}" != f"{logged:.4f}"
+    log = RunLog(str(tmp_path))
+    assert evaluate_and_log(Constant(bleu=exact), log, 3) == history(log)[0][1] == {"bleu": logged}
+    assert f"bleu {logged:.4f}  (" in caplog.messages[0]
+
+
 class Best:
     def __init__(self):
         self.seen = []
