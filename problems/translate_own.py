@@ -20,7 +20,7 @@ from t2t_lite.corpora.scripts import is_language
 from t2t_lite.corpora.source_files import TABLES, holds_both, read_corpus
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.data.splits import FLAGS
-from t2t_lite.errors import LOGGER, UserError, shown
+from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.problems.own_corpus import OwnCorpus, count_pieces
 from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, OwnSetting, own_settings
@@ -255,7 +255,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         if bound == 2**64:
             raise UserError(
                 f"{self.name}: holding out pairs for evaluation would leave no pair for training, since the training "
-                f"corpora have only {count:,} different pairs after filters. Expected more pairs, or --dev_files."
+                f"corpora have only {counted(count, 'different pair')} after filters. Expected more pairs, or "
+                "--dev_files."
             )
         self.config["held_out_below"] = bound
         LOGGER.info(

@@ -15,7 +15,7 @@ from t2t_lite.cli.registers import Registry, default_name
 from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
 from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
-from t2t_lite.errors import LOGGER, UnknownName, UserError, nearest, shown
+from t2t_lite.errors import LOGGER, UnknownName, UserError, located, nearest, shown
 from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.settings.config import HParams
 
@@ -263,7 +263,8 @@ def hparams(name: str | HParams) -> HParams:
             f"{shown(name)}."
         )
     function = Registries.hparams.get(name)
-    made = function()
+    with located(f"hparams set {name}"):
+        made = function()
     if not isinstance(made, HParams):
         raise UserError(
             f"hparams set {name}: its function in the module {function.__module__} returned {shown(made)}. Expected "

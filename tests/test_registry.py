@@ -132,6 +132,15 @@ def test_a_set_that_returns_no_hparams_is_named(returned):
         registry.Registries.hparams.remove("forgetful")
 
 
+def test_a_mistake_in_a_set_names_the_set():
+    registry.register_hparams("mistaken")(lambda: setattr(HParams(), "learning_rate", 0.05))
+    try:
+        with pytest.raises(UserError, match=r"^hparams set mistaken: hparam 'learning_rate' is not declared. .*legacy"):
+            registry.hparams("mistaken")
+    finally:
+        registry.Registries.hparams.remove("mistaken")
+
+
 def test_where_hparams_are_expected_a_name_will_do():
     hparams = registry.hparams("transformer_tiny")
     assert registry.hparams(hparams) is hparams

@@ -11,7 +11,8 @@ from t2t_lite.cli.console import Progress
 from t2t_lite.data import record_format, sharding
 from t2t_lite.data.folder import DataFolder, encoder_files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import LOGGER, UserError
+from t2t_lite.errors import LOGGER, UserError, counted
+from t2t_lite.files.folders import removed_if_empty
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _EXAMPLES = 4096  # number of examples, at the start of a shuffled shard, in which unknown ids are counted
@@ -32,8 +33,7 @@ def generate(problem, data_dir, tmp_dir):
     files.check_outputs(problem.source_files(), {"--data_dir": folder.outputs()})
     if not folder.is_begun() and _is_done(folder):
         return
-    files.make_folder(data_dir)
-    with folder.lock():
+    with removed_if_empty(data_dir), folder.lock():
         if _is_done(folder):  # another process has just finished, or was killed before it cleaned up
             folder.end()
         else:
@@ -188,7 +188,9 @@ def _too_few(problem, split, facts_of_splits):
 
 
 def _summary(manifest):
-    examples = [f"{facts['examples']:,} {FILE_TAGS[split]} examples" for split, facts in manifest["splits"].items()]
+    examples = [
+        counted(facts["examples"], f"{FILE_TAGS[split]} example") for split, facts in manifest["splits"].items()
+    ]
     sizes = sorted({facts["size"] for facts in manifest["vocabulary"].values()})
     return f"{', '.join(examples)}, vocabulary of {' and '.join(f'{size:,}' for size in sizes)}"
 

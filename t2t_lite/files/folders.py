@@ -5,7 +5,7 @@ import os
 import tempfile
 
 from t2t_lite.errors import Failure, UserError, first_line
-from t2t_lite.files import INCOMPLETE, list_files, lock_file, read_bytes
+from t2t_lite.files import INCOMPLETE, list_files, lock_file, make_folder, read_bytes
 from t2t_lite.files.file_errors import is_tensorflows, translated
 from t2t_lite.files.file_system import copy, exists, is_folder, is_remote, list_names, make_folders, remove, rename
 
@@ -69,6 +69,19 @@ def new_folder(path):
         remove(temporary)
         if isinstance(error, OSError) or is_tensorflows(error):
             raise Failure(f"{path}: could not be written: {first_line(error)}") from error
+        raise
+
+
+@contextlib.contextmanager
+def removed_if_empty(folder):
+    """Context manager that creates a folder, and removes it after an error if it is new and still empty."""
+    was_there = is_folder(folder)
+    make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        if not was_there and is_folder(folder) and not list_names(folder):
+            remove(folder)
         raise
 
 

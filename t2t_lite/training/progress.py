@@ -61,7 +61,7 @@ def announce(context, train_step, gives_up=()):
         further = [carried.description(data.source)]
     for line in (
         replicas.description,
-        f"problem {config['problem']}: {data.examples:,} training examples{left_out}",
+        f"problem {config['problem']}: {counted(data.examples, 'training example')}{left_out}",
         f"model {config['model']}, set {config['hparams_set'] or '(own)'}: {weights:,} parameters{trained}, "
         f"{hparams['dtype_policy']}",
         f"batches: up to {hparams['batch_size']:,} tokens per replica, "

@@ -12,6 +12,7 @@ from t2t_lite.files.folders import (
     check_kinds,
     check_new,
     held_lock,
+    removed_if_empty,
     restored_on_failure,
     write_file,
     write_folder,
@@ -95,6 +96,19 @@ def test_after_a_failure_a_folder_has_what_it_had(tmp_path):
     assert os.listdir(tmp_path) == ["mine"] and (tmp_path / "mine").read_text() == "old"
     restored(tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["mine", "one", "two"]
+
+
+@pytest.mark.parametrize(("is_new", "is_filled"), [(True, False), (True, True), (False, False)])
+def test_a_new_folder_that_an_error_leaves_empty_is_removed(tmp_path, is_new, is_filled):
+    folder = tmp_path / "data"
+    if not is_new:
+        folder.mkdir()
+    with pytest.raises(KeyboardInterrupt), removed_if_empty(str(folder)):
+        assert folder.is_dir()
+        if is_filled:
+            (folder / "chunk").touch()
+        raise KeyboardInterrupt
+    assert folder.exists() == (is_filled or not is_new)
 
 
 def test_ctrl_c_at_any_line_leaves_no_half_of_a_folder(tmp_path):

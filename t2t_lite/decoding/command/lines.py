@@ -10,6 +10,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.decoding.texts import prefix_ids, valid_unicode
 from t2t_lite.errors import LOGGER, UserError, counted
+from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
 
 _MANY = 10  # number of line numbers that a message lists at most
 _N_BEST = 5  # default number of predictions that an encoder writes per line
@@ -294,6 +295,7 @@ class LineGenerator(Lines):
     def __init__(self, generator, settings, name, **options):
         super().__init__(generator, settings, name, **options)
         self._options = settings.search_options()
+        typed_value("extra_length", self._options.extra_length, int, NEW_TOKENS)  # raises under the name typed here
 
     def asked(self, readings):
         """See `Lines`."""

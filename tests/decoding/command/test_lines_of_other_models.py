@@ -54,6 +54,11 @@ def test_a_language_model_gets_the_settings():
     assert lines_of.answerer.asked == wanted | {"max_new_tokens": 7, "compile": False, "return_token_scores": True}
 
 
+def test_a_wrong_length_has_the_name_that_was_typed():
+    with pytest.raises(UserError, match=r"^extra_length=0: expected a whole number from 1 to 10,000\.$"):
+        continuing("extra_length=0")
+
+
 @pytest.mark.parametrize(
     ("settings", "streams"),
     [("beam_size=1", True), ("sampling_method=random", True), ("", False), ("beam_size=3,n_best=3", False),
