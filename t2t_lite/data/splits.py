@@ -89,9 +89,12 @@ def describe_files(split, paths):
     """Returns [{"path", "bytes"}, …] for the files given by a flag. Raises `UserError` if a path is not a file."""
 
     flag = f"--{FLAGS[split]}={','.join(paths)}"
-    for path in paths:
+    for at, path in enumerate(paths):
         if not files.exists(path):
-            raise UserError(f"{flag}: no such file: {path}. Check the path.")
+            joined = [",".join(paths[at:end]) for end in range(at + 2, len(paths) + 1)]
+            whole = next(filter(files.exists, joined), "")
+            remedy = f"Put quotation marks around a path with a comma: '\"{whole}\"'" if whole else "Check the path"
+            raise UserError(f"{flag}: no such file: {path}. {remedy}.")
         if files.is_folder(path):
             raise UserError(f"{flag}: {path} is a folder. Expected a file.")
     return [{"path": path, "bytes": files.size(path)} for path in map(full_path, paths)]
