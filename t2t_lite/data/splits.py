@@ -9,6 +9,7 @@ import os
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.files.pipes import is_device
 
 
 class DatasetSplit:
@@ -97,6 +98,8 @@ def describe_files(split, paths):
             raise UserError(f"{flag}: no such file: {path}. {remedy}.")
         if files.is_folder(path):
             raise UserError(f"{flag}: {path} is a folder. Expected a file.")
+        if not files.size(path) and not is_device(path):  # otherwise found when the files before it have been read
+            raise UserError(f"{flag}: {path}: the file is empty. Expected a file with text.")
     return [{"path": path, "bytes": files.size(path)} for path in map(full_path, paths)]
 
 

@@ -39,6 +39,9 @@ def test_files_are_described_by_full_paths_and_sizes(tmp_path, monkeypatch):
     (tmp_path / "c,d").touch()
     with pytest.raises(UserError, match=r"no such file: c\. Put quotation marks around a path with a comma: .*c,d"):
         describe_files(DatasetSplit.TRAIN, ["a", "c", "d"])
+    (tmp_path / "empty").touch()
+    with pytest.raises(UserError, match=r"^--dev_files=a,empty: empty: the file is empty"):
+        describe_files(DatasetSplit.EVAL, ["a", "empty"])
     for part, name, flag in (("eval", "none", "dev_files"), ("test", ".", "test_files")):
         with pytest.raises(UserError, match=rf"--{flag}=a,{name}: .*{name}"):
             describe_files(part, ["a", name])
