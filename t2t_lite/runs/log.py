@@ -26,7 +26,7 @@ _LINE = (
     | {f"{name}?": int for name in _COUNTS[1:]}
     | {f"{name}?": float | None for name in _MEASURES}
     | {f"{name}_signature?": str | None for name in _OF_TEXTS}
-    | {"split?": str, "metric?": str}
+    | {"split?": str, "metric?": str, "settings?": dict | None}
 )
 _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint": {"data_batch": int}}
 

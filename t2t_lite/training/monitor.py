@@ -4,6 +4,7 @@ The best checkpoint is kept in a folder that all other commands accept as a run.
 """
 
 import functools
+import json
 import math
 import os
 import re
@@ -38,14 +39,16 @@ class Monitor:
         evaluator: Evaluator, or None if this run or this machine does not evaluate.
         best: BestCheckpoint, or None if the best model is not kept.
         stop_when: see `Trainer`.
+        settings: dict, `EvaluationSettings.comparable`. Decisions ignore evaluations with other settings.
     """
 
-    def __init__(self, context, evaluator, best=None, stop_when=None):
+    def __init__(self, context, evaluator, best=None, stop_when=None, settings=None):
         self._output_dir, self._settings, self._log = context.output_dir, context.evaluation, context.log
         self._replicas = context.replicas
         self._evaluator = evaluator
         self._best = best
         self._stop_when = stop_when
+        self._compared = json.loads(json.dumps(settings or {}))  # as in the log, where tuples are lists
         self._started = -float("inf")
         self._sum = tf.function(context.replicas.sum, autograph=False)
 
@@ -56,21 +59,36 @@ class Monitor:
         if not is_last and time.monotonic() - self._started < self._settings.eval_throttle_seconds:
             return {}
         metrics = self._evaluate(step)
-        evaluations = history(self._log)
+        evaluations = self._history()
         if len(evaluations) == _MANY_ZEROS or (is_last and len(evaluations) < _MANY_ZEROS):
             warn_of_zeros(evaluations)
         return metrics
 
+    def _history(self):
+        return history(self._log, self._compared)
+
     def _evaluate(self, step):
         self._started = time.monotonic()
+        if self._best and not self._history() and (changed := self._changes()):
+            LOGGER.warning(
+                f"{', '.join(changed)} changed since the last evaluation. Evaluations before and after the change are "
+                "not compared: the best model and early stopping start anew."
+            )
         asked = (
             self._settings.best_checkpoint_metric,
             self._settings.early_stopping.steps and self._settings.early_stopping.metric,
         )
         writes = functools.partial(write_translations, self._output_dir) if self._settings.translate_all else None
-        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=writes, also_shown=asked)
+        facts = {"settings": self._compared} if self._compared else {}
+        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=writes, also_shown=asked, **facts)
         self._update_best()
         return metrics
+
+    def _changes(self):
+        """Returns the names of the settings that differ from those of the last evaluation in the log."""
+        lines = [line for line in lineage(self._log.read()) if line["event"] == "evaluation"]
+        names = _differences(lines[-1].get("settings"), self._compared) if lines else []
+        return ["the dev set" if name == "records" else name for name in names]
 
     def catch_up(self, step, is_due):
         """Completes what a killed run left undone: evaluates its last checkpoint if needed, and updates the best one.
@@ -94,7 +112,7 @@ class Monitor:
         """Returns the reason to stop early, a str, or None. All machines of a run must call it at the same steps."""
         if self._settings is None or not (self._settings.early_stopping.steps or self._stop_when):
             return None
-        why = self._reason_to_stop(history(self._log)) if self._evaluator else None
+        why = self._reason_to_stop(self._history()) if self._evaluator else None
         if self._replicas.cluster and float(self._sum(tf.constant(float(why is not None)))) > 0:
             why = why or "see the first worker's log"
         return why
@@ -105,22 +123,29 @@ class Monitor:
 
     def _update_best(self):
         if self._best:
-            self._best.update(history(self._log))
+            self._best.update(self._history())
 
 
-def history(log):
+def history(log, settings=None):
     """Returns the evaluations that led to the run's newest state, a list of (step, {metric: float}) sorted by step.
 
-    BLEU scores whose tokenization differs from that of the newest evaluation are omitted, because such scores are not
-    comparable.
+    Scores that are not comparable are omitted: evaluations with other `settings` (`EvaluationSettings.comparable`), and
+    BLEU scores whose tokenization differs from that of the newest evaluation.
     """
     lines = [line for line in lineage(log.read()) if line["event"] == "evaluation"]
+    lines = [line for line in lines if not _differences(line.get("settings"), settings)]
     found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last log entry of each step
     newest = _tokenization(lines[-1]) if lines else None
     for metrics, tokenization in found.values():
         if tokenization != newest:
             metrics.pop("bleu", None)
     return sorted((step, metrics) for step, (metrics, _) in found.items())
+
+
+def _differences(settings, others):
+    """Returns the names of settings with different values in two dicts; logs of older versions lack some settings."""
+    settings, others = settings or {}, others or {}
+    return [name for name in settings if name in others and settings[name] != others[name]]
 
 
 def _tokenization(line):

@@ -70,6 +70,21 @@ class EvaluationSettings(_Checked):
     search: dict | None = None
     translate_all: bool = False
 
+    def comparable(self, hparams, records):
+        """Returns a dict of JSON values in which two evaluations must agree if their metrics are to be compared.
+
+        Args:
+            hparams: HParams.
+            records: Records of the evaluated set.
+        """
+        return {
+            "records": records.fingerprint(),
+            "eval_steps": self.eval_steps,
+            "eval_stride": self.eval_stride,
+            "eval_decode_examples": "all" if self.translate_all else hparams.eval_decode_examples,
+            "search": {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(self.search or {})},
+        }
+
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointSettings(_Checked):

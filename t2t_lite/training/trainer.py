@@ -361,12 +361,13 @@ class Trainer:
             yield
 
     def _make_monitor(self):
-        context, evaluator, best = self._context, None, None
+        context, evaluator, best, compared = self._context, None, None, {}
         if (settings := self.evaluation) and context.replicas.is_chief:
             data = context.data
             metric = settings.best_checkpoint_metric or default_metric(metric_names(data.problem, self.hparams))
-            if metric != "none":
+            if metric != "none" and self.remembers:  # a run that only tries out a setup keeps the best model
                 best = BestCheckpoint(context, metric)
             weights = self._weights_to_evaluate
             evaluator = Evaluator(self.trained, data.encoders, self.hparams, data.dev_records, settings, weights)
-        return Monitor(context, evaluator, best, self.stop_when)
+            compared = settings.comparable(self.hparams, data.dev_records)
+        return Monitor(context, evaluator, best, self.stop_when, compared)

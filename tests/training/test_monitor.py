@@ -175,6 +175,32 @@ def test_bleu_of_another_tokenization_is_not_compared(tmp_path):
     assert [metrics.get("bleu") for _, metrics in history(log)] == [10.0, 20.0, None, None, 50.0]
 
 
+def test_an_evaluation_of_another_dev_set_is_not_compared(tmp_path, caplog):
+    evaluator, best = Constant(loss=1.0), Best()
+    evaluated = {"records": "a", "eval_steps": 0, "search": {"stop": ("x", "y")}}
+
+    def evaluate(step, **changes):
+        Monitor(context(tmp_path), evaluator, best, settings=evaluated | changes).evaluate(step, is_last=False)
+        return best.seen.pop()
+
+    RunLog(str(tmp_path)).write("evaluation", 1, loss=1.0)  # of an earlier version
+    assert evaluate(2) == [1, 2] and evaluate(3) == [1, 2, 3]
+    assert not [message for message in caplog.messages if "changed" in message]
+    assert evaluate(4, records="b", eval_steps=5) == [1, 4] and evaluate(5, records="b", eval_steps=5) == [1, 4, 5]
+    assert evaluate(6) == [1, 2, 3, 6]
+    changed = {**evaluated, "records": "c"}
+    assert Monitor(context(tmp_path), evaluator, best, settings=changed).catch_up(6, is_due=True) == {"loss": 1.0}
+    assert best.seen.pop() == [1] and len(evaluations_of(tmp_path)) == 6  # nothing is evaluated again
+
+
+def test_a_change_of_the_dev_set_is_told_once(tmp_path, caplog):
+    for step, records in enumerate("aabb"):
+        settings = {"records": records, "eval_steps": int(records == "b")}
+        Monitor(context(tmp_path), Constant(loss=1.0), Best(), settings=settings).evaluate(step, is_last=False)
+    (told,) = [message for message in caplog.messages if "changed" in message]
+    assert told.startswith("the dev set, eval_steps changed since the last evaluation.")
+
+
 def test_an_evaluation_that_comes_too_soon_is_left_out(tmp_path, clock):
     """Between their starts are at least 10 s; an evaluation takes 4 s."""
     of_run, made_at, start = watched(tmp_path, throttle=10, takes=lambda: clock.advance(4.0)), [], clock.now

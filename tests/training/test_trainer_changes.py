@@ -106,3 +106,18 @@ def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_pa
     assert [len(batches) for _, batches in taken[4:]] == [1]
     [change] = log(changing, "hparams_change")
     assert change["step"] == 4 and change["changed"] == {"batches_a_step": [2, 1]}
+
+
+@pytest.mark.slow
+def test_the_best_model_is_chosen_among_evaluations_of_the_same_examples(data_dir, tmp_path):
+    hparams = HPARAMS.replace("learning_rate_warmup_steps=10", "learning_rate_constant=0")  # all models are the same
+
+    def best_steps(train_steps, **settings):
+        settings |= {"evaluates": True, "best_checkpoint_metric": "loss"}
+        small_trainer(data_dir, tmp_path, hparams, **settings).train(train_steps)
+        return [line["best_step"] for line in log(tmp_path, "best")]
+
+    assert best_steps(3) == [3]
+    assert best_steps(4, eval_steps=1, remembers=False) == [3]  # as with --schedule=test
+    assert best_steps(6, eval_steps=2) == [3, 6]
+    assert [line["settings"]["eval_steps"] for line in log(tmp_path, "evaluation")] == [0, 1, 2]
