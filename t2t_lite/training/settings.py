@@ -208,7 +208,7 @@ class RememberedFlags:
         """
         values = dict(self.values)
         if "search" in values:
-            values["decode_hparams"] = ",".join(f"{name}={v}" for name, v in (values.pop("search") or {}).items())
+            values["decode_hparams"] = _as_flag("search", values.pop("search"))[1] or ""
         if flags["worker_gpu"].present:
             values.pop("logical_cpus", None)  # because logical CPUs would replace the GPUs
         with located(self.path):
@@ -227,7 +227,8 @@ class RememberedFlags:
         """Formats the number of steps, and the flags that differ from their defaults, for the log."""
         values = self.values
         other = [n for n, value in values.items() if (value != _DEFAULTS[n] if n in _DEFAULTS else value)]
-        return ", ".join(f"{name}={values[name]}" for name in dict.fromkeys(["train_steps", *other]))
+        named = (_as_flag(name, values[name]) for name in dict.fromkeys(["train_steps", *other]))
+        return ", ".join(f"{flag}={value}" for flag, value in named)
 
     def log_changes(self, now, optimizer):
         """Logs which flags of a resumed run have changed; returns {name: [old, new]}.
@@ -240,11 +241,19 @@ class RememberedFlags:
 
         changed = {n: [old, now.values[n]] for n, old in self.values.items() if old != now.values[n]}
         if changed:
-            differing = ", ".join(f"{name}: {old} -> {new}" for name, (old, new) in changed.items())
+            old, new = ([_as_flag(name, pair[at]) for name, pair in changed.items()] for at in (0, 1))
+            differing = ", ".join(f"{flag}: {was} -> {now}" for (flag, was), (_, now) in zip(old, new, strict=True))
             LOGGER.info(f"changed settings: {differing}")
         if "train_steps" in changed and (other := describe_other_length(optimizer, self.values["train_steps"])):
             LOGGER.warning(other)
         return changed
+
+
+def _as_flag(name, value):
+    """Returns (flag, value as it is typed) for a remembered value."""
+    if name != "search":
+        return name, value
+    return "decode_hparams", ",".join(f"{option}={chosen}" for option, chosen in (value or {}).items()) or None
 
 
 def _names(settings):

@@ -137,7 +137,8 @@ def test_what_is_asked_for_now_is_told_from_what_was_before(caplog):
     now = before.updated(32, **SETTINGS)
     expected = {"train_steps": [16, 32], "logical_cpus": [2, 0], "search": [None, {"beam_size": 2}]}
     assert before.log_changes(now, optimizer) == expected
-    changes = "train_steps: 16 -> 32, logical_cpus: 2 -> 0, search: None -> {'beam_size': 2}"
+    changes = "train_steps: 16 -> 32, logical_cpus: 2 -> 0, decode_hparams: None -> beam_size=2"
+    assert str(now).startswith("train_steps=32, decode_hparams=beam_size=2, schedule=")
     assert caplog.messages[0] == f"changed settings: {changes}"
     assert "depends on train_steps, which was 16 and is now 32:" in caplog.messages[1]
     caplog.clear()
