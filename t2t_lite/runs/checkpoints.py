@@ -25,6 +25,7 @@ from t2t_lite.runs.weights import (
     open_checkpoint,
     trackable,
     trackable_weights,
+    unreadable,
     weight_name,
 )
 
@@ -253,7 +254,7 @@ def average_checkpoints(paths, output_path):
             reader = open_checkpoint(path)
             shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith("model/")}
         except (tf.errors.OpError, ValueError) as error:
-            raise UserError(f"{path}: cannot read the checkpoint: {first_line(error)}.") from error
+            raise UserError(unreadable(path, error)) from error
         first = first or (path, shapes)
         if shapes != first[1]:
             name = next(n for n in sorted({*shapes, *first[1]}) if shapes.get(n) != first[1].get(n))

@@ -11,7 +11,7 @@ import keras
 from t2t_lite import registry
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.folder import encoder_files
-from t2t_lite.errors import UserError, first_line, located
+from t2t_lite.errors import UserError, located
 from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.runs.checkpoint_files import checkpoint_step
@@ -29,7 +29,7 @@ from t2t_lite.runs.locating import (
     read_facts,
 )
 from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, lora_facts, lora_names, merged_config
-from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
+from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes, unreadable
 from t2t_lite.settings.config import HParams
 
 _SLACK = 2**22  # number of parameters; they take 16 MiB in float32
@@ -142,10 +142,8 @@ def restore_weights(checkpoint, model, name="model"):
     except UserError:
         raise
     except Exception as error:  # the readers may raise any error for untrusted bytes
-        raise UserError(
-            f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. Copy it again, or choose an "
-            "earlier checkpoint with --checkpoint_path."
-        ) from error
+        remedy = "Copy it again, or choose an earlier checkpoint with --checkpoint_path."
+        raise UserError(unreadable(checkpoint, error, remedy)) from error
 
 
 def _added(checkpoint, names):

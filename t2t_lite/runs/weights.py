@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, first_line
-from t2t_lite.files import plain_path
+from t2t_lite.files import exists, plain_path
 from t2t_lite.layers.dense import merged
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -95,8 +95,18 @@ def saved_shapes(path, name="model"):
     try:
         shapes = open_checkpoint(path).get_variable_to_shape_map()
     except Exception as error:  # TensorFlow's reader may raise any error for untrusted bytes
-        raise Damaged(f"{path}: damaged, or a part of it is missing: {first_line(error)}. Copy it again.") from error
+        raise Damaged(unreadable(path, error)) from error
     return {weight_name(key, name): tuple(shape) for key, shape in shapes.items() if key.startswith(f"{name}/")}
+
+
+def unreadable(path, error, remedy="Copy it again."):
+    """Returns the message for a checkpoint that is damaged, or that has been deleted since it was found."""
+    if exists(f"{path}.index"):
+        return f"{path}: damaged, or a part of it is missing: {first_line(error)}. {remedy}"
+    return (
+        f"{path}: has been deleted since this command began, perhaps by a running t2t-trainer, which keeps only "
+        "--keep_checkpoint_max checkpoints. Run the command again."
+    )
 
 
 def weight_name(key, name="model"):

@@ -265,7 +265,7 @@ REFUSED = {
     "not finite": (
         lambda folder: [written(folder / "a-1", k=[1.0, np.inf, np.nan])], r"a-1: k: 2 of 3 numbers are NaN"
     ),
-    "no file": (lambda folder: [str(folder / "a-1")], r"a-1: cannot read the checkpoint"),
+    "no file": (lambda folder: [str(folder / "a-1")], r"a-1: has been deleted"),
     "cut": (
         lambda folder: [written(folder / "a-1", k=[1.0]), _cut_data(folder / "a-1")][:1], r"a-1: \S+ cannot be read"
     ),
