@@ -312,12 +312,12 @@ def changed_hparams(output_dir, config, allow_change):
     earlier = read_run_config(output_dir)
     if earlier is None:
         return {}
-    belongs = ("problem", "model", "vocab_size", "target_vocab_size")
-    check_belongs(output_dir, {key: config[key] for key in belongs})
-    if config["vocabulary_sha256"] != earlier["vocabulary_sha256"]:
+    check_belongs(output_dir, {key: config[key] for key in ("problem", "model")})
+    if any(config[key] != earlier[key] for key in ("vocabulary_sha256", "vocab_size", "target_vocab_size")):
         raise UserError(
             f"{output_dir}: the vocabulary in --data_dir differs from the vocabulary with which this run was trained. "
-            "For a new run choose another output_dir."
+            f"Expected data made with its vocabulary (t2t-datagen --vocab_from={output_dir}). For a new run choose "
+            "another output_dir."
         )
     hparams = hparams_of(earlier)  # use defaults for hyperparameters that an earlier version lacked
     there = {**_OF_EARLIER_VERSIONS, **earlier, **hparams.values()}
