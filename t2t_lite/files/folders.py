@@ -50,26 +50,28 @@ def new_folder(path):
         path: str, a new or empty folder on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: `path` is not empty, or its parent cannot be written.
+        UserError: `path` is not empty, another process is writing it, or its parent cannot be written.
         Failure: writing failed; nothing is left behind.
     """
     path = str(path).rstrip("/")
     check_new(path)
     temporary = path + INCOMPLETE
-    with translated(path, "write"):
-        if exists(temporary):  # left behind by a killed command
+    with held_lock(f"{path}.lock", f"{path}: another process"):
+        check_new(path)  # again, because another process may have completed the folder
+        with translated(path, "write"):
+            if exists(temporary):  # left behind by a killed command
+                remove(temporary)
+            make_folders(temporary)
+        try:
+            yield temporary
+            if is_folder(path):  # remove the empty folder, since a rename would move the new folder into it
+                remove(path)
+            rename(temporary, path)
+        except BaseException as error:
             remove(temporary)
-        make_folders(temporary)
-    try:
-        yield temporary
-        if is_folder(path):  # remove the empty folder, since a rename would move the new folder into it
-            remove(path)
-        rename(temporary, path)
-    except BaseException as error:
-        remove(temporary)
-        if isinstance(error, OSError) or is_tensorflows(error):
-            raise Failure(f"{path}: could not be written: {first_line(error)}") from error
-        raise
+            if isinstance(error, OSError) or is_tensorflows(error):
+                raise Failure(f"{path}: could not be written: {first_line(error)}") from error
+            raise
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from t2t_lite.files.folders import (
     check_kinds,
     check_new,
     held_lock,
+    new_folder,
     removed_if_empty,
     restored_on_failure,
     write_file,
@@ -82,6 +83,19 @@ def test_a_failure_leaves_nothing(tmp_path, error, seen):
         assert os.listdir(tmp_path) == []
 
 
+def test_a_folder_is_written_by_one_process(tmp_path):
+    path, was_written = tmp_path / "export", []
+    with new_folder(str(path)) as folder:
+        write_two(folder)
+        code = "import sys; from t2t_lite.files.folders import new_folder; new_folder(sys.argv[1]).__enter__()"
+        other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+        assert f"{path}: another process (process {os.getpid()}) is using this folder" in other.stderr
+    assert sorted(os.listdir(path)) == ["a", "b.x"] and os.listdir(tmp_path) == ["export"]
+    with pytest.raises(UserError, match="already contains files"), new_folder(str(path)):
+        was_written.append(1)
+    assert not was_written
+
+
 def restored(path):
     with restored_on_failure(str(path)):
         path.mkdir(exist_ok=True)
@@ -122,7 +136,8 @@ def test_ctrl_c_at_any_line_leaves_no_half_of_a_folder(tmp_path):
         if not path.exists() or not os.listdir(path):
             write_folder(str(path), write_two)
         assert sorted(os.listdir(path)) == ["a", "b.x"]
-    assert len(os.listdir(tmp_path)) == len(lines) + 1, "nothing unfinished is left"
+    left = [name for name in os.listdir(tmp_path) if not name.endswith(".lock")]  # locks that nobody holds
+    assert len(left) == len(lines) + 1, "nothing unfinished is left"
 
 
 def test_folders_in_the_places_of_files_and_files_in_those_of_folders_are_named(tmp_path):
