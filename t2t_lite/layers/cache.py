@@ -153,10 +153,10 @@ def see_ancestors(ancestry, position):
         (the updated table, mask), where the mask is bool [B, K, T * K], True where beam k sees a slot.
     """
     batch, beam, length = shape_of(ancestry)
-    own = ops.cast(ops.arange(beam), ancestry.dtype)
-    ancestry = ops.where(ops.arange(length) == position, ops.expand_dims(own, 1), ancestry)
+    own, steps = ops.cast(ops.arange(beam, dtype="int32"), ancestry.dtype), ops.arange(length, dtype="int32")
+    ancestry = ops.where(steps == position, ops.expand_dims(own, 1), ancestry)
     # Beam k sees slot (p, j) if beam j is its ancestor at position p, and p is not in the future.
-    mask = (ops.expand_dims(ancestry, -1) == own) & ops.expand_dims(ops.arange(length) <= position, 1)
+    mask = (ops.expand_dims(ancestry, -1) == own) & ops.expand_dims(steps <= position, 1)
     return ancestry, ops.reshape(mask, (batch, beam, length * beam))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from keras import ops
 
 from t2t_lite.layers.checks import shape_of
-from t2t_lite.layers.masks import MASKED, masked_softmax
+from t2t_lite.layers.masks import MASKED, masked_softmax, with_hidden
 from t2t_lite.layers.positions import Strides
 
 
@@ -82,7 +82,7 @@ def _attend(layer, part, query, key, value, seen, end, training, is_all):
     if is_all:
         weights, total, top = masked_softmax(scores, mask), None, None
     else:
-        logits = ops.subtract(ops.cast(scores, "float32"), ops.where(mask, 0.0, MASKED))
+        logits = with_hidden(ops.cast(scores, "float32"), mask)
         top = ops.stop_gradient(ops.max(logits, axis=-1, keepdims=True, initial=-2 * MASKED))
         weights = ops.exp(ops.subtract(logits, top))
         total = ops.sum(weights, axis=-1, keepdims=True)

@@ -62,7 +62,7 @@ def causal_mask(query_length, key_length, first=0):
     """
     # The positions are floats, which are exact here, because TensorFlow would compare int32 on the host and then copy
     # the whole mask to a GPU.
-    queries, keys = (ops.cast(ops.arange(length), "float32") for length in (query_length, key_length))
+    queries, keys = (ops.cast(ops.arange(length, dtype="int32"), "float32") for length in (query_length, key_length))
     if not (isinstance(first, int) and first == 0):
         queries = queries + ops.cast(first, "float32")
     return ops.expand_dims(queries, 1) >= ops.expand_dims(keys, 0)
@@ -113,13 +113,17 @@ def masked_softmax(scores, mask=None):
     return _softmax_in_xla(scores, mask) if is_compiled() and is_short else _softmax(scores, mask)
 
 
+def with_hidden(logits, mask):
+    """Subtracts `MASKED` from the logits, float32 or float64, where `mask` is False."""
+    # The mask is subtracted, not added, because oneDNN fuses an addition with the preceding product into a kernel that
+    # may be a hundred times slower (156 ms for 58 x 8 x 38 x 38 scores). `ops.subtract` lets Keras promote dtypes,
+    # unlike `-`. Two Python numbers would have the dtype of `keras.config.floatx()`, in which MASKED may be infinite.
+    return ops.subtract(logits, ops.where(mask, ops.cast(0.0, logits.dtype), MASKED))
+
+
 def _softmax(scores, mask):
     logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
-    if mask is not None:
-        # The mask is subtracted, not added, because oneDNN fuses an addition with the preceding product into a kernel
-        # that may be a hundred times slower (156 ms for 58 x 8 x 38 x 38 scores). `ops.subtract` lets Keras promote
-        # dtypes, unlike `-`.
-        logits = ops.subtract(logits, ops.where(mask, 0.0, MASKED))
+    logits = logits if mask is None else with_hidden(logits, mask)
     # A single key gets exp(0), because Keras' softmax would warn, and `ones_like` would give the scores no gradients.
     weights = ops.exp(ops.subtract(logits, logits)) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
     return ops.cast(weights, scores.dtype)

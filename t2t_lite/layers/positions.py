@@ -66,7 +66,7 @@ def rotated(size, x, position=None, first=0):
     half = size // 2
     frequencies = (_BASE ** (-np.arange(half) / half)).astype("float32")
     if position is None:
-        positions = ops.expand_dims(ops.arange(shape_of(x)[2]) + first, 1)  # [T, 1]
+        positions = ops.expand_dims(ops.arange(shape_of(x)[2], dtype="int32") + first, 1)  # [T, 1]
     else:
         positions = ops.reshape(position, (-1, 1, 1, 1))
     angles = ops.multiply(ops.cast(positions, "float32"), frequencies)
@@ -136,7 +136,7 @@ class SinusoidalPositionEmbedding(Layer):
         """
         inputs = ops.cast(inputs, self.compute_dtype)  # because inputs may be integers
         if position is None:
-            return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1])), 0)
+            return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1], dtype="int32")), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
 
 

@@ -45,6 +45,21 @@ def test_predict_compiled_by_xla(row):
     np.testing.assert_allclose(model.predict(row.feed, verbose=0), row.results(model), atol=1e-4)
 
 
+def test_keras_floatx_does_not_change_a_layer_with_its_own_policy(row):
+    import tensorflow as tf
+
+    layer = row.made(dtype="float32")
+    expected = row.outputs(layer)
+    traced = tf.function(lambda inputs, call: layer(inputs, **call), autograph=False, reduce_retracing=True)
+    keras.config.set_floatx("bfloat16")
+    try:
+        found = layer(row.inputs, **row.call), traced(row.inputs, dict(row.call))
+    finally:
+        keras.config.set_floatx("float32")
+    for output in found:
+        np.testing.assert_allclose(array(output), expected, **CLOSE)
+
+
 def test_fit_in_a_strategys_scope(row):
     import tensorflow as tf
 

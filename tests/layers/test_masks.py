@@ -130,9 +130,16 @@ def test_one_key_alone_is_seen_without_a_warning(layer):
             layers.TransformerDecoderLayer(2, 8)(X[:, :1], MEMORY[:, :1])
 
 
-def test_a_row_without_visible_keys_is_finite():
-    layer = layers.MultiHeadAttention(2)
-    assert np.isfinite(array(layer(X, MEMORY, attention_mask=np.zeros((3, 5, 7), bool)))).all()
+@pytest.mark.parametrize("floatx", ["float32", "float16"])
+@pytest.mark.parametrize("pattern", ["full", {"type": "window", "neighborhood": 3}], ids=["full", "window"])
+def test_a_row_without_visible_keys_is_finite(pattern, floatx):
+    layer = layers.MultiHeadAttention(2, pattern=pattern)
+    keras.config.set_floatx(floatx)
+    try:
+        assert np.isfinite(array(layer(X, attention_mask=np.zeros((3, 5, 5), bool)))).all()
+        assert np.isfinite(array(layer(X, mask=np.zeros((3, 5), bool)))).all()
+    finally:
+        keras.config.set_floatx("float32")
 
 
 @pytest.mark.parametrize("size", [1, 1e3, 1e12])
