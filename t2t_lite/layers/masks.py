@@ -156,7 +156,7 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
         padding_masks: bool [B, S] or None, the masks of keys and values.
 
     Raises:
-        ValueError: if `attention_mask` has the wrong shape; unknown sizes are not checked.
+        ValueError: if a mask has the wrong shape; unknown sizes are not checked.
     """
     masks = []
     if attention_mask is not None:
@@ -169,7 +169,8 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
         masks.append(attention_mask)
     if use_causal_mask:
         masks.append(ops.expand_dims(causal_mask(*shape[2:]), (0, 1)))
-    masks.extend(ops.expand_dims(ops.cast(m, "bool"), (1, 2)) for m in padding_masks if m is not None)  # [B, 1, 1, S]
+    padding = [_padding_mask(mask, shape) for mask in padding_masks if mask is not None]
+    masks.extend(ops.expand_dims(mask, (1, 2)) for mask in padding)  # [B, 1, 1, S]
     return _all_of(masks)
 
 
@@ -186,8 +187,9 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
         ValueError: see `merge_masks`.
     """
     *rows, queries, keys = shape
-    dense = merge_masks((*rows, queries, queries if context else keys), attention_mask, False)
-    masks = [ops.cast(mask, "bool") for mask in (value_mask, key_mask) if mask is not None]
+    masked = (*rows, queries, queries if context else keys)
+    dense = merge_masks(masked, attention_mask, False)
+    masks = [_padding_mask(mask, masked) for mask in (value_mask, key_mask) if mask is not None]
     if dense is not None and tuple(dense.shape[1:3]) == (1, 1) and dense.shape[3] != 1:
         masks.insert(0, dense[:, 0, 0])
         dense = None
@@ -198,6 +200,23 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
     if dense is not None:
         dense = ops.pad(dense, ((0, 0), (0, 0), (0, 0), (first, 0)), constant_values=True)
     return Visible(causal, context.mask(queries, seen), dense, first)
+
+
+def _padding_mask(mask, shape):
+    """Casts the mask of keys or values to bool [B, S]; raises `ValueError` if it does not fit scores of `shape`."""
+    mask = ops.cast(mask, "bool")
+    expected, found = (shape[0], shape[3]), tuple(mask.shape)
+    if len(found) != 2 or not all(n is None or _fits(n, size) for n, size in zip(found, expected, strict=True)):
+        raise ValueError(
+            f"The mask of a sequence must be [B, S], with B, S = {_sizes(expected)}: received {_sizes(found)}. Pass a "
+            "mask [B, T, S], with T queries, as `attention_mask`."
+        )
+    return mask
+
+
+def _fits(size, expected):
+    """Returns whether a mask's size equals the expected size or broadcasts to it; unknown expected sizes always fit."""
+    return size == 1 or not isinstance(expected, int) or size == expected
 
 
 def _all_of(masks):
@@ -215,8 +234,7 @@ def _check_mask(found, shape):
 
     def fits(size, wanted):
         # The unknown size in a mask [None, S] is the batch size if the queries' length is known.
-        unknown = size is None and (len(found) > 2 or not isinstance(wanted, int))
-        return size == 1 or unknown or not isinstance(wanted, int) or size == wanted
+        return (size is None and len(found) > 2) or _fits(size, wanted)
 
     if not expected or not all(map(fits, found, expected)):
         raise ValueError(

@@ -58,6 +58,24 @@ def test_a_mask_of_another_shape_is_refused(shape):
         layers.MultiHeadAttention(2)(X, MEMORY, attention_mask=np.ones(shape, bool))
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (5,), (2, 5), (3, 4), (3, 5, 1), (3, 5, 5)], ids=str)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda mask: layers.MultiHeadAttention(2)(X, mask=mask),
+        lambda mask: layers.MultiHeadAttention(2)(X, X, value_mask=mask),
+        lambda mask: layers.MultiHeadAttention(2)(X, X, X, key_mask=mask),
+        lambda mask: layers.RestrictedAttention(2, 3)(X, query_mask=mask),
+        lambda mask: layers.TransformerEncoderLayer(2, 8)(X, mask=mask),
+        lambda mask: layers.TransformerStack([layers.TransformerDecoderLayer(2, 8)])(X, MEMORY, mask=mask),
+    ],
+    ids=["mask", "value_mask", "key_mask", "query_mask", "encoder", "stack"],
+)
+def test_a_mask_of_another_sequence_is_refused(call, shape):
+    with pytest.raises(ValueError, match=r"mask of a sequence must be \[B, S\], .*\(3, 5\): received \("):
+        call(np.ones(shape, bool))
+
+
 @pytest.mark.parametrize("shape", [(1, 7), (5, 1), (3, 1, 7), (1, 5, 7), (1, 2, 1, 7), (3, 1, 5, 1)], ids=str)
 def test_sizes_of_1_in_a_mask_broadcast(shape):
     layer, mask = layers.MultiHeadAttention(2), RNG.random(shape) > 0.4
