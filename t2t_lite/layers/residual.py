@@ -113,11 +113,11 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
     Args:
         epsilon: float, added to the variance.
-        kwargs: see `keras.layers.LayerNormalization`; `axis`, `center` and `scale` must keep their defaults.
+        kwargs: see `keras.layers.LayerNormalization`; options of the computation must keep their defaults.
     """
 
     def build(self, input_shape):
-        """Creates the weights. Raises `ValueError` if `axis`, `center` or `scale` differs from its default."""
+        """Creates the weights. Raises `ValueError` for options that only Keras' own layer supports."""
         axis = self.axis if isinstance(self.axis, list | tuple) else [self.axis]
         last = len(axis) == 1 and axis[0] in (-1, len(input_shape) - 1)
         if not (last and self.center and self.scale):
@@ -125,6 +125,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
                 f"{type(self).__name__} needs axis=-1, center=True and scale=True: received axis={self.axis}, "
                 f"center={self.center}, scale={self.scale}. Otherwise use keras.layers.LayerNormalization."
             )
+        if self.rms_scaling:  # deprecated in Keras
+            raise ValueError(f"{type(self).__name__} has no rms_scaling: use keras.layers.RMSNormalization.")
         super().build(input_shape)
         self.input_spec = keras.InputSpec(axes={-1: input_shape[-1]})
 

@@ -78,6 +78,8 @@ def test_what_only_keras_own_has_is_refused(option):
     LayerNormalization(axis=2)(X), LayerNormalization(axis=[-1])(X)
     with pytest.raises(ValueError, match=r"axis=.*center=.*scale="):
         LayerNormalization(**option)(X)
+    with pytest.raises(ValueError, match=r"use keras.layers.RMSNormalization"), pytest.warns(UserWarning):
+        LayerNormalization(rms_scaling=True)(X)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
