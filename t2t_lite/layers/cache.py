@@ -6,6 +6,7 @@ history, which beam's slot to read. Beam search reorders only this table. A prom
 separate slots, which all beams share.
 """
 
+import numbers
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -46,7 +47,17 @@ class Past(NamedTuple):
         return shape_of(self.key)[2] // beams
 
     def with_step(self, key, value, position):
-        """Returns a `Past` with a step's keys and values, [B, heads, K, size], written at `position` or appended."""
+        """Returns a `Past` with a step's keys and values, [B, heads, K, size], written at `position` or appended.
+
+        Raises:
+            ValueError: if `position` is a Python number outside the cache. (A tensor is not checked.)
+        """
+        steps = self.step(shape_of(key)[2])
+        if isinstance(position, numbers.Integral) and isinstance(steps, int) and not 0 <= position < steps:
+            raise ValueError(
+                f"position={position} is outside the cache, which has slots for {steps} steps. Create a cache with "
+                "more slots, or pass a smaller position."
+            )
         return self._replace(key=add_to_cache(self.key, key, position), value=add_to_cache(self.value, value, position))
 
     def position(self, step):

@@ -87,6 +87,14 @@ def is_known(tensor):
     return not (tensor.is_meta or torch.compiler.is_compiling())
 
 
+def known_range(tensor):
+    """Returns the lowest and the highest number of an integer tensor, or None if they are unknown or do not exist."""
+    if not is_known(tensor):
+        return None
+    numbers = keras.ops.convert_to_numpy(tensor)  # in a graph, `ops.min` of a NumPy array would be unknown
+    return (int(numbers.min()), int(numbers.max())) if numbers.size else None
+
+
 class FileCheck:
     """Base class of layers that can reject a weight file even if the shapes of all weights match.
 

@@ -42,6 +42,7 @@ class Pattern(Kind):
             end: int, or int32 [B, 1, 1, 1], one more than the last position of each row.
             causal: bool, whether later keys are hidden, as they are in a decoder.
         """
+        return None
 
     def parts(self, length, causal):
         """Returns a list of `Part` that covers each visible key exactly once, or None to compute all scores.
@@ -50,6 +51,7 @@ class Pattern(Kind):
             length: int or int scalar, T.
             causal: bool.
         """
+        return None
 
     def positions(self, at, count):
         """Returns the positions that a decoding step may see, without duplicates, or None for all positions.
@@ -61,6 +63,7 @@ class Pattern(Kind):
         Returns:
             int32 [B or 1, W]. The caller masks positions that are negative, later than `at` or not `visible`.
         """
+        return None
 
     def attend(self, layer, query, key, value, visible, training):
         """Computes attention in the `parts` of the pattern; returns None if there are no parts for this length.

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers.checks import is_known
+from t2t_lite.layers.checks import known_range
 from t2t_lite.layers.dropout import is_compiled
 
 # Subtracted from masked scores. It is finite, so that rows without visible keys do not become NaN, and so large that
@@ -45,8 +45,8 @@ def check_masks(**masks):
         mask = mask if hasattr(mask, "dtype") else np.asarray(mask)
         dtype = keras.backend.standardize_dtype(mask.dtype)
         found = f"is of dtype {dtype}" if "float" in dtype else ""
-        if "int" in dtype and is_known(mask) and 0 not in mask.shape:
-            low, high = int(ops.min(mask)), int(ops.max(mask))
+        if "int" in dtype:
+            low, high = known_range(mask) or (0, 1)
             found = f"holds numbers from {low} to {high}" if low < 0 or high > 1 else ""
         if found:
             raise ValueError(

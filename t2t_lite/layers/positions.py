@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
-from t2t_lite.layers.checks import check_required_sizes, is_known, shape_of
+from t2t_lite.layers.checks import check_required_sizes, known_range, shape_of
 
 _BASE = 10_000.0
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
@@ -178,8 +178,8 @@ class LearnedPositionEmbedding(Layer):
         """Adds the vectors of the positions; arguments as in `SinusoidalPositionEmbedding.call`."""
         inputs, table = (ops.cast(x, self.compute_dtype) for x in (inputs, self.table))
         if position is not None:
-            if is_known(position):
-                self._check(int(ops.max(position)) + 1)
+            _, last = known_range(position) or (0, 0)
+            self._check(last + 1)
             position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
             # A position beyond the table must not be an error, because finished rows of a search may reach it.
             rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)

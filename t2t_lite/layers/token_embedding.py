@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
-from t2t_lite.layers.checks import check_required_sizes, check_sizes, integer_dtype, is_known, shape_of
+from t2t_lite.layers.checks import check_required_sizes, check_sizes, integer_dtype, known_range, shape_of
 from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
 
 
@@ -240,8 +240,6 @@ def check_ids(ids, vocab_size):
 
     In a graph an invalid id would silently be clamped or give zeros, so callers also check the ids of their inputs.
     """
-    if not is_known(ids) or 0 in ids.shape:
-        return
-    low, high = int(ops.min(ids)), int(ops.max(ids))
+    low, high = known_range(ids) or (0, 0)
     if low < 0 or high >= vocab_size:
         raise ValueError(f"id {low if low < 0 else high} is outside the vocabulary: ids must be in [0, {vocab_size}).")

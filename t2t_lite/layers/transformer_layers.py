@@ -204,7 +204,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         cache = {"self": self.self_attention.layer.empty_past(batch, slots)._replace(prompt=prompt, lengths=lengths)}
         if memory is not None:
             cache["memory"] = self.cross_attention.layer.memory(memory)
-            if (mask := getattr(memory, "_keras_mask", None)) is not None:
+            mask = getattr(memory, "_keras_mask", None)
+            if mask is not None:
                 cache["memory_mask"] = mask
         return cache
 
@@ -242,7 +243,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         x, past = self.self_attention.around(attend, inputs)
         if self.cross_attention is not None:
             attend_to, memory_mask = self.cross_attention.layer.attend_to, _with_queries(memory_mask)
-            if (mask := cache.get("memory_mask")) is not None:
+            mask = cache.get("memory_mask")
+            if mask is not None:
                 shape = (shape_of(inputs)[0], None, shape_of(inputs)[1], shape_of(mask)[1])
                 memory_mask = merge_masks(shape, memory_mask, False, mask)
             x = self.cross_attention.around(lambda x: attend_to(x, cache["memory"], memory_mask), x)

@@ -149,7 +149,8 @@ class TransformerLM(TransformerModel):
         batch, length = shape_of(targets)
         if features.get("inputs") is None:
             begin = ops.full((batch, 1), EOS_ID if self.config["begin"] == "end" else PAD_ID, targets.dtype)
-            if (before := features.get(BEFORE)) is not None:
+            before = features.get(BEFORE)
+            if before is not None:
                 before = ops.expand_dims(ops.cast(before, targets.dtype), 1)
                 begin = ops.where(before == PAD_ID, begin, before)
             row, lengths = ops.concatenate([begin, targets], axis=1), None

@@ -86,6 +86,15 @@ def test_without_a_mask_beams_see_their_prompt_and_their_own_slots(score, in_pla
             np.testing.assert_allclose(row, full[:, n + i], atol=1e-5)
 
 
+@pytest.mark.parametrize("position", [-1, 3, np.int64(3)])
+def test_a_step_outside_the_cache_is_refused(position):
+    """The update would silently move to the nearest slots, whose keys it would overwrite."""
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape)
+    with pytest.raises(ValueError, match=rf"position={position} is outside .* 3 steps"):
+        layer.step(X[:, :2], layer.empty_past(3, 6), position)
+
+
 def test_a_cached_step_compiled_equals_the_eager_one():
     layer = layers.MultiHeadAttention(2)
     layer.build(X.shape)

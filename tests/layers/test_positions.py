@@ -92,6 +92,15 @@ class TestBeyondTheLearnedTable:
             layer(X[:, :1], position=position)
 
     @pytest.mark.skipif(BACKEND == "torch", reason="nothing is compiled")
+    def test_a_decoding_step_known_to_python_in_a_compiled_graph(self):
+        layer = layers.LearnedPositionEmbedding(4)
+        expected = array(layer(X[:, :1], position=3))
+        found = compiled(lambda x: layer(x, position=3), X[:, :1])
+        np.testing.assert_allclose(array(found), expected, atol=1e-6)
+        with pytest.raises(ValueError, match="max_length=4"):
+            compiled(lambda x: layer(x, position=4), X[:, :1])
+
+    @pytest.mark.skipif(BACKEND == "torch", reason="nothing is compiled")
     def test_a_later_decoding_step_of_a_compiled_graph_is_nan(self):
         layer = layers.LearnedPositionEmbedding(4)
         layer.build(X.shape)

@@ -126,6 +126,26 @@ def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="AutoGraph is TensorFlow's")
+@some
+def test_a_users_function_that_decodes_is_traced_without_a_warning(model, row, caplog):
+    import tensorflow as tf
+
+    if not row.is_decoded:
+        pytest.skip("it predicts no text")
+
+    @tf.function
+    def first_logits(inputs):
+        cache = model.init_cache(model.encode(inputs), 3)
+        return model.decode_step(tf.zeros([3], tf.int32), 0, cache)[0]
+
+    batch = row.batch()
+    logits = array(first_logits(batch["inputs"]))
+    assert_close(logits, logits_of(model, {"inputs": batch["inputs"], "targets": batch["targets"]})[:, 0], 1e-6)
+    assert "AutoGraph" not in caplog.text
+
+
+@pytest.mark.slow
 @core
 def test_gradient_reaches_every_weight(model, row):
     """From logits and costs."""
