@@ -161,9 +161,10 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         """Returns the loss of each token, [batch, target_len], with 0 at padding.
 
         Raises:
-            ValueError: if `dtype` is too small for the vocabulary, or (if the ids are known) an id is outside the
-                vocabulary.
+            ValueError: if the labels have the wrong shape, `dtype` is too small for the vocabulary, or (if the ids are
+                known) an id is outside the vocabulary.
         """
+        check_labels(y_true, y_pred)
         if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
             y_true = ops.squeeze(y_true, axis=-1)
         vocab_size = y_pred.shape[-1]  # None if the classes are positions in a text
@@ -214,11 +215,29 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
             y_pred: float logits or probabilities [batch, target_len, V].
             sample_weight: [batch], [batch, 1] or [batch, target_len]. Defaults to 1.
         """
-        y_true = ops.convert_to_tensor(y_true)
+        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        check_labels(y_true, y_pred)
         weights = ops.cast(ops.not_equal(y_true, 0), "float32")
         if sample_weight is not None:
             weights = weights * token_weights(sample_weight, y_true)
         return super().update_state(y_true, y_pred, weights)
+
+
+def check_labels(labels, logits):
+    """Raises `ValueError` unless there is one label per row of logits [..., V]; a last axis of size 1 is allowed."""
+    expected, found = tuple(logits.shape[:-1]), tuple(labels.shape)
+    if not _fits(found[:-1] if len(found) > len(expected) and found[-1] in (1, None) else found, expected):
+        hint = " Convert one-hot labels with argmax(axis=-1)." if _fits(found, logits.shape) else ""
+        raise ValueError(
+            f"The labels must be ids of shape {expected}, because the logits have shape {tuple(logits.shape)}: "
+            f"received shape {found}.{hint}"
+        )
+
+
+def _fits(shape, expected):
+    """Returns whether two shapes may be equal; unknown sizes, None, equal any size."""
+    pairs = zip(shape, expected, strict=False)
+    return len(shape) == len(expected) and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 def token_weights(sample_weight, targets):
@@ -227,13 +246,22 @@ def token_weights(sample_weight, targets):
     Args:
         sample_weight: [batch] or [batch, 1], one weight for all tokens of a row; [batch, target_len]; or None.
         targets: ids [batch, target_len], or classes [batch].
+
+    Raises:
+        ValueError: if the weights have another shape.
     """
     if sample_weight is None:
         return None
     sample_weight, targets = ops.cast(sample_weight, "float32"), ops.convert_to_tensor(targets)
-    missing = len(targets.shape) - len(sample_weight.shape)
-    if missing < 0:  # weights [batch, 1] for classes [batch]
+    found, missing = tuple(sample_weight.shape), len(targets.shape) - len(sample_weight.shape)
+    if missing == -1 and found[-1] in (1, None):  # weights [batch, 1] for classes [batch]
         sample_weight = ops.squeeze(sample_weight, axis=-1)
+    broadcast = [None if size == 1 else size for size in sample_weight.shape]
+    if not _fits([*broadcast, *[None] * missing], targets.shape):
+        raise ValueError(
+            f"`sample_weight` must have the shape of the labels, {tuple(targets.shape)}, or [batch] or [batch, 1]: "
+            f"received shape {found}."
+        )
     sample_weight = ops.reshape(sample_weight, (*ops.shape(sample_weight), *[1] * missing))
     # A copy, not a view, because Keras on the PyTorch backend multiplies weights by masks in place.
     return sample_weight * ops.ones(ops.shape(targets))

@@ -154,6 +154,25 @@ def test_mistakes_are_named(make, words):
         make()
 
 
+def updated(targets, logits, weights=None):
+    MaskedAccuracy().update_state(targets, logits, weights)
+
+
+@pytest.mark.parametrize("function", [SmoothedCrossEntropy(), updated], ids=["loss", "accuracy"])
+@pytest.mark.parametrize("shape", [(), (4,), (4, 3), (12,), (3, 3), (3, 4, 7), (3, 1)], ids=str)
+def test_labels_of_another_shape_are_refused(function, shape):
+    """Those of as many elements would be counted for other tokens, and some others would broadcast."""
+    with pytest.raises(ValueError, match=r"ids of shape \(3, 4\), .*\(3, 4, 7\): received shape \("):
+        function(np.ones(shape, "int32"), LOGITS)
+
+
+@pytest.mark.parametrize("function", [SmoothedCrossEntropy(), updated], ids=["loss", "accuracy"])
+@pytest.mark.parametrize("shape", [(4,), (2,), (3, 3), (4, 3), (3, 4, 7)], ids=str)
+def test_weights_of_another_shape_are_refused(function, shape):
+    with pytest.raises(ValueError, match=r"`sample_weight` .* labels, \(3, 4\), .* received shape \("):
+        function(TARGETS, LOGITS, np.ones(shape, "float32"))
+
+
 @pytest.mark.parametrize("carried", [False, True], ids=["plain", "carried_mask"])
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 def test_masked_accuracy(weights, carried):
