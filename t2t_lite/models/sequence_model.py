@@ -346,6 +346,9 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             ids = inputs[feature]
             if not hasattr(ids, "dtype"):
                 raise ValueError(f"{name}: {feature!r} is a {type(ids).__name__}, not an array: {expected}.")
+            for kind, call in {"Ragged": "ids.to_tensor()", "Sparse": "tf.sparse.to_dense(ids)"}.items():
+                if type(ids).__name__ == f"{kind}Tensor" or getattr(ids, kind.lower(), None) is True:
+                    raise ValueError(f"{name}: {feature!r} is a {kind}Tensor: {expected}. Pad it with 0: {call}.")
             if "int" not in str(ids.dtype):  # Keras has no dtype for strings
                 raise ValueError(f"{name}: {feature!r} has dtype {ids.dtype}: {expected}.")
             if len(ids.shape) != rank:

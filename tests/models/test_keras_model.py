@@ -86,6 +86,19 @@ def test_other_inputs_are_refused_in_one_sentence(model, inputs, words):
     assert str(error.value).startswith("Transformer: ") and len(str(error.value).splitlines()) == 1
 
 
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="these tensors are TensorFlow's")
+@pytest.mark.parametrize("is_symbolic", [False, True])
+def test_ragged_and_sparse_ids_are_refused_with_the_way_to_pad_them(is_symbolic):
+    import tensorflow as tf
+
+    tensors = {"Ragged": tf.ragged.constant([[3, 1], [4]]), "Sparse": tf.sparse.from_dense([[3, 1], [4, 0]])}
+    for (kind, ids), call in zip(tensors.items(), (r"ids\.to_tensor\(\)", r"tf\.sparse\.to_dense\(ids\)"), strict=True):
+        if is_symbolic:
+            ids = keras.Input((None,), dtype="int32", **{kind.lower(): True})
+        with pytest.raises(ValueError, match=rf"^TransformerLM: 'targets' is a {kind}Tensor: .*: {call}\.$"):
+            TransformerLM(20)({"targets": ids})
+
+
 def test_prompts_of_a_language_model_are_checked_where_given():
     model = TransformerLM(20, num_layers=1, hidden_size=8, num_heads=2, filter_size=8)
     model({"targets": TARGETS}), model({"targets": TARGETS, "inputs": None}), model(BATCH)
