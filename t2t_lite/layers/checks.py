@@ -1,5 +1,6 @@
 """Checks of layers' arguments and weight files, and helpers for shapes and dtypes."""
 
+import inspect
 import math
 import numbers
 
@@ -51,9 +52,18 @@ def check_built(layer):
 
 
 def check_layer_list(layers):
-    """Raises `ValueError` unless `layers` is a list of Keras layers."""
+    """Raises `ValueError` unless `layers` is a list of layers that a stack can call."""
     if not isinstance(layers, list | tuple) or not all(isinstance(layer, keras.Layer) for layer in layers):
         raise ValueError(f"`layers` must be a list of Keras layers: received {layers!r}.")
+    for layer in layers:
+        parameters = inspect.signature(layer.call).parameters
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        missing = [name for name in ("return_attention_scores", "training") if name not in parameters]
+        if missing and not takes_any:
+            raise ValueError(
+                f"`layers`: the `call` of {type(layer).__name__} {layer.name!r} has no argument {missing[0]}. Expected "
+                "layers such as TransformerEncoderLayer; keras.Sequential takes any layers."
+            )
 
 
 def check_sequences(**tensors):
@@ -93,6 +103,14 @@ def known_range(tensor):
         return None
     numbers = keras.ops.convert_to_numpy(tensor)  # in a graph, `ops.min` of a NumPy array would be unknown
     return (int(numbers.min()), int(numbers.max())) if numbers.size else None
+
+
+def may_be_equal(shape, other):
+    """Returns whether two shapes may be equal. Unknown sizes are None, and an unknown rank is that of TensorFlow."""
+    if None in (getattr(shape, "rank", 0), getattr(other, "rank", 0)):
+        return True
+    pairs = zip(shape, other, strict=False)
+    return len(shape) == len(other) and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 class FileCheck:

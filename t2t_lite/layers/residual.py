@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_positive, check_rates, check_required_layers
+from t2t_lite.layers.checks import check_positive, check_rates, check_required_layers, may_be_equal
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks
 
@@ -26,7 +26,8 @@ class Residual(Layer):
         norm_epsilon: float, added to the variance.
 
     Raises:
-        ValueError: if `norm` is neither "post" nor "pre", the rate is outside [0, 1), or `norm_epsilon` is not above 0.
+        ValueError: if `norm` is neither "post" nor "pre", the rate is outside [0, 1), `norm_epsilon` is not above 0, or
+            the wrapped layer's output has another shape than its first input.
     """
 
     def __init__(
@@ -95,6 +96,11 @@ class Residual(Layer):
         """Applies the residual connection to a function of [..., hidden], such as a method of the wrapped layer."""
         output = function(self.normalization(inputs) if self.norm == "pre" else inputs)
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
+        if not may_be_equal(output.shape, inputs.shape):  # an output that broadcasts would be added without an error
+            raise ValueError(
+                f"{self.name}: the output of {type(self.layer).__name__} {self.layer.name!r} must have the shape of "
+                f"its input, {tuple(inputs.shape)}: received {tuple(output.shape)}."
+            )
         output = self.dropout(output, training=training)
         # `ops.add` would mistake an input without positions, [1, 0, hidden], for a bias, and fail.
         output = ops.cast(inputs, output.dtype) + output  # because inputs may be integers

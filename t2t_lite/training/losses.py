@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from t2t_lite.layers.checks import check_rates
+from t2t_lite.layers.checks import check_rates, may_be_equal
 from t2t_lite.layers.encoder_heads import NEVER
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.token_embedding import check_ids
@@ -226,18 +226,12 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
 def check_labels(labels, logits):
     """Raises `ValueError` unless there is one label per row of logits [..., V]; a last axis of size 1 is allowed."""
     expected, found = tuple(logits.shape[:-1]), tuple(labels.shape)
-    if not _fits(found[:-1] if len(found) > len(expected) and found[-1] in (1, None) else found, expected):
-        hint = " Convert one-hot labels with argmax(axis=-1)." if _fits(found, logits.shape) else ""
+    if not may_be_equal(found[:-1] if len(found) > len(expected) and found[-1] in (1, None) else found, expected):
+        hint = " Convert one-hot labels with argmax(axis=-1)." if may_be_equal(found, logits.shape) else ""
         raise ValueError(
             f"The labels must be ids of shape {expected}, because the logits have shape {tuple(logits.shape)}: "
             f"received shape {found}.{hint}"
         )
-
-
-def _fits(shape, expected):
-    """Returns whether two shapes may be equal; unknown sizes, None, equal any size."""
-    pairs = zip(shape, expected, strict=False)
-    return len(shape) == len(expected) and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 def token_weights(sample_weight, targets):
@@ -257,7 +251,7 @@ def token_weights(sample_weight, targets):
     if missing == -1 and found[-1] in (1, None):  # weights [batch, 1] for classes [batch]
         sample_weight = ops.squeeze(sample_weight, axis=-1)
     broadcast = [None if size == 1 else size for size in sample_weight.shape]
-    if not _fits([*broadcast, *[None] * missing], targets.shape):
+    if not may_be_equal([*broadcast, *[None] * missing], targets.shape):
         raise ValueError(
             f"`sample_weight` must have the shape of the labels, {tuple(targets.shape)}, or [batch] or [batch, 1]: "
             f"received shape {found}."

@@ -67,6 +67,16 @@ def test_the_output_has_the_connections_dtype_whatever_the_layers():
     assert keras.backend.standardize_dtype(residual(X).dtype) == "bfloat16"
 
 
+@pytest.mark.parametrize(
+    "kind, size", [(keras.layers.Dense, [1]), (keras.layers.Dense, [3]), (keras.layers.GlobalMaxPooling1D, [])]
+)
+def test_an_output_of_another_shape_is_refused(kind, size):
+    layer = kind(*size)
+    for call in (layers.Residual(layer), layers.TransformerEncoderLayer(2, feed_forward=layer)):
+        with pytest.raises(ValueError, match=rf"{layer.name}' must have the shape of its input, \(3, 5, 8\): received"):
+            call(X)
+
+
 @pytest.mark.slow
 def test_layer_normalization_keeps_the_contract_of_layers(tmp_path):
     layer, output = check_layer(LayerNormalization, {"epsilon": 1e-6}, X, 2, tmp_path)

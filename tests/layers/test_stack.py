@@ -30,6 +30,13 @@ def test_contract(tmp_path):
     check_layer(layers.TransformerStack, {"layers": encoder_layers(1)}, X, 4 + 2 + 4 + 2, tmp_path)
 
 
+@pytest.mark.parametrize("kind", [keras.layers.Dense, keras.layers.LSTM, layers.FeedForward])
+def test_a_layer_that_it_could_not_call_is_refused(kind):
+    layer = kind(8)
+    with pytest.raises(ValueError, match=rf"{layer.name}' has no argument return_attention_scores\. .*Sequential"):
+        layers.TransformerStack([*encoder_layers(1), layer])
+
+
 def test_it_runs_its_layers_in_turn_and_shows_every_state():
     parts = encoder_layers(3)
     output, scores, states = layers.TransformerStack(parts)(X, return_attention_scores=True, return_hidden_states=True)

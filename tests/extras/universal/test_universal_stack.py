@@ -171,7 +171,7 @@ def test_it_reads_no_prompts():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: layers.UniversalStack([layers.FeedForward(8)], 2, signals="learned"), "`signals`"),
+        (lambda: layers.UniversalStack([layers.TransformerEncoderLayer(2, 8)], 2, signals="learned"), "`signals`"),
         (lambda: layers.UniversalStack([layers.FeedForward(8)], 0), "num_steps=0"),
         (lambda: layers.UniversalStack([], 2), "`layers`"),
         (lambda: layers.StepSignals(0), "num_steps=0"),
