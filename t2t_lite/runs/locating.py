@@ -101,6 +101,11 @@ def find_checkpoint(path):
     if exists(path + ".index"):
         return path
     if not is_folder(path):
+        if path.endswith(".keras") and exists(path):
+            raise UserError(
+                f"{path}: a model file of Keras, not a run. Load it with keras.saving.load_model, then write a run "
+                "with the model's method save_run."
+            )
         raise UserError(
             f"{path}: no such folder or checkpoint. Expected an output_dir of t2t-trainer, or a checkpoint in one, "
             f"such as {os.path.join(os.path.dirname(path) or '.', 'model.ckpt-1000')}."

@@ -76,6 +76,13 @@ def test_a_path_without_a_checkpoint(folder, path, words):
         locating.find_checkpoint(str(folder / path))
 
 
+def test_a_model_file_of_keras_is_named(tmp_path):
+    path = tmp_path / "model.keras"
+    path.write_bytes(b"")
+    with pytest.raises(UserError, match=r"model\.keras: a model file of Keras, not a run\. .*load_model.*save_run"):
+        locating.find_checkpoint(str(path))
+
+
 def test_a_run_without_settings_and_one_whose_names_are_a_users(folder, monkeypatch):
     imported = []
 
