@@ -4,6 +4,7 @@ import math
 import re
 
 from t2t_lite.errors import LOGGER, UserError, counted, nearest
+from t2t_lite.layers.checks import check_positive, check_required_sizes
 from t2t_lite.layers.dense import Dense
 
 HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # the other parts are the stacks, under their own names
@@ -114,8 +115,18 @@ def enable_lora(model, rank, lora_alpha=None, targets=""):
         targets: str, the kernels with LoRA, such as "query/value", as in the hyperparameter `lora_targets`; "" for all.
 
     Raises:
-        UserError: if the model has no such layers, or all of them are frozen.
+        UserError: if the model has no such layers, or all of them are frozen or have LoRA already.
+        ValueError: if `rank` is not a positive integer, or `lora_alpha` is not above 0.
     """
+    check_required_sizes(rank=rank)
+    if lora_alpha is not None:
+        check_positive(lora_alpha=lora_alpha)
+    trained = [layer for layer in _lora_layers(model) if layer.trainable]
+    if trained and all(layer.lora_enabled for layer in trained):
+        raise UserError(
+            f"{type(model).__name__} already has LoRA of rank {trained[0].lora_rank}. Call merge_lora before you add "
+            "LoRA again."
+        )
     _add_lora(model, rank, lora_alpha, targets=targets)
     _freeze_all_but_heads(model)
 

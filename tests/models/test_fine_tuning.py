@@ -214,6 +214,29 @@ def test_layers_that_keras_freezes_have_no_lora_that_is_trained(tmp_path):
     assert not any(weight.trainable for weight in (layer.lora_kernel_a, layer.lora_kernel_b))
 
 
+@pytest.mark.parametrize(
+    "arguments, words",
+    [((0,), "rank=0"), ((2.5,), "rank=2.5"), (("8",), "rank='8'"), ((2, 0.0), "alpha=0"), ((2, -1), "alpha=-1")],
+)
+def test_a_rank_that_is_no_size_leaves_the_model_without_lora(arguments, words):
+    model = made()
+    with pytest.raises(ValueError, match=words):
+        model.enable_lora(*arguments)
+    assert trained(model) == trained(made())
+
+
+def test_lora_is_not_added_twice():
+    """Keras' own layers refuse it, too; the second rank would have no effect."""
+    model = made()
+    model.decoder.layers[0].self_attention.layer.query_projection.enable_lora(2)
+    model.enable_lora(2)
+    with pytest.raises(ValueError, match=r"already has LoRA of rank 2\. .*merge_lora"):
+        model.enable_lora(4)
+    model.merge_lora()
+    model.enable_lora(4)
+    assert {weight.shape[1] for weight in model.trainable_weights if "lora_kernel_a" in weight.path} == {4}
+
+
 def test_lora_rank_0_switches_off_what_a_set_has():
     hparams = registry.hparams("transformer_tiny").parse("lora_rank=8,lora_alpha=16")
     off = (hparams.parse("lora_rank=0"), hparams.override_from_dict({"lora_rank": 0}))
