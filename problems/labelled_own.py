@@ -21,6 +21,13 @@ from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _FEW_LABELS = 10  # no warning is logged for this many labels or fewer: the file may just be small
+_MOST_NAMED = 5  # number of labels that a message names
+
+
+def _listed(labels, last):
+    """Returns labels for a message, such as `'no' or 'yes'`; only the first five of many."""
+    *first, end = [*map(shown, labels[:_MOST_NAMED]), *(["others"] if labels[_MOST_NAMED:] else [])]
+    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 @registry.register_problem
@@ -60,7 +67,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
             if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
                 LOGGER.warning(
                     f"--{FLAGS[split]}: {self.paths_of(split)}: no example has the label "
-                    f"{shown(', '.join(sorted(missing)))}, so evaluations cannot measure it."
+                    f"{_listed(sorted(missing), 'or')}, so evaluations cannot measure it."
                 )
         super().check_corpus(data_dir, tmp_dir)
 
@@ -83,7 +90,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
             if label not in numbers:
                 raise UserError(
                     f"{where}: the label {shown(label)} occurs in no training file. Expected one of "
-                    f"{shown(', '.join(numbers))}."
+                    f"{_listed([*numbers], 'and')}."
                 )
             yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
 

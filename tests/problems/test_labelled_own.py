@@ -117,7 +117,12 @@ def test_the_message_about_a_column_of_ids_proposes_the_others(tmp_path):
 def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):
     dev = "odd\tone\n"
     generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=dev))
-    assert f"--dev_files: {tmp_path}/dev.tsv: no example has the label 'even'" in caplog.text
+    assert f"--dev_files: {tmp_path}/dev.tsv: no example has the label 'even'," in caplog.text
+    (many := tmp_path / "many").mkdir()
+    train = "".join(f"x{n % 9}\tone\n" for n in range(18))
+    with pytest.raises(UserError, match=r"'odd' occurs in no training .* one of 'x0', .*'x4' and others\."):
+        generated("classify_own", many, vocab_size=300, **files_of(many, train=train, dev=dev))
+    assert "no example has the label 'x0', 'x1', 'x2', 'x3', 'x4' or others, so" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["regress_own", "regress_pair_own"])
