@@ -172,5 +172,5 @@ def _refuse(layers, why):
     for layer in layers:
         raise UserError(
             f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} when it is recomputed. Expected "
-            "recompute_grad=False."
+            "recompute_grad=False, or recompute=False in TransformerStack."
         )
