@@ -215,8 +215,8 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
             y_pred: float logits or probabilities [batch, target_len, V].
             sample_weight: [batch], [batch, 1] or [batch, target_len]. Defaults to 1.
         """
-        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
-        check_labels(y_true, y_pred)
+        y_true = ops.convert_to_tensor(y_true)
+        check_labels(y_true, ops.convert_to_tensor(y_pred))  # `y_pred` itself may carry a mask
         weights = ops.cast(ops.not_equal(y_true, 0), "float32")
         if sample_weight is not None:
             weights = weights * token_weights(sample_weight, y_true)
