@@ -147,7 +147,7 @@ def test_xla_computes_with_all_experts_what_a_graph_does_with_the_chosen_ones():
     import tensorflow as tf
 
     layer = mixture(dropout=0.4)
-    layers.number_seeds(layers.TransformerStack([layer]))
+    layers.number_seeds(keras.Sequential([layer]))
 
     def gradients(x, in_xla):
         context = layers.Context()
