@@ -117,8 +117,9 @@ def with_hidden(logits, mask):
     """Subtracts `MASKED` from the logits, float32 or float64, where `mask` is False."""
     # The mask is subtracted, not added, because oneDNN fuses an addition with the preceding product into a kernel that
     # may be a hundred times slower (156 ms for 58 x 8 x 38 x 38 scores). `ops.subtract` lets Keras promote dtypes,
-    # unlike `-`. Two Python numbers would have the dtype of `keras.config.floatx()`, in which MASKED may be infinite.
-    return ops.subtract(logits, ops.where(mask, ops.cast(0.0, logits.dtype), MASKED))
+    # unlike `-`. Python numbers would have the dtype of `keras.config.floatx()`, in which MASKED may be infinite.
+    shown, hidden = (ops.cast(number, logits.dtype) for number in (0.0, MASKED))
+    return ops.subtract(logits, ops.where(mask, shown, hidden))
 
 
 def _softmax(scores, mask):

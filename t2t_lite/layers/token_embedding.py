@@ -177,8 +177,9 @@ class TokenEmbedding(Layer):
         ids = inputs if keras.backend.standardize_dtype(inputs.dtype) == "int64" else ops.cast(inputs, integer_dtype())
         check_ids(ids, self.vocab_size)
         x = self._rows(ids)
-        zero = ops.cast(0.0, x.dtype)  # two Python numbers would have the dtype of `keras.config.floatx()`
-        x = x * ops.expand_dims(ops.where(ids == 0, zero, self.hidden_size**0.5 if self.scale else 1.0), -1)
+        # Python numbers would have the dtype of `keras.config.floatx()`.
+        zero, factor = (ops.cast(n, x.dtype) for n in (0.0, self.hidden_size**0.5 if self.scale else 1.0))
+        x = x * ops.expand_dims(ops.where(ids == 0, zero, factor), -1)
         return x if self.projection is None else ops.matmul(x, ops.cast(self.projection, x.dtype))
 
     def _check_hidden(self, inputs):
