@@ -101,8 +101,8 @@ def known_range(tensor):
     """Returns the lowest and the highest number of an integer tensor, or None if they are unknown or do not exist."""
     if not is_known(tensor):
         return None
-    numbers = keras.ops.convert_to_numpy(tensor)  # in a graph, `ops.min` of a NumPy array would be unknown
-    return (int(numbers.min()), int(numbers.max())) if numbers.size else None
+    values = keras.ops.convert_to_numpy(tensor)  # in a graph, `ops.min` of a NumPy array would be unknown
+    return (int(values.min()), int(values.max())) if values.size else None
 
 
 def may_be_equal(shape, other):
